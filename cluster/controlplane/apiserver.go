@@ -1,0 +1,144 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/rest"
+	aggregator "k8s.io/kube-aggregator/pkg/apiserver"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+)
+
+// slowHooks write the bootstrap objects one by one, and each waits a second before its
+// first attempt. seed writes the same objects straight into an empty etcd instead. Where
+// the state is an older start's, the hooks run: the policy may be a newer one.
+var slowHooks = sets.New(
+	"rbac/bootstrap-roles",
+	"scheduling/bootstrap-system-priority-classes",
+)
+
+// apiServer is an API server that is ready to run.
+type apiServer struct {
+	aggregator *aggregator.APIAggregator
+}
+
+// apiServerSettings are the flags that Operon sets.
+func apiServerSettings(cfg *Config, k *keys, socket string) Settings {
+	settings := Settings{
+		"etcd-servers":                       "unix://" + socket,
+		"authorization-mode":                 "Node,RBAC",
+		"enable-admission-plugins":           "NodeRestriction",
+		"allow-privileged":                   "true",
+		"client-ca-file":                     k.cert(caFile),
+		"tls-cert-file":                      k.cert(serverFile),
+		"tls-private-key-file":               k.key(serverFile),
+		"service-account-issuer":             "https://kubernetes.default.svc.cluster.local",
+		"service-account-key-file":           k.tokenKey(),
+		"service-account-signing-key-file":   k.tokenKey(),
+		"service-cluster-ip-range":           serviceRange,
+		"endpoint-reconciler-type":           "none", // a loopback address is no valid endpoint
+		"kubelet-certificate-authority":      k.cert(caFile),
+		"kubelet-client-certificate":         k.cert(kubeletFile),
+		"kubelet-client-key":                 k.key(kubeletFile),
+		"kubelet-preferred-address-types":    "InternalIP",
+		"proxy-client-cert-file":             k.cert(proxyFile),
+		"proxy-client-key-file":              k.key(proxyFile),
+		"requestheader-client-ca-file":       k.cert(caFile),
+		"requestheader-allowed-names":        "front-proxy-client",
+		"requestheader-extra-headers-prefix": "X-Remote-Extra-",
+		"requestheader-group-headers":        "X-Remote-Group",
+		"requestheader-username-headers":     "X-Remote-User",
+	}
+	if cfg.AuditPolicy != "" {
+		settings["audit-policy-file"] = cfg.AuditPolicy
+		settings["audit-log-path"] = cfg.AuditLog
+	}
+	if len(cfg.FeatureGates) > 0 {
+		settings["feature-gates"] = joinSwitches(cfg.FeatureGates)
+	}
+	if len(cfg.RuntimeConfig) > 0 {
+		settings["runtime-config"] = joinSwitches(cfg.RuntimeConfig)
+	}
+	return settings
+}
+
+// newAPIServer builds the chain of aggregator, API server and CRD server that
+// kube-apiserver consists of. It needs no etcd yet.
+func newAPIServer(ctx context.Context, cfg *Config, k *keys, socket string, listener net.Listener, observe func(*http.Request)) (*apiServer, error) {
+	o := options.NewServerRunOptions()
+	if err := apply("kube-apiserver", o.Flags(), apiServerSettings(cfg, k, socket), cfg.APIServer); err != nil {
+		return nil, err
+	}
+	o.SecureServing.Listener = listener
+	o.SecureServing.BindAddress = net.IPv4(127, 0, 0, 1)
+	if err := o.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
+		return nil, fmt.Errorf("feature gates: %w", err)
+	}
+	completed, err := o.Complete(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("kube-apiserver: %w", err)
+	}
+	if errs := completed.Validate(); len(errs) > 0 {
+		return nil, fmt.Errorf("kube-apiserver: %w", utilerrors.NewAggregate(errs))
+	}
+	config, err := app.NewConfig(completed)
+	if err != nil {
+		return nil, fmt.Errorf("kube-apiserver: %w", err)
+	}
+	observeRequests(config, observe)
+	if !cfg.durable() {
+		config.KubeAPIs.ControlPlane.Generic.DisabledPostStartHooks.Insert(sets.List(slowHooks)...)
+	}
+	return buildChain(config)
+}
+
+func buildChain(config *app.Config) (*apiServer, error) {
+	complete, err := config.Complete()
+	if err != nil {
+		return nil, fmt.Errorf("kube-apiserver: %w", err)
+	}
+	chain, err := app.CreateServerChain(complete)
+	if err != nil {
+		return nil, fmt.Errorf("kube-apiserver: %w", err)
+	}
+	return &apiServer{aggregator: chain}, nil
+}
+
+// observeRequests lets observe see each request before it is handled.
+func observeRequests(config *app.Config, observe func(*http.Request)) {
+	if observe == nil {
+		return
+	}
+	generic := config.Aggregator.GenericConfig
+	build := generic.BuildHandlerChainFunc
+	generic.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
+		chain := build(handler, c)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			observe(r)
+			chain.ServeHTTP(w, r)
+		})
+	}
+}
+
+// run serves until ctx ends.
+func (s *apiServer) run(ctx context.Context) error {
+	prepared, err := s.aggregator.PrepareRun()
+	if err != nil {
+		return fmt.Errorf("kube-apiserver: %w", err)
+	}
+	if err := prepared.Run(ctx); err != nil {
+		return fmt.Errorf("kube-apiserver: %w", err)
+	}
+	return nil
+}
+
+// loopback is a client that needs no connection of its own identity.
+func (s *apiServer) loopback() *rest.Config {
+	return s.aggregator.GenericAPIServer.LoopbackClientConfig
+}

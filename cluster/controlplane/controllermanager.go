@@ -1,0 +1,54 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/app/options"
+)
+
+// controllerManagerSettings are the flags that Operon sets. The manager acts under its
+// own certificate instead of one ServiceAccount for each controller, which saves forty
+// token requests at start and forty connections.
+func controllerManagerSettings(k *keys, kubeconfig string) Settings {
+	return Settings{
+		"kubeconfig":                       kubeconfig,
+		"leader-elect":                     "false", // there is one
+		"secure-port":                      "0",
+		"root-ca-file":                     k.cert(caFile),
+		"cluster-signing-cert-file":        k.cert(caFile),
+		"cluster-signing-key-file":         k.key(caFile),
+		"service-account-private-key-file": k.tokenKey(),
+		"service-cluster-ip-range":         serviceRange,
+		// Everything but what wants a cloud or hands out pod ranges to nodes.
+		"controllers": "*,-node-ipam-controller,-cloud-node-lifecycle-controller,-node-route-controller,-service-lb-controller",
+		// Garbage is collected and claims are bound as soon as the cluster can, not at the
+		// pace that spares a large one.
+		"kube-api-qps":                          "2000",
+		"kube-api-burst":                        "4000",
+		"pvclaimbinder-sync-period":             "1s",
+		"node-monitor-period":                   "1s",
+		"horizontal-pod-autoscaler-sync-period": "5s",
+	}
+}
+
+// runControllerManager runs every controller until ctx ends. The API server has to serve.
+func runControllerManager(ctx context.Context, cfg *Config, k *keys, kubeconfig string) error {
+	o, err := options.NewKubeControllerManagerOptions()
+	if err != nil {
+		return fmt.Errorf("kube-controller-manager: %w", err)
+	}
+	known, disabled, aliases := app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases()
+	if err := apply("kube-controller-manager", o.Flags(known, disabled, aliases), controllerManagerSettings(k, kubeconfig), cfg.ControllerManager); err != nil {
+		return err
+	}
+	config, err := o.Config(ctx, known, disabled, aliases)
+	if err != nil {
+		return fmt.Errorf("kube-controller-manager: %w", err)
+	}
+	if err := app.Run(ctx, config.Complete()); err != nil {
+		return fmt.Errorf("kube-controller-manager: %w", err)
+	}
+	return nil
+}

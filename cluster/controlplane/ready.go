@@ -1,0 +1,83 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// pollPeriod is how often readiness is asked for. The API server has no event for it.
+const pollPeriod = 5 * time.Millisecond
+
+// awaitServing returns when the API server answers requests, which is before all its
+// bootstrap hooks are done.
+func (cp *ControlPlane) awaitServing(ctx context.Context) error {
+	return cp.awaitOK(ctx, "/livez/ping")
+}
+
+// awaitReady returns when the API server is ready and the controllers have made the
+// default ServiceAccount, so that pods can be created.
+func (cp *ControlPlane) awaitReady(ctx context.Context) error {
+	if err := cp.awaitServiceAccount(ctx); err != nil {
+		return err
+	}
+	return cp.awaitOK(ctx, "/readyz")
+}
+
+func (cp *ControlPlane) awaitOK(ctx context.Context, path string) error {
+	client, err := rest.HTTPClientFor(cp.admin)
+	if err != nil {
+		return err
+	}
+	ticker := time.NewTicker(pollPeriod)
+	defer ticker.Stop()
+	for {
+		if ok(ctx, client, cp.server+path) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w", path, ctx.Err())
+		case <-ticker.C:
+		}
+	}
+}
+
+func ok(ctx context.Context, client *http.Client, url string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
+
+func (cp *ControlPlane) awaitServiceAccount(ctx context.Context) error {
+	client, err := kubernetes.NewForConfig(cp.admin)
+	if err != nil {
+		return err
+	}
+	watcher, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Watch(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, "default").String(),
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the controllers: %w", err)
+	}
+	defer watcher.Stop()
+	select {
+	case <-watcher.ResultChan():
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the controllers: %w", ctx.Err())
+	}
+}
