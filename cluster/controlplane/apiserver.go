@@ -9,7 +9,6 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/client-go/rest"
 	aggregator "k8s.io/kube-aggregator/pkg/apiserver"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
@@ -69,8 +68,9 @@ func apiServerSettings(cfg *Config, k *keys, socket string) Settings {
 }
 
 // newAPIServer builds the chain of aggregator, API server and CRD server that
-// kube-apiserver consists of. It needs no etcd yet.
-func newAPIServer(ctx context.Context, cfg *Config, k *keys, socket string, listener net.Listener, observe func(*http.Request)) (*apiServer, error) {
+// kube-apiserver consists of. Reading the options takes as long as etcd's start, so it
+// waits for etcd, whose outcome comes from stored, only after that.
+func newAPIServer(ctx context.Context, cfg *Config, k *keys, socket string, listener net.Listener, wrap func(http.Handler) http.Handler, stored <-chan error) (*apiServer, error) {
 	o := options.NewServerRunOptions()
 	if err := apply("kube-apiserver", o.Flags(), apiServerSettings(cfg, k, socket), cfg.APIServer); err != nil {
 		return nil, err
@@ -87,11 +87,14 @@ func newAPIServer(ctx context.Context, cfg *Config, k *keys, socket string, list
 	if errs := completed.Validate(); len(errs) > 0 {
 		return nil, fmt.Errorf("kube-apiserver: %w", utilerrors.NewAggregate(errs))
 	}
+	if err := <-stored; err != nil {
+		return nil, err
+	}
 	config, err := app.NewConfig(completed)
 	if err != nil {
 		return nil, fmt.Errorf("kube-apiserver: %w", err)
 	}
-	observeRequests(config, observe)
+	wrapHandler(config, wrap)
 	if !cfg.durable() {
 		config.KubeAPIs.ControlPlane.Generic.DisabledPostStartHooks.Insert(sets.List(slowHooks)...)
 	}
@@ -110,19 +113,15 @@ func buildChain(config *app.Config) (*apiServer, error) {
 	return &apiServer{aggregator: chain}, nil
 }
 
-// observeRequests lets observe see each request before it is handled.
-func observeRequests(config *app.Config, observe func(*http.Request)) {
-	if observe == nil {
+// wrapHandler puts wrap's handler before the whole chain.
+func wrapHandler(config *app.Config, wrap func(http.Handler) http.Handler) {
+	if wrap == nil {
 		return
 	}
 	generic := config.Aggregator.GenericConfig
 	build := generic.BuildHandlerChainFunc
 	generic.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		chain := build(handler, c)
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			observe(r)
-			chain.ServeHTTP(w, r)
-		})
+		return wrap(build(handler, c))
 	}
 }
 
@@ -136,9 +135,4 @@ func (s *apiServer) run(ctx context.Context) error {
 		return fmt.Errorf("kube-apiserver: %w", err)
 	}
 	return nil
-}
-
-// loopback is a client that needs no connection of its own identity.
-func (s *apiServer) loopback() *rest.Config {
-	return s.aggregator.GenericAPIServer.LoopbackClientConfig
 }

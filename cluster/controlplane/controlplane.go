@@ -13,6 +13,8 @@ package controlplane
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -50,13 +52,13 @@ type ControlPlane struct {
 // Option changes what Start does beyond its Config.
 type Option func(*starter)
 
-// WithObserver lets observe see each request before it is handled. It must be quick.
-func WithObserver(observe func(*http.Request)) Option {
-	return func(s *starter) { s.observe = observe }
+// WithMiddleware puts a handler before the API server's own, authentication included.
+func WithMiddleware(wrap func(http.Handler) http.Handler) Option {
+	return func(s *starter) { s.wrap = wrap }
 }
 
 type starter struct {
-	observe func(*http.Request)
+	wrap func(http.Handler) http.Handler
 }
 
 // Start starts a control plane and returns when its API server is ready and its
@@ -102,7 +104,8 @@ func (cp *ControlPlane) start(ctx context.Context, s starter, listener net.Liste
 		return err
 	}
 	cp.run(ctx, func(ctx context.Context) error { return api.run(ctx) })
-	if err := cp.awaitServing(ctx); err != nil {
+	// The controller manager asks for this too, and waits a second when the answer is no.
+	if err := cp.awaitOK(ctx, "/healthz"); err != nil {
 		return err
 	}
 	cp.run(ctx, func(ctx context.Context) error {
@@ -117,8 +120,7 @@ func (cp *ControlPlane) prepare(ctx context.Context, s starter, listener net.Lis
 	stored := make(chan error, 1)
 	go func() { stored <- cp.openStore(ctx) }()
 	socket := filepath.Join(cp.cfg.Dir, "etcd.sock")
-	api, err := newAPIServer(ctx, &cp.cfg, cp.keys, socket, listener, s.observe)
-	return api, errors.Join(err, <-stored)
+	return newAPIServer(ctx, &cp.cfg, cp.keys, socket, listener, s.wrap, stored)
 }
 
 func (cp *ControlPlane) openStore(ctx context.Context) error {
@@ -199,3 +201,28 @@ func (cp *ControlPlane) AdminConfig() *rest.Config { return rest.CopyConfig(cp.a
 func (cp *ControlPlane) WriteKubeconfig(path, name string) error {
 	return cp.keys.writeKubeconfig(path, name, cp.server, cp.keys.admin)
 }
+
+// SystemConfig returns a client configuration with every right whose user name is
+// "system:" and name, for a component beside the control plane's own.
+func (cp *ControlPlane) SystemConfig(name string) (*rest.Config, error) {
+	pair, err := cp.keys.ca.Issue(pki.Leaf{CommonName: SystemPrefix + name, Organizations: []string{"system:masters"}})
+	if err != nil {
+		return nil, err
+	}
+	return cp.keys.config(cp.server, pair), nil
+}
+
+// SystemPrefix starts the user names of the cluster's own components.
+const SystemPrefix = "system:"
+
+// Serving issues a serving certificate for another endpoint of this cluster.
+func (cp *ControlPlane) Serving(commonName string, hosts ...string) (tls.Certificate, error) {
+	pair, err := cp.keys.ca.Issue(pki.Leaf{CommonName: commonName, Hosts: hosts})
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return pair.TLS()
+}
+
+// Authorities trusts this cluster's certificates and nothing else.
+func (cp *ControlPlane) Authorities() *x509.CertPool { return cp.keys.ca.Pool() }

@@ -1,8 +1,6 @@
 package controlplane
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -159,14 +157,3 @@ func (k *keys) writeKubeconfig(path, cluster, server string, pair pki.Pair) erro
 	}
 	return pki.WriteFile(path, data)
 }
-
-// serving issues a serving certificate for another endpoint of this cluster.
-func (k *keys) serving(commonName string, hosts ...string) (tls.Certificate, error) {
-	pair, err := k.ca.Issue(pki.Leaf{CommonName: commonName, Hosts: hosts})
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return pair.TLS()
-}
-
-func (k *keys) pool() *x509.CertPool { return k.ca.Pool() }

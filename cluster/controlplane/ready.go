@@ -15,12 +15,6 @@ import (
 // pollPeriod is how often readiness is asked for. The API server has no event for it.
 const pollPeriod = 5 * time.Millisecond
 
-// awaitServing returns when the API server answers requests, which is before all its
-// bootstrap hooks are done.
-func (cp *ControlPlane) awaitServing(ctx context.Context) error {
-	return cp.awaitOK(ctx, "/livez/ping")
-}
-
 // awaitReady returns when the API server is ready and the controllers have made the
 // default ServiceAccount, so that pods can be created.
 func (cp *ControlPlane) awaitReady(ctx context.Context) error {
