@@ -1,0 +1,187 @@
+package sim
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// object is what a feed carries: *corev1.Pod and the like.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// handler brings objects of one kind forward.
+type handler[T object] interface {
+	// handle does what obj needs next. A positive duration asks to be called again after
+	// it, unless a newer version of obj comes first; an error asks for a retry.
+	handle(ctx context.Context, obj T) (time.Duration, error)
+}
+
+// follower is a handler that also wants to know, at once and in order, which objects
+// there are.
+type follower[T object] interface {
+	seen(obj T)
+	gone(obj T)
+	// only is called after each list: these are the objects that there are, and no others.
+	only(objs []T)
+}
+
+// feed watches the objects of one kind and passes each to a handler, never one object to
+// two workers at a time.
+//
+// Guarantees: the last version of every object is handled, retried until it succeeds or a
+// newer one replaces it. Caveats: versions in between may be skipped; objects at rest are
+// not kept, so a feed's memory follows the work that waits, not the size of the cluster.
+type feed[T object] struct {
+	source  cache.ListerWatcher
+	handler handler[T]
+	workers int
+	log     *slog.Logger
+
+	queue  workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	mu     sync.Mutex
+	newest map[types.NamespacedName]T
+}
+
+// Retries of a failed request start at retryMin and double up to retryMax.
+const (
+	retryMin = 20 * time.Millisecond
+	retryMax = 30 * time.Second
+)
+
+func newFeed[T object](source cache.ListerWatcher, h handler[T], workers int, log *slog.Logger) *feed[T] {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retryMin, retryMax)
+	return &feed[T]{
+		source:  source,
+		handler: h,
+		workers: workers,
+		log:     log,
+		queue:   workqueue.NewTypedRateLimitingQueue(limiter),
+		newest:  map[types.NamespacedName]T{},
+	}
+}
+
+// run feeds the handler until ctx ends; it returns when all workers have stopped.
+func (f *feed[T]) run(ctx context.Context) {
+	var group sync.WaitGroup
+	for range f.workers {
+		group.Go(func() {
+			for f.work(ctx) {
+			}
+		})
+	}
+	var expected T
+	cache.NewReflectorWithOptions(f.source, expected, f, cache.ReflectorOptions{}).RunWithContext(ctx)
+	f.queue.ShutDown()
+	group.Wait()
+}
+
+// offer puts obj in line, in place of an older version that still waits.
+func (f *feed[T]) offer(obj T) {
+	obj.SetManagedFields(nil) // half of the object, and of no interest here
+	name := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	f.mu.Lock()
+	f.newest[name] = obj
+	f.mu.Unlock()
+	f.queue.Add(name)
+}
+
+// putBack keeps obj for a later turn unless a newer version waits already.
+func (f *feed[T]) putBack(name types.NamespacedName, obj T) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, newer := f.newest[name]; !newer {
+		f.newest[name] = obj
+	}
+}
+
+func (f *feed[T]) take(name types.NamespacedName) (T, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	obj, ok := f.newest[name]
+	delete(f.newest, name)
+	return obj, ok
+}
+
+// work handles one object. It reports false when the queue is shut down.
+func (f *feed[T]) work(ctx context.Context) bool {
+	name, shutdown := f.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer f.queue.Done(name)
+	obj, ok := f.take(name)
+	if !ok || ctx.Err() != nil {
+		return true
+	}
+	again, err := f.handler.handle(ctx, obj)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		f.log.Warn("a simulated object cannot be brought forward; trying again", "object", name.String(), "error", err)
+		f.putBack(name, obj)
+		f.queue.AddRateLimited(name)
+	case again > 0:
+		f.queue.Forget(name)
+		f.putBack(name, obj)
+		f.queue.AddAfter(name, again)
+	default:
+		f.queue.Forget(name)
+	}
+	return true
+}
+
+// Add, Update, Delete, Replace and Resync make feed the store that a reflector fills.
+
+// Add offers an object that is new.
+func (f *feed[T]) Add(obj any) error { return f.Update(obj) }
+
+// Update offers an object that has changed.
+func (f *feed[T]) Update(obj any) error {
+	changed := obj.(T)
+	if follower, ok := f.handler.(follower[T]); ok {
+		follower.seen(changed)
+	}
+	f.offer(changed)
+	return nil
+}
+
+// Delete forgets an object that is gone.
+func (f *feed[T]) Delete(obj any) error {
+	gone := obj.(T)
+	f.take(types.NamespacedName{Namespace: gone.GetNamespace(), Name: gone.GetName()})
+	if follower, ok := f.handler.(follower[T]); ok {
+		follower.gone(gone)
+	}
+	return nil
+}
+
+// Replace offers every object that there is, and forgets all others.
+func (f *feed[T]) Replace(list []any, _ string) error {
+	objs := make([]T, 0, len(list))
+	for _, obj := range list {
+		objs = append(objs, obj.(T))
+	}
+	f.mu.Lock()
+	clear(f.newest)
+	f.mu.Unlock()
+	if follower, ok := f.handler.(follower[T]); ok {
+		follower.only(objs)
+	}
+	for _, obj := range objs {
+		f.offer(obj)
+	}
+	return nil
+}
+
+// Resync does nothing: a feed keeps no objects to send again.
+func (f *feed[T]) Resync() error { return nil }

@@ -1,0 +1,108 @@
+package sim
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// kubelet is the endpoint that the API server turns to for logs, exec, attach and
+// port-forward. It answers each with one sentence. One endpoint serves all nodes.
+type kubelet struct {
+	listener net.Listener
+	server   *http.Server
+	log      *slog.Logger
+}
+
+// headerTimeout is how long a client may take to send the head of a request.
+const headerTimeout = 10 * time.Second
+
+// listen opens the endpoint on a free port of the loopback interface. Whoever does not
+// present a certificate of clientCA gets no answer.
+func listen(serving tls.Certificate, clientCA *x509.CertPool, log *slog.Logger) (*kubelet, error) {
+	listener, err := tls.Listen("tcp", net.JoinHostPort(nodeAddress, "0"), &tls.Config{
+		Certificates: []tls.Certificate{serving},
+		ClientAuth:   tls.RequireAndVerifyClientCert,
+		ClientCAs:    clientCA,
+		MinVersion:   tls.VersionTLS13,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open the endpoint of the simulated nodes: %w", err)
+	}
+	server := &http.Server{
+		Handler:           kubeletHandler(),
+		ReadHeaderTimeout: headerTimeout,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+	return &kubelet{listener: listener, server: server, log: log}, nil
+}
+
+func (k *kubelet) port() int { return k.listener.Addr().(*net.TCPAddr).Port }
+
+// serve answers until ctx ends. Every answer is a sentence, so none is waited for then.
+func (k *kubelet) serve(ctx context.Context) {
+	defer context.AfterFunc(ctx, func() { k.server.Close() })()
+	if err := k.server.Serve(k.listener); !errors.Is(err, http.ErrServerClosed) {
+		k.log.Error("the endpoint of the simulated nodes ended; kubectl logs will not be answered", "error", err)
+	}
+}
+
+func kubeletHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
+	mux.HandleFunc("GET /containerLogs/{namespace}/{pod}/{container}", refuseLogs)
+	for path, what := range map[string]string{
+		"/exec/":        "nothing to run a command in",
+		"/run/":         "nothing to run a command in",
+		"/attach/":      "nothing to attach to",
+		"/portForward/": "no port to forward to",
+	} {
+		mux.HandleFunc(path+"{namespace}/{pod}/{rest...}", refuseStream(what))
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, "this node is simulated and does not serve "+r.URL.Path, http.StatusNotFound)
+	})
+	return mux
+}
+
+// sentence says what a simulated pod lacks and what to do about it.
+func sentence(r *http.Request, lacks string) string {
+	return fmt.Sprintf("pod %s/%s is simulated: its containers never ran, so there is %s. "+
+		"To see a program at work, run it on this machine against the cluster; \"operon up\" does that for an operator.",
+		r.PathValue("namespace"), r.PathValue("pod"), lacks)
+}
+
+// refuseLogs answers in plain text: the API server takes the text of a 400 for its own
+// message, which kubectl prints as it is.
+func refuseLogs(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(http.StatusBadRequest)
+	fmt.Fprint(w, sentence(r, "no log"))
+}
+
+// refuseStream answers with a Status: clients that asked for a stream get the answer as it
+// is and print the message of a Status.
+func refuseStream(lacks string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		status := metav1.Status{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+			Status:   metav1.StatusFailure,
+			Reason:   metav1.StatusReasonBadRequest,
+			Code:     http.StatusBadRequest,
+			Message:  sentence(r, lacks),
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		// The client is gone if this fails, and nobody is left to tell.
+		_ = json.NewEncoder(w).Encode(status)
+	}
+}

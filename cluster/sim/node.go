@@ -1,0 +1,260 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+// nodeAddress is the address of every node: the API server reaches the endpoint there.
+const nodeAddress = "127.0.0.1"
+
+// nodeState is what a node is like, or should be like.
+type nodeState string
+
+const (
+	nodeUnknown  nodeState = ""         // not there, or not simulated
+	nodeReady    nodeState = "Ready"    // ready, at this process's endpoint
+	nodeLost     nodeState = "Lost"     // marked as unreachable
+	nodeOutdated nodeState = "Outdated" // neither
+)
+
+// nodeWords are what the stages of nodes select and render, as .sim.
+type nodeWords struct {
+	Wants        nodeState `json:"wants"`
+	Is           nodeState `json:"is"`
+	Address      string    `json:"address"`
+	Port         int       `json:"port"`
+	Version      string    `json:"version"` // of the kubelet that is not there
+	Architecture string    `json:"architecture"`
+}
+
+// nodes brings nodes to what they want to be, and knows which there are.
+type nodes struct {
+	client  typedcorev1.NodesGetter
+	engine  *engine
+	port    int    // of the endpoint
+	version string // of Kubernetes
+	hearts  *hearts
+	pods    *podsOfNodes
+
+	mu      sync.Mutex
+	states  map[string]nodeState
+	waiting sets.Set[string] // for these to be what they want to be
+	settled chan struct{}    // closed when they are
+}
+
+// nodeNames are the names of the nodes that Start registers.
+func nodeNames(count int) []string {
+	names := make([]string, count)
+	for i := range names {
+		names[i] = fmt.Sprintf("node-%d", i)
+	}
+	return names
+}
+
+// newNode is a node as it registers. Its capacity follows with its status.
+func newNode(name string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+		NodeLabel:                "true",
+		"kubernetes.io/role":     "simulated", // what kubectl shows as the role
+		corev1.LabelHostname:     name,
+		corev1.LabelOSStable:     "linux",
+		corev1.LabelArchStable:   runtime.GOARCH,
+		corev1.LabelInstanceType: "simulated",
+	}}}
+}
+
+func (n *nodes) handle(ctx context.Context, node *corev1.Node) (time.Duration, error) {
+	if n.state(node.Name) == nodeUnknown {
+		return 0, nil
+	}
+	n.refuse(node)
+	wants := wantsNode(node)
+	words := nodeWords{
+		Wants: wants, Is: n.stateOf(node),
+		Address: nodeAddress, Port: n.port, Version: n.version, Architecture: runtime.GOARCH,
+	}
+	doc, err := newDocument(node, words)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := n.engine.play(ctx, n.subject(node, doc)); err != nil {
+		return 0, err
+	}
+	if wants == nodeReady {
+		n.hearts.start(node)
+	}
+	return 0, n.pods.follow(ctx, node.Name, wants)
+}
+
+// refuse reports a failure asked for that no node has.
+func (n *nodes) refuse(node *corev1.Node) {
+	if fail, ok := node.Annotations[FailAnnotation]; ok && fail != FailLost {
+		n.engine.recorder.Eventf(reference(node), corev1.EventTypeWarning, waitsRefused,
+			"annotation %s: %q is not known; use %s, or remove the annotation", FailAnnotation, fail, FailLost)
+	}
+}
+
+func reference(node *corev1.Node) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}
+}
+
+func (n *nodes) subject(node *corev1.Node, doc document) subject {
+	client := n.client.Nodes()
+	return subject{
+		reference: reference(node),
+		document:  doc,
+		patch: func(ctx context.Context, kind types.PatchType, data []byte, subresource string) error {
+			data, err := pin(data, node)
+			if err != nil {
+				return err
+			}
+			_, err = client.Patch(ctx, node.Name, kind, data, metav1.PatchOptions{}, subresource)
+			return err
+		},
+		remove: func(ctx context.Context) error {
+			return client.Delete(ctx, node.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &node.UID}})
+		},
+	}
+}
+
+func wantsNode(node *corev1.Node) nodeState {
+	if node.Annotations[FailAnnotation] == FailLost {
+		return nodeLost
+	}
+	return nodeReady
+}
+
+// stateOf reads from the status of a node what it is like.
+func (n *nodes) stateOf(node *corev1.Node) nodeState {
+	ready := nodeCondition(node, corev1.NodeReady)
+	endpoint := int(node.Status.DaemonEndpoints.KubeletEndpoint.Port)
+	switch {
+	case ready == corev1.ConditionTrue && endpoint == n.port:
+		return nodeReady
+	case ready == corev1.ConditionUnknown:
+		return nodeLost
+	}
+	return nodeOutdated
+}
+
+func nodeCondition(node *corev1.Node, kind corev1.NodeConditionType) corev1.ConditionStatus {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == kind {
+			return condition.Status
+		}
+	}
+	return ""
+}
+
+// state returns what the node of that name wants to be, nodeUnknown if it is not simulated.
+func (n *nodes) state(name string) nodeState {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.states[name]
+}
+
+func (n *nodes) seen(node *corev1.Node) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.note(node)
+}
+
+func (n *nodes) note(node *corev1.Node) {
+	n.states[node.Name] = wantsNode(node)
+	if n.waiting.Len() == 0 || n.stateOf(node) != wantsNode(node) {
+		return
+	}
+	if n.waiting.Delete(node.Name); n.waiting.Len() == 0 {
+		close(n.settled)
+	}
+}
+
+// ready tells whether the node of that name is there and not lost.
+func (n *nodes) ready(name string) bool { return n.state(name) == nodeReady }
+
+// awaitSettled returns when the nodes of Start are what they want to be.
+func (n *nodes) awaitSettled(ctx context.Context) error {
+	select {
+	case <-n.settled:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("the nodes are not ready: %w", context.Cause(ctx))
+	}
+}
+
+func (n *nodes) gone(node *corev1.Node) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.states, node.Name)
+	n.pods.forget(node.Name)
+}
+
+func (n *nodes) only(list []*corev1.Node) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	clear(n.states)
+	for _, node := range list {
+		n.note(node)
+	}
+}
+
+// podsOfNodes has the pods of a node looked at again when the node has changed.
+type podsOfNodes struct {
+	client typedcorev1.PodsGetter
+	feed   *feed[*corev1.Pod]
+
+	mu   sync.Mutex
+	open bool                 // the feed runs
+	seen map[string]nodeState // that the pods of a node have been looked at in
+}
+
+// follow offers the pods of the node to their feed unless they were looked at in this
+// state. Before the feed runs there is nothing to do: it will list all pods.
+func (p *podsOfNodes) follow(ctx context.Context, name string, state nodeState) error {
+	if !p.news(name, state) {
+		return nil
+	}
+	pods, err := p.client.Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", name).String(),
+	})
+	if err != nil {
+		p.forget(name)
+		return fmt.Errorf("list the pods of node %s: %w", name, err)
+	}
+	for i := range pods.Items {
+		p.feed.offer(&pods.Items[i])
+	}
+	return nil
+}
+
+// news notes the state, and tells whether it is another than the one noted before.
+func (p *podsOfNodes) news(name string, state nodeState) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := p.seen[name]
+	p.seen[name] = state
+	return p.open && before != state
+}
+
+func (p *podsOfNodes) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open = true
+}
+
+func (p *podsOfNodes) forget(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.seen, name)
+}

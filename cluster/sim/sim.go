@@ -1,0 +1,162 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
+)
+
+// Workers for each kind. A worker waits for the API server most of the time.
+const (
+	podWorkers   = 16
+	nodeWorkers  = 8
+	otherWorkers = 4
+)
+
+// component is what the events of simulated objects name as their source.
+const component = "operon-sim"
+
+// Sim simulates the nodes of one cluster.
+type Sim struct {
+	cfg    Config
+	client kubernetes.Interface
+	cancel context.CancelFunc
+	group  sync.WaitGroup
+}
+
+// Start registers the nodes and the StorageClass, and returns when the nodes are ready.
+// The simulation runs until ctx ends; Wait returns when nothing of it is left.
+func Start(ctx context.Context, cfg Config) (*Sim, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	client, err := newClient(cfg.Client)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	s := &Sim{cfg: cfg, client: client, cancel: cancel}
+	if err := s.start(ctx); err != nil {
+		cancel()
+		s.Wait()
+		return nil, fmt.Errorf("start simulated nodes: %w", err)
+	}
+	return s, nil
+}
+
+// Wait returns when the context of Start has ended and every goroutine and listener of the
+// simulation is gone.
+func (s *Sim) Wait() {
+	s.group.Wait()
+	s.cancel()
+}
+
+// newClient is a client that nothing throttles and that decodes the compact format.
+func newClient(config *rest.Config) (kubernetes.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	config.UserAgent = component
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("sim: Config.Client: %w", err)
+	}
+	return client, nil
+}
+
+func (s *Sim) start(ctx context.Context) error {
+	version, err := s.client.Discovery().ServerVersion()
+	if err != nil {
+		return fmt.Errorf("the API server does not answer: %w", err)
+	}
+	endpoint, err := listen(s.cfg.Serving, s.cfg.ClientCA, s.cfg.Log)
+	if err != nil {
+		return err
+	}
+	s.run(ctx, endpoint.serve)
+	nodes, pods, err := s.newMachines(ctx, endpoint.port(), version.GitVersion)
+	if err != nil {
+		return err
+	}
+	if err := s.Restore(ctx); err != nil {
+		return err
+	}
+	s.run(ctx, nodes.hearts.run)
+	s.run(ctx, newFeed(s.watch("nodes", simulated), nodes, nodeWorkers, s.cfg.Log).run)
+	s.run(ctx, newFeed(s.watch("services", everything), s.newServices(), otherWorkers, s.cfg.Log).run)
+	s.run(ctx, newFeed(s.watch("persistentvolumeclaims", everything), &claims{s.client}, otherWorkers, s.cfg.Log).run)
+	s.run(ctx, newFeed(s.watch("persistentvolumes", everything), &volumes{s.client}, otherWorkers, s.cfg.Log).run)
+	if err := nodes.awaitSettled(ctx); err != nil {
+		return err
+	}
+	nodes.pods.begin()
+	s.run(ctx, pods.run)
+	return nil
+}
+
+// newMachines builds what moves nodes and pods, which need each other: a pod looks at its
+// node, and a node that changes has its pods looked at again.
+func (s *Sim) newMachines(ctx context.Context, port int, version string) (*nodes, *feed[*corev1.Pod], error) {
+	recorder := s.newRecorder(ctx)
+	nodeEngine, err := newEngine("node", recorder)
+	if err != nil {
+		return nil, nil, err
+	}
+	podEngine, err := newEngine("pod", recorder)
+	if err != nil {
+		return nil, nil, err
+	}
+	n := &nodes{
+		client: s.client.CoreV1(), engine: nodeEngine, port: port, version: version,
+		states: map[string]nodeState{}, waiting: sets.New(nodeNames(s.cfg.Nodes)...), settled: make(chan struct{}),
+	}
+	p := &pods{
+		client: s.client.CoreV1(), engine: podEngine, nodes: n,
+		addresses: newAddresses(s.cfg.Pods), arrivals: newArrivals(),
+	}
+	feed := newFeed(s.watch("pods", scheduled), p, podWorkers, s.cfg.Log)
+	n.pods = &podsOfNodes{client: s.client.CoreV1(), feed: feed, seen: map[string]nodeState{}}
+	n.hearts = newHearts(s.client.CoordinationV1(), s.cfg.Heartbeat, n.ready, s.cfg.Log)
+	return n, feed, nil
+}
+
+func (s *Sim) newServices() *services {
+	return &services{client: s.client.CoreV1(), addresses: newAddresses(s.cfg.LoadBalancers)}
+}
+
+func (s *Sim) run(ctx context.Context, part func(context.Context)) {
+	s.group.Go(func() { part(ctx) })
+}
+
+// What feeds watch of a kind.
+func everything(*metav1.ListOptions) {}
+
+func simulated(options *metav1.ListOptions) { options.LabelSelector = NodeLabel + "=true" }
+
+func scheduled(options *metav1.ListOptions) {
+	options.FieldSelector = fields.OneTermNotEqualSelector("spec.nodeName", "").String()
+}
+
+func (s *Sim) watch(resource string, what func(*metav1.ListOptions)) cache.ListerWatcher {
+	return cache.NewFilteredListWatchFromClient(s.client.CoreV1().RESTClient(), resource, metav1.NamespaceAll, what)
+}
+
+// newRecorder returns a recorder whose events are written until ctx ends.
+func (s *Sim) newRecorder(ctx context.Context) record.EventRecorder {
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: s.client.CoreV1().Events(metav1.NamespaceAll)})
+	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: component})
+}

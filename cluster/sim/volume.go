@@ -1,0 +1,142 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Names by which volumes are asked for and recognised.
+const (
+	StorageClass = "standard"              // the default StorageClass
+	Provisioner  = "sim.operon.dev/volume" // what it names as its provisioner
+	volumeDriver = "sim.operon.dev"        // the CSI driver that volumes name: there is none
+
+	provisionerAnnotation   = "volume.kubernetes.io/storage-provisioner"
+	provisionedByAnnotation = "pv.kubernetes.io/provisioned-by"
+	defaultClassAnnotation  = "storageclass.kubernetes.io/is-default-class"
+)
+
+// storageClass is the class of claims that name none.
+func storageClass() *storagev1.StorageClass {
+	return &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        StorageClass,
+			Annotations: map[string]string{defaultClassAnnotation: "true"},
+		},
+		Provisioner:          Provisioner,
+		ReclaimPolicy:        new(corev1.PersistentVolumeReclaimDelete),
+		VolumeBindingMode:    new(storagev1.VolumeBindingImmediate),
+		AllowVolumeExpansion: new(true),
+	}
+}
+
+// csiDriver tells the attach controller that there is nothing to attach.
+func csiDriver() *storagev1.CSIDriver {
+	return &storagev1.CSIDriver{
+		ObjectMeta: metav1.ObjectMeta{Name: volumeDriver},
+		Spec:       storagev1.CSIDriverSpec{AttachRequired: new(false)},
+	}
+}
+
+// claims makes a volume for each claim that the volume controller hands to Provisioner,
+// and lets it grow with the claim. Binding the two is that controller's part.
+type claims struct{ client kubernetes.Interface }
+
+func (c *claims) handle(ctx context.Context, claim *corev1.PersistentVolumeClaim) (time.Duration, error) {
+	if claim.Annotations[provisionerAnnotation] != Provisioner || claim.DeletionTimestamp != nil {
+		return 0, nil
+	}
+	if claim.Spec.VolumeName == "" {
+		return 0, c.provision(ctx, claim)
+	}
+	requested := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	if claim.Status.Phase == corev1.ClaimBound && requested.Cmp(claim.Status.Capacity[corev1.ResourceStorage]) > 0 {
+		return 0, c.expand(ctx, claim, requested)
+	}
+	return 0, nil
+}
+
+func (c *claims) provision(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	if claim.Spec.StorageClassName == nil {
+		return nil
+	}
+	class, err := c.client.StorageV1().StorageClasses().Get(ctx, *claim.Spec.StorageClassName, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("provision a volume: %w", err)
+	}
+	_, err = c.client.CoreV1().PersistentVolumes().Create(ctx, volumeFor(claim, class), metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("provision a volume: %w", err)
+	}
+	return nil
+}
+
+func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) *corev1.PersistentVolume {
+	volume := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        "pvc-" + string(claim.UID),
+			Annotations: map[string]string{provisionedByAnnotation: Provisioner},
+		},
+		Spec: corev1.PersistentVolumeSpec{
+			AccessModes:      claim.Spec.AccessModes,
+			VolumeMode:       claim.Spec.VolumeMode,
+			Capacity:         corev1.ResourceList{corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage]},
+			StorageClassName: class.Name,
+			MountOptions:     class.MountOptions,
+			ClaimRef: &corev1.ObjectReference{
+				APIVersion: "v1", Kind: "PersistentVolumeClaim",
+				Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,
+			},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				CSI: &corev1.CSIPersistentVolumeSource{Driver: volumeDriver, VolumeHandle: string(claim.UID)},
+			},
+		},
+	}
+	if class.ReclaimPolicy != nil {
+		volume.Spec.PersistentVolumeReclaimPolicy = *class.ReclaimPolicy
+	}
+	return volume
+}
+
+// expand makes the volume of a claim larger, and then says so in the claim's status.
+func (c *claims) expand(ctx context.Context, claim *corev1.PersistentVolumeClaim, size resource.Quantity) error {
+	patch := fmt.Appendf(nil, `{"spec":{"capacity":{"storage":%q}}}`, size.String())
+	_, err := c.client.CoreV1().PersistentVolumes().Patch(ctx, claim.Spec.VolumeName, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("expand volume %s: %w", claim.Spec.VolumeName, err)
+	}
+	patch = fmt.Appendf(nil, `{"status":{"capacity":{"storage":%q},"conditions":null}}`, size.String())
+	_, err = c.client.CoreV1().PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	if outdated(err) {
+		return nil
+	}
+	return err
+}
+
+// volumes removes those that were made here and whose claims are gone, unless they are to
+// be retained.
+type volumes struct{ client kubernetes.Interface }
+
+func (v *volumes) handle(ctx context.Context, volume *corev1.PersistentVolume) (time.Duration, error) {
+	ours := volume.Annotations[provisionedByAnnotation] == Provisioner
+	released := volume.Status.Phase == corev1.VolumeReleased && volume.DeletionTimestamp == nil
+	if !ours || !released || volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete {
+		return 0, nil
+	}
+	err := v.client.CoreV1().PersistentVolumes().Delete(ctx, volume.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &volume.UID, ResourceVersion: &volume.ResourceVersion},
+	})
+	if outdated(err) {
+		return 0, nil
+	}
+	return 0, err
+}
