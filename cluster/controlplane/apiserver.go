@@ -115,9 +115,6 @@ func buildChain(config *app.Config) (*apiServer, error) {
 
 // wrapHandler puts wrap's handler before the whole chain.
 func wrapHandler(config *app.Config, wrap func(http.Handler) http.Handler) {
-	if wrap == nil {
-		return
-	}
 	generic := config.Aggregator.GenericConfig
 	build := generic.BuildHandlerChainFunc
 	generic.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {

@@ -23,15 +23,18 @@ import (
 	"path/filepath"
 	"sync"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
+	"github.com/operon-framework/operon/cluster/kubeversion"
 	"github.com/operon-framework/operon/cluster/pki"
 )
 
 func init() {
 	// Each component applies the same logging settings; the second time is no error.
 	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
+	utilruntime.Must(kubeversion.Set())
 }
 
 // ControlPlane is a running control plane.
@@ -41,7 +44,8 @@ type ControlPlane struct {
 	store  *store
 	server string
 	admin  *rest.Config
-	first  snapshot
+	first  firstState
+	writes gate
 
 	cancel context.CancelFunc
 	group  sync.WaitGroup
@@ -120,7 +124,15 @@ func (cp *ControlPlane) prepare(ctx context.Context, s starter, listener net.Lis
 	stored := make(chan error, 1)
 	go func() { stored <- cp.openStore(ctx) }()
 	socket := filepath.Join(cp.cfg.Dir, "etcd.sock")
-	return newAPIServer(ctx, &cp.cfg, cp.keys, socket, listener, s.wrap, stored)
+	return newAPIServer(ctx, &cp.cfg, cp.keys, socket, listener, cp.wrap(s), stored)
+}
+
+// wrap puts the caller's handler, if any, and the gate for writes before the API server.
+func (cp *ControlPlane) wrap(s starter) func(http.Handler) http.Handler {
+	if s.wrap == nil {
+		return cp.writes.wrap
+	}
+	return func(next http.Handler) http.Handler { return s.wrap(cp.writes.wrap(next)) }
 }
 
 func (cp *ControlPlane) openStore(ctx context.Context) error {

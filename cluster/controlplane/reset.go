@@ -3,28 +3,19 @@ package controlplane
 import (
 	"bytes"
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-
-	"github.com/operon-framework/operon/cluster/pki"
 )
 
-// snapshot is what etcd held at one time: key → value.
-type snapshot map[string][]byte
-
-// quiet is how long nothing may be written before a reset counts as settled. Controllers
-// that were at work answer a deletion within a few milliseconds.
-const quiet = 60 * time.Millisecond
+// quiet is how long nothing may be written before the cluster counts as settled.
+// Controllers that were at work answer a deletion within a few milliseconds.
+const quiet = 50 * time.Millisecond
 
 // volatile keys are neither remembered nor put back: heartbeats that live components
 // renew, and events, which tell what happened.
@@ -32,6 +23,12 @@ var volatile = []string{registry + "leases/", registry + "masterleases/", regist
 
 func isVolatile(key string) bool {
 	return slices.ContainsFunc(volatile, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+}
+
+// isHeartbeat tells the cluster's own heartbeats from leases that users made: those in the
+// system namespaces stay.
+func isHeartbeat(key string) bool {
+	return strings.HasPrefix(key, registry+"leases/kube-") || strings.HasPrefix(key, registry+"masterleases/")
 }
 
 // empty tells whether the API server has never stored anything here.
@@ -43,115 +40,96 @@ func (s *store) empty(ctx context.Context) (bool, error) {
 	return len(response.Kvs) == 0, nil
 }
 
-// RememberFirst makes the present state the one that Reset returns to. Where the state
-// was kept from an earlier start, that start's first state stays the first.
-func (cp *ControlPlane) RememberFirst(ctx context.Context) error {
-	if cp.cfg.durable() {
-		kept, err := readSnapshot(cp.firstFile())
-		if err != nil || kept != nil {
-			cp.first = kept
-			return err
-		}
-	}
-	entries, _, err := cp.store.entries(ctx)
+// Reset takes the cluster back to the state of RememberFirst without restarting anything.
+// It writes to etcd, below finalizers and admission; the API server and the controllers
+// see ordinary deletions. It returns when what the controllers did about them is undone,
+// too. Where something goes on writing, ctx ends it.
+func (cp *ControlPlane) Reset(ctx context.Context) error {
+	first, err := cp.awaitFirst(ctx)
 	if err != nil {
 		return err
 	}
-	first := snapshot{}
-	for _, entry := range entries {
-		if key := string(entry.Key); !isVolatile(key) {
-			first[key] = entry.Value
-		}
-	}
-	cp.first = first
-	if !cp.cfg.durable() {
-		return nil
-	}
-	return writeSnapshot(cp.firstFile(), first)
-}
-
-func (cp *ControlPlane) firstFile() string { return filepath.Join(cp.cfg.DataDir, "first-state") }
-
-// Reset takes the cluster back to the state of RememberFirst without restarting anything.
-// It writes to etcd, below finalizers and admission; the API server and the controllers
-// see ordinary deletions. It returns when nothing has moved for a moment.
-func (cp *ControlPlane) Reset(ctx context.Context) error {
-	if cp.first == nil {
-		return errors.New("this control plane remembers no first state")
-	}
+	// Values are put back once: what differs afterwards is what a controller made of them.
+	change := difference
 	for {
-		revision, changed, err := cp.restore(ctx)
+		changed, err := cp.store.become(ctx, first, change)
 		if err != nil {
-			return err
+			return fmt.Errorf("reset: %w", err)
 		}
-		settled, err := cp.store.settled(ctx, revision+1)
-		if err != nil {
-			return err
+		if err := cp.store.awaitSettled(ctx); err != nil {
+			return fmt.Errorf("reset: %w", err)
 		}
-		if settled && !changed {
+		if !changed {
 			return nil
 		}
+		change = surplus
 	}
 }
 
-// restore writes the difference between now and the first state.
-func (cp *ControlPlane) restore(ctx context.Context) (revision int64, changed bool, err error) {
-	entries, revision, err := cp.store.entries(ctx)
+func (cp *ControlPlane) awaitFirst(ctx context.Context) (snapshot, error) {
+	if cp.first.taken == nil {
+		return nil, errors.New("this control plane remembers no first state")
+	}
+	select {
+	case <-cp.first.taken:
+		return cp.first.snapshot, cp.first.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// become writes what change finds between now and the first state.
+func (s *store) become(ctx context.Context, first snapshot, change func([]*mvccpb.KeyValue, snapshot) []clientv3.Op) (changed bool, err error) {
+	entries, _, err := s.entries(ctx)
 	if err != nil {
-		return 0, false, err
+		return false, err
 	}
-	ops := difference(entries, cp.first)
+	ops := change(entries, first)
 	for chunk := range slices.Chunk(ops, maxTxnOps) {
-		response, err := cp.store.client.Txn(ctx).Then(chunk...).Commit()
-		if err != nil {
-			return 0, false, fmt.Errorf("reset: %w", err)
+		if _, err := s.client.Txn(ctx).Then(chunk...).Commit(); err != nil {
+			return false, err
 		}
-		revision = response.Header.Revision
 	}
-	return revision, len(ops) > 0, nil
+	return len(ops) > 0, nil
 }
 
 // difference lists what takes the entries, which are in the order of their keys, to the
-// first state. Neighbours that are to go are deleted as one range, so that a thousand
-// objects cost as much as ten.
+// first state: deletions, then values to put back.
 func difference(entries []*mvccpb.KeyValue, first snapshot) []clientv3.Op {
-	var ops []clientv3.Op
-	var run []string
-	flush := func() {
-		if len(run) > 0 {
-			after := run[len(run)-1] + "\x00"
-			ops = append(ops, clientv3.OpDelete(run[0], clientv3.WithRange(after)))
-		}
-		run = nil
-	}
-	present := map[string]bool{}
+	ops := surplus(entries, first)
+	present := map[string][]byte{}
 	for _, entry := range entries {
-		key := string(entry.Key)
-		want, keep := first[key]
-		present[key] = true
-		switch {
-		case keep && !bytes.Equal(entry.Value, want):
-			flush()
-			ops = append(ops, clientv3.OpPut(key, string(want)))
-		case keep, isLease(key):
-			flush()
-		default:
-			run = append(run, key)
-		}
+		present[string(entry.Key)] = entry.Value
 	}
-	flush()
 	for key, value := range first {
-		if !present[key] {
+		if now, ok := present[key]; !ok || !bytes.Equal(now, value) {
 			ops = append(ops, clientv3.OpPut(key, string(value)))
 		}
 	}
 	return ops
 }
 
-// isLease tells heartbeats of the cluster's own from leases that users made: those in the
-// system namespaces stay.
-func isLease(key string) bool {
-	return strings.HasPrefix(key, registry+"leases/kube-") || strings.HasPrefix(key, registry+"masterleases/")
+// surplus lists the deletions of what the first state does not hold. Neighbours are
+// deleted as one range, so that a thousand objects cost as much as ten.
+func surplus(entries []*mvccpb.KeyValue, first snapshot) []clientv3.Op {
+	var ops []clientv3.Op
+	var run []string
+	flush := func() {
+		if len(run) > 0 {
+			ops = append(ops, clientv3.OpDelete(run[0], clientv3.WithRange(run[len(run)-1]+"\x00")))
+		}
+		run = nil
+	}
+	for _, entry := range entries {
+		key := string(entry.Key)
+		if _, keep := first[key]; keep || isHeartbeat(key) {
+			flush()
+			continue
+		}
+		run = append(run, key)
+	}
+	flush()
+	return ops
 }
 
 func (s *store) entries(ctx context.Context) ([]*mvccpb.KeyValue, int64, error) {
@@ -162,53 +140,31 @@ func (s *store) entries(ctx context.Context) ([]*mvccpb.KeyValue, int64, error) 
 	return response.Kvs, response.Header.Revision, nil
 }
 
-// settled watches from revision and tells whether nothing but heartbeats was written
-// before the quiet time was over. It returns false once writes came and ceased.
-func (s *store) settled(ctx context.Context, revision int64) (bool, error) {
-	ctx, cancel := context.WithCancel(ctx)
+// awaitSettled returns when nothing but heartbeats and events was written for the quiet
+// time.
+func (s *store) awaitSettled(ctx context.Context) error {
+	watched, cancel := context.WithCancel(ctx)
 	defer cancel()
-	writes := s.client.Watch(ctx, registry, clientv3.WithPrefix(), clientv3.WithRev(revision))
+	writes := s.client.Watch(watched, registry, clientv3.WithPrefix())
 	timer := time.NewTimer(quiet)
 	defer timer.Stop()
-	settled := true
+	last := "nothing"
 	for {
 		select {
 		case <-timer.C:
-			return settled, nil
+			return nil
+		case <-ctx.Done():
+			return fmt.Errorf("something goes on writing, last %s: %w", last, ctx.Err())
 		case batch := <-writes:
 			if err := batch.Err(); err != nil {
-				return false, fmt.Errorf("watch etcd: %w", err)
+				return fmt.Errorf("watch etcd: %w", err)
 			}
-			if ctx.Err() != nil {
-				return false, ctx.Err()
-			}
-			if slices.ContainsFunc(batch.Events, func(e *clientv3.Event) bool { return !isLease(string(e.Kv.Key)) }) {
-				settled = false
-				timer.Reset(quiet)
+			for _, event := range batch.Events {
+				if key := string(event.Kv.Key); !isVolatile(key) {
+					last = strings.TrimPrefix(key, registry)
+					timer.Reset(quiet)
+				}
 			}
 		}
 	}
-}
-
-func readSnapshot(path string) (snapshot, error) {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var kept snapshot
-	if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&kept); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return kept, nil
-}
-
-func writeSnapshot(path string, s snapshot) error {
-	var data bytes.Buffer
-	if err := gob.NewEncoder(&data).Encode(s); err != nil {
-		return err
-	}
-	return pki.WriteFile(path, data.Bytes())
 }

@@ -20,7 +20,8 @@ func apply(component string, sets cliflag.NamedFlagSets, base, user Settings) er
 	for _, set := range sets.FlagSets {
 		flags.AddFlagSet(set)
 	}
-	merged := maps.Clone(base)
+	merged := Settings{}
+	maps.Copy(merged, base)
 	maps.Copy(merged, user)
 	for _, name := range slices.Sorted(maps.Keys(merged)) {
 		if flags.Lookup(name) == nil {

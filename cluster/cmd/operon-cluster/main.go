@@ -1,12 +1,110 @@
+// Command operon-cluster runs local Kubernetes clusters, each in one process of its own:
+// etcd, kube-apiserver, kube-controller-manager, kube-scheduler and simulated nodes. The
+// operon command calls it for `operon cluster` and `operon kubectl`.
 package main
 
 import (
-	_ "go.etcd.io/etcd/server/v3/embed"
-	_ "k8s.io/kubectl/pkg/cmd"
-	_ "k8s.io/kubernetes/cmd/kube-apiserver/app"
-	_ "k8s.io/kubernetes/cmd/kube-controller-manager/app"
-	_ "k8s.io/kubernetes/cmd/kube-scheduler/app"
-	_ "sigs.k8s.io/kwok/pkg/kwok/controllers"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/operon-framework/operon/cluster/instance"
 )
 
-func main() {}
+// Exit codes.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "kubectl" {
+		os.Exit(kubectl(os.Args[2:])) // kubectl reads its flags itself
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:]))
+}
+
+// run executes one verb and returns the exit code.
+func run(ctx context.Context, args []string) int {
+	root := newRoot()
+	root.SetArgs(args)
+	command, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(os.Stderr, "%s: %v\n", called(), err)
+	var usage usageError
+	if errors.As(err, &usage) {
+		fmt.Fprintf(os.Stderr, "see `%s --help`\n", command.CommandPath())
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// called is how the user called this command: its own name, or `operon cluster`.
+func called() string { return filepath.Base(os.Args[0]) }
+
+// usageError is a mistake in the command line.
+type usageError struct{ error }
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "operon-cluster",
+		Short: "Run a real Kubernetes on this machine, in about a second and without privileges",
+		Long: `Run a real Kubernetes on this machine, in about a second and without privileges.
+
+Each cluster is one process: etcd, kube-apiserver, kube-controller-manager,
+kube-scheduler and simulated nodes. It serves on loopback only, and everything
+that it writes lies under $OPERON_HOME (default ~/.operon).`,
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: called()},
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(command *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("there is no verb %q%s", args[0], suggestion(command, args[0]))}
+			}
+			return nil
+		},
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(newUp(), newDown(), newStatus(), newList(), newReset(), newKubeconfig(), newLogs(), newEnv(), newKubectl(), newServe())
+	return root
+}
+
+func suggestion(command *cobra.Command, typed string) string {
+	command.SuggestionsMinimumDistance = 2
+	if near := command.SuggestionsFor(typed); len(near) > 0 {
+		return fmt.Sprintf("; did you mean %q?", near[0])
+	}
+	return ""
+}
+
+// noArguments refuses arguments, as a mistake in the command line.
+func noArguments(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("unexpected argument %q; clusters are named with --name", args[0])}
+	}
+	return nil
+}
+
+// nameFlag adds --name.
+func nameFlag(command *cobra.Command) *string {
+	return command.Flags().String("name", defaultName(), "name of the cluster; also taken from OPERON_CLUSTER")
+}
+
+func defaultName() string {
+	if name := os.Getenv("OPERON_CLUSTER"); name != "" {
+		return name
+	}
+	return instance.DefaultName
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/operon-framework/operon/cluster/instance"
+)
+
+func newStatus() *cobra.Command {
+	command := &cobra.Command{
+		Use:     "status",
+		Short:   "Show one cluster",
+		Example: `  operon cluster status -o json`,
+		Args:    noArguments,
+	}
+	name, output := nameFlag(command), outputFlag(command)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		facts, err := instance.Status(*name)
+		if err != nil {
+			return err
+		}
+		if *output == formatJSON {
+			return printJSON(command.OutOrStdout(), facts)
+		}
+		return printFacts(command.OutOrStdout(), facts)
+	}
+	return command
+}
+
+func newList() *cobra.Command {
+	command := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List all clusters",
+		Example: `  operon cluster list`,
+		Args:    noArguments,
+	}
+	output := outputFlag(command)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		list, err := instance.List()
+		if err != nil {
+			return err
+		}
+		if *output == formatJSON {
+			return printJSON(command.OutOrStdout(), list)
+		}
+		return printList(command, list)
+	}
+	return command
+}
+
+func printList(command *cobra.Command, list []instance.Facts) error {
+	if len(list) == 0 {
+		fmt.Fprintln(command.OutOrStdout(), "there is no cluster; `operon cluster up` starts one")
+		return nil
+	}
+	table := tabwriter.NewWriter(command.OutOrStdout(), 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "NAME\tSTATE\tVERSION\tNODES\tUP FOR\tSERVER")
+	for _, facts := range list {
+		if facts.State != instance.Running {
+			fmt.Fprintf(table, "%s\t%s\t\t\t\t\n", facts.Name, facts.State)
+			continue
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", facts.Name, facts.State, facts.Version, facts.Nodes, age(facts.StartedAt), facts.Server)
+	}
+	return table.Flush()
+}
+
+func newReset() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "reset",
+		Short: "Empty a cluster to its first state, without restarting it",
+		Long: `Empty a cluster to its first state, without restarting it: every object made since
+is gone, whatever finalizers it has, and what was changed is as it was.`,
+		Example: `  operon cluster reset`,
+		Args:    noArguments,
+	}
+	name := nameFlag(command)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		started := time.Now()
+		if err := instance.Reset(command.Context(), *name); err != nil {
+			return err
+		}
+		fmt.Fprintf(command.OutOrStdout(), "cluster %q is as at its start, after %d ms\n", *name, time.Since(started).Milliseconds())
+		return nil
+	}
+	return command
+}
+
+func newKubeconfig() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "kubeconfig",
+		Short: "Print a cluster's kubeconfig",
+		Example: `  operon cluster kubeconfig > dev.kubeconfig
+  KUBECONFIG=$(operon cluster kubeconfig --path) helm list`,
+		Args: noArguments,
+	}
+	name := nameFlag(command)
+	path := command.Flags().Bool("path", false, "print where the file is, not what is in it")
+	merge := command.Flags().Bool("merge", false, "add the cluster to your own kubeconfig, as its current context")
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		facts, err := running(*name)
+		if err != nil {
+			return err
+		}
+		if *merge {
+			return mergeKubeconfig(command, *name)
+		}
+		if *path {
+			fmt.Fprintln(command.OutOrStdout(), facts.Kubeconfig)
+			return nil
+		}
+		data, err := os.ReadFile(facts.Kubeconfig)
+		if err != nil {
+			return err
+		}
+		_, err = command.OutOrStdout().Write(data)
+		return err
+	}
+	return command
+}
+
+func mergeKubeconfig(command *cobra.Command, name string) error {
+	path, err := instance.Merge(name)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(command.OutOrStdout(), "your kubeconfig %s points to cluster %q\n", path, name)
+	return nil
+}
+
+func newEnv() *cobra.Command {
+	command := &cobra.Command{
+		Use:     "env",
+		Short:   "Print the shell command that points tools to a cluster",
+		Example: `  eval "$(operon cluster env)"`,
+		Args:    noArguments,
+	}
+	name, output := nameFlag(command), outputFlag(command)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		facts, err := running(*name)
+		if err != nil {
+			return err
+		}
+		if *output == formatJSON {
+			return printJSON(command.OutOrStdout(), map[string]string{"KUBECONFIG": facts.Kubeconfig})
+		}
+		fmt.Fprintf(command.OutOrStdout(), "export KUBECONFIG=%q\n", facts.Kubeconfig)
+		return nil
+	}
+	return command
+}
+
+// running returns the facts of a cluster that has to run.
+func running(name string) (instance.Facts, error) {
+	facts, err := instance.Status(name)
+	if err != nil {
+		return instance.Facts{}, err
+	}
+	if facts.State != instance.Running {
+		return instance.Facts{}, fmt.Errorf("cluster %q is not running; `operon cluster up --name %s` starts it", name, name)
+	}
+	return facts, nil
+}

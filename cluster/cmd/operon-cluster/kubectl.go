@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/component-base/cli"
+	"k8s.io/kubectl/pkg/cmd"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+// newKubectl shows kubectl in the help; main takes the verb before cobra reads flags.
+func newKubectl() *cobra.Command {
+	return &cobra.Command{
+		Use:   "kubectl [--name NAME] ARGUMENTS...",
+		Short: "Run kubectl against a cluster",
+		Long: `Run the real kubectl, which is part of this binary, against a cluster. --name, where
+given, comes before kubectl's own arguments; --kubeconfig points it elsewhere.`,
+		Example: `  operon kubectl get pods --all-namespaces
+  operon kubectl --name big apply -f deployment.yaml`,
+		DisableFlagParsing: true,
+		Run:                func(_ *cobra.Command, args []string) { os.Exit(kubectl(args)) },
+	}
+}
+
+// kubectl runs kubectl and returns its exit code.
+func kubectl(args []string) int {
+	name, args, err := takeName(args)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "operon kubectl: %v\n", err)
+		return exitUsage
+	}
+	if err := pointKubectl(name, args); err != nil {
+		fmt.Fprintf(os.Stderr, "operon kubectl: %v\n", err)
+		return exitFailed
+	}
+	os.Args = append([]string{"kubectl"}, args...)
+	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
+		util.CheckErr(err) // prints as kubectl does, and exits
+	}
+	return 0
+}
+
+// takeName reads a leading --name, which is ours and not kubectl's.
+func takeName(args []string) (name string, rest []string, err error) {
+	if len(args) == 0 || !strings.HasPrefix(args[0], "--name") {
+		return defaultName(), args, nil
+	}
+	if name, found := strings.CutPrefix(args[0], "--name="); found {
+		return name, args[1:], nil
+	}
+	if args[0] != "--name" || len(args) < 2 {
+		return "", nil, fmt.Errorf("%s needs the name of a cluster", args[0])
+	}
+	return args[1], args[2:], nil
+}
+
+// pointKubectl sets KUBECONFIG to the cluster's, unless the user points elsewhere or asks
+// for nothing that a cluster would answer.
+func pointKubectl(name string, args []string) error {
+	elsewhere := func(arg string) bool {
+		return arg == "--kubeconfig" || strings.HasPrefix(arg, "--kubeconfig=") || arg == "--help" || arg == "-h"
+	}
+	if slices.ContainsFunc(args, elsewhere) || len(args) == 0 || slices.Contains([]string{"help", "completion", "kustomize"}, args[0]) {
+		return nil
+	}
+	facts, err := running(name)
+	if err != nil {
+		return err
+	}
+	return os.Setenv("KUBECONFIG", facts.Kubeconfig)
+}

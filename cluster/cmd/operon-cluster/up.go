@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/operon-framework/operon/cluster/instance"
+)
+
+// upFlags are the flags of up that end in a spec.
+type upFlags struct {
+	config, data, auditPolicy string
+	nodes, port, logLevel     int
+	ttl                       time.Duration
+	gates                     map[string]string
+	merge                     bool
+}
+
+func newUp() *cobra.Command {
+	var flags upFlags
+	command := &cobra.Command{
+		Use:   "up",
+		Short: "Start a cluster, or find it running",
+		Long: `Start a cluster, or find it running. Returns when the API and the controllers serve.
+
+The state lies in temporary storage and ends with the cluster, unless --data
+names a folder that keeps it. Your own kubeconfig is not touched unless you say
+--merge.
+
+A file given with --config holds the same settings and more:
+
+  nodes: 3
+  featureGates: {ShardedListAndWatch: true}
+  runtimeConfig: {api/alpha: true}
+  auditPolicy: audit-policy.yaml
+  logLevel: 2
+  apiServer: {max-requests-inflight: "800"}   # any flag of the component
+  controllerManager: {}
+  scheduler: {}`,
+		Example: `  operon cluster up
+  operon cluster up --name big --nodes 100
+  operon cluster up --data ./state --port 16443`,
+		Args: noArguments,
+	}
+	name, output := nameFlag(command), outputFlag(command)
+	flags.add(command)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		spec, err := flags.spec(command)
+		if err != nil {
+			return err
+		}
+		return up(command, *name, spec, flags.merge, *output)
+	}
+	return command
+}
+
+func (f *upFlags) add(command *cobra.Command) {
+	set := command.Flags()
+	set.StringVar(&f.config, "config", "", "file with settings; flags win over it")
+	set.IntVar(&f.nodes, "nodes", 1, "how many nodes to simulate")
+	set.StringVar(&f.data, "data", "", "folder that keeps the state across down and up")
+	set.DurationVar(&f.ttl, "ttl", 0, "stop the cluster after so long without use, 0 for never")
+	set.IntVar(&f.port, "port", 0, "port of the API server on loopback, 0 for a free one")
+	set.StringToStringVar(&f.gates, "feature-gates", nil, "feature gates of all components, as Name=true,Other=false")
+	set.IntVarP(&f.logLevel, "log-level", "v", 0, "verbosity of the components' log, 0 to 10")
+	set.StringVar(&f.auditPolicy, "audit-policy", "", "file with an audit policy; the log goes to audit.log in the cluster's folder")
+	set.BoolVar(&f.merge, "merge", false, "add the cluster to your own kubeconfig, as its current context")
+}
+
+// spec is the config file's, with what the flags say over it.
+func (f *upFlags) spec(command *cobra.Command) (instance.Spec, error) {
+	var spec instance.Spec
+	if f.config != "" {
+		var err error
+		if spec, err = instance.ReadSpec(f.config); err != nil {
+			return spec, err
+		}
+	}
+	given := command.Flags().Changed
+	if given("nodes") {
+		if f.nodes < 1 {
+			return spec, usageError{fmt.Errorf("--nodes %d: want at least 1", f.nodes)}
+		}
+		spec.Nodes = f.nodes
+	}
+	if given("data") {
+		spec.Data = f.data
+	}
+	if given("ttl") {
+		spec.TTL.Duration = f.ttl
+	}
+	if given("port") {
+		spec.Port = f.port
+	}
+	if given("log-level") {
+		spec.LogLevel = f.logLevel
+	}
+	if given("audit-policy") {
+		spec.AuditPolicy = f.auditPolicy
+	}
+	return spec, f.addGates(&spec)
+}
+
+func (f *upFlags) addGates(spec *instance.Spec) error {
+	for gate, value := range f.gates {
+		if value != "true" && value != "false" {
+			return usageError{fmt.Errorf("--feature-gates %s=%s: want true or false", gate, value)}
+		}
+		if spec.FeatureGates == nil {
+			spec.FeatureGates = map[string]bool{}
+		}
+		spec.FeatureGates[gate] = value == "true"
+	}
+	return nil
+}
+
+func up(command *cobra.Command, name string, spec instance.Spec, merge bool, output format) error {
+	facts, started, err := instance.Up(command.Context(), name, spec)
+	if err != nil {
+		return err
+	}
+	if merge {
+		if facts.MergedInto, err = instance.Merge(name); err != nil {
+			return err
+		}
+	}
+	if output == formatJSON {
+		return printJSON(command.OutOrStdout(), facts)
+	}
+	sayUp(command, facts, started, spec)
+	return nil
+}
+
+func sayUp(command *cobra.Command, facts instance.Facts, started bool, spec instance.Spec) {
+	out := command.OutOrStdout()
+	if started {
+		fmt.Fprintf(out, "cluster %q is up: Kubernetes %s at %s, ready in %.1f s\n", facts.Name, facts.Version, facts.Server, facts.ReadySeconds)
+	}
+	if !started {
+		fmt.Fprintf(out, "cluster %q is up already, for %s: Kubernetes %s at %s\n", facts.Name, age(facts.StartedAt), facts.Version, facts.Server)
+		if spec.Nodes > 0 && spec.Nodes != facts.Nodes || spec.Data != "" && spec.Data != facts.Data {
+			fmt.Fprintf(command.ErrOrStderr(), "its settings stay as they were; take it down first to change them\n")
+		}
+	}
+	if facts.MergedInto != "" {
+		fmt.Fprintf(out, "your kubeconfig %s points to it\n", facts.MergedInto)
+		return
+	}
+	suffix := ""
+	if facts.Name != instance.DefaultName {
+		suffix = " --name " + facts.Name
+	}
+	fmt.Fprintf(out, "try:  operon kubectl%s get nodes\n", suffix)
+	fmt.Fprintf(out, "or:   eval \"$(operon cluster env%s)\"   # for kubectl and other tools in this shell\n", suffix)
+}

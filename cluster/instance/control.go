@@ -1,0 +1,85 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+// resetDeadline bounds a reset of a cluster in which something never stops writing.
+const resetDeadline = 20 * time.Second
+
+// serveControl takes orders for this process on a socket that only its user can open.
+func (s *server) serveControl(ctx context.Context) error {
+	if err := os.RemoveAll(s.folder.control()); err != nil {
+		return err
+	}
+	listener, err := net.Listen("unix", s.folder.control())
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /reset", s.handleReset)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
+	context.AfterFunc(ctx, func() { server.Close() })
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			klog.ErrorS(err, "The control socket died")
+		}
+	}()
+	return nil
+}
+
+func (s *server) handleReset(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), resetDeadline)
+	defer cancel()
+	if err := s.plane.Reset(ctx); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+// Reset empties a running cluster to its first state.
+func Reset(ctx context.Context, name string) error {
+	facts, err := Status(name)
+	if err != nil {
+		return err
+	}
+	if facts.State != Running {
+		return fmt.Errorf("cluster %q is not running; `operon cluster up --name %s` starts it", name, name)
+	}
+	f, err := openFolder(name)
+	if err != nil {
+		return err
+	}
+	return order(ctx, f.control(), "/reset")
+}
+
+func order(ctx context.Context, socket, path string) error {
+	client := &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		},
+	}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://cluster"+path, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusOK {
+		return nil
+	}
+	message, err := io.ReadAll(response.Body)
+	return errors.Join(errors.New(strings.TrimSpace(string(message))), err)
+}

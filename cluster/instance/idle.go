@@ -1,0 +1,63 @@
+package instance
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/operon-framework/operon/cluster/controlplane"
+)
+
+// activity knows when a user last had business with the cluster. Requests of the
+// cluster's own components do not count; a watch counts as long as it lasts.
+type activity struct {
+	mu     sync.Mutex
+	active int
+	last   time.Time
+}
+
+func (a *activity) wrap(next http.Handler) http.Handler {
+	a.last = time.Now()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if controlplane.OwnComponent(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		a.add(1)
+		defer a.add(-1)
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (a *activity) add(n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.active += n
+	a.last = time.Now()
+}
+
+// remaining is how long until the cluster has been idle for ttl.
+func (a *activity) remaining(ttl time.Duration) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.active > 0 {
+		return ttl
+	}
+	return ttl - time.Since(a.last)
+}
+
+// awaitIdle returns when the cluster was idle for ttl, or ctx ends.
+func (a *activity) awaitIdle(ctx context.Context, ttl time.Duration) {
+	for {
+		remaining := a.remaining(ttl)
+		if remaining <= 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(remaining):
+		}
+	}
+}

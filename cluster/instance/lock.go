@@ -1,0 +1,67 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// errHeld means that another process holds a lock.
+var errHeld = errors.New("another process holds the lock")
+
+// lockPeriod is how often a lock that another process holds is tried again. The kernel
+// offers no way to wait for one that also ends with a context.
+const lockPeriod = 10 * time.Millisecond
+
+// tryLock takes the lock on the file at path, which it makes. The lock is gone when the
+// file is closed or the process ends, however it ends.
+func tryLock(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		return file, nil
+	}
+	file.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, errHeld
+	}
+	return nil, fmt.Errorf("lock %s: %w", path, err)
+}
+
+// lock waits for the lock until ctx ends.
+func lock(ctx context.Context, path string) (*os.File, error) {
+	for {
+		file, err := tryLock(path)
+		if !errors.Is(err, errHeld) {
+			return file, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%s: %w", path, errors.Join(errHeld, ctx.Err()))
+		case <-time.After(lockPeriod):
+		}
+	}
+}
+
+// held tells whether another process holds the lock.
+func held(path string) (bool, error) {
+	file, err := tryLock(path)
+	if errors.Is(err, errHeld) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return false, file.Close()
+}

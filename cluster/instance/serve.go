@@ -1,0 +1,224 @@
+package instance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/klog/v2"
+
+	"github.com/operon-framework/operon/cluster/controlplane"
+	"github.com/operon-framework/operon/cluster/sim"
+)
+
+// outcome is what a cluster's process tells the one that started it, over the pipe that
+// it inherits: ready, or why not.
+type outcome struct {
+	Error string `json:"error,omitempty"`
+}
+
+// startDeadline bounds a start. It takes one to two seconds; a machine that is busy with
+// something else may need much longer.
+const startDeadline = 2 * time.Minute
+
+// garbagePercent is the garbage collector's target once the cluster is up. The components
+// together keep about 100 MB alive, most of it for good: collecting at half as much again
+// instead of twice as much costs little processor time and saves a quarter of the memory.
+const garbagePercent = 50
+
+// Serve runs the cluster that Up prepared, in this process, until it is told to stop, has
+// been idle for its TTL, or fails. It reports on ready when it serves, or why it cannot.
+func Serve(ctx context.Context, name string, ready io.WriteCloser) error {
+	// Collecting while everything is being built costs a fifth of the start.
+	debug.SetGCPercent(-1)
+	s, err := newServer(name)
+	if err == nil {
+		err = s.start(ctx)
+	}
+	report := outcome{}
+	if err != nil {
+		report.Error = err.Error()
+	}
+	if writeErr := errors.Join(json.NewEncoder(ready).Encode(report), ready.Close()); writeErr != nil {
+		klog.ErrorS(writeErr, "nobody waits for this cluster any more")
+	}
+	if err != nil {
+		return err
+	}
+	debug.SetGCPercent(garbagePercent)
+	debug.FreeOSMemory()
+	return s.run(ctx)
+}
+
+// server is a cluster in its own process.
+type server struct {
+	folder   folder
+	spec     Spec
+	started  time.Time
+	lock     *os.File
+	plane    *controlplane.ControlPlane
+	nodes    *sim.Sim
+	activity activity
+	stop     context.CancelFunc
+}
+
+func newServer(name string) (*server, error) {
+	f, err := openFolder(name)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{folder: f, started: time.Now()}
+	if s.lock, err = tryLock(f.runLock()); err != nil {
+		return nil, fmt.Errorf("cluster %q: %w", name, err)
+	}
+	data, err := os.ReadFile(f.spec())
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, &s.spec); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.spec(), err)
+	}
+	return s, nil
+}
+
+func (s *server) start(ctx context.Context) error {
+	var level klog.Level
+	if err := level.Set(strconv.Itoa(s.spec.LogLevel)); err != nil {
+		return err
+	}
+	if err := s.lockData(); err != nil {
+		return err
+	}
+	// The deadline must not end what was started in time.
+	ctx, s.stop = context.WithCancel(ctx)
+	deadline := time.AfterFunc(startDeadline, s.stop)
+	if err := s.startComponents(ctx); err != nil {
+		if !deadline.Stop() {
+			err = fmt.Errorf("not ready after %s: %w", startDeadline, err)
+		}
+		return err
+	}
+	if !deadline.Stop() {
+		return fmt.Errorf("not ready after %s", startDeadline)
+	}
+	return s.publish()
+}
+
+func (s *server) startComponents(ctx context.Context) error {
+	var err error
+	if s.plane, err = controlplane.Start(ctx, s.spec.config(s.folder), controlplane.WithMiddleware(s.activity.wrap)); err != nil {
+		return err
+	}
+	if err := s.startNodes(ctx); err != nil {
+		return fmt.Errorf("simulated nodes: %w", err)
+	}
+	if err := s.plane.RememberFirst(ctx); err != nil {
+		return fmt.Errorf("remember the first state: %w", err)
+	}
+	return s.serveControl(ctx)
+}
+
+func (s *server) startNodes(ctx context.Context) error {
+	client, err := s.plane.SystemConfig("simulated-nodes")
+	if err != nil {
+		return err
+	}
+	serving, err := s.plane.Serving("simulated-node", "127.0.0.1", "localhost")
+	if err != nil {
+		return err
+	}
+	s.nodes, err = sim.Start(ctx, sim.Config{
+		Client:   client,
+		Nodes:    s.spec.Nodes,
+		Serving:  serving,
+		ClientCA: s.plane.Authorities(),
+	})
+	return err
+}
+
+// lockData keeps a second cluster from opening the same data folder.
+func (s *server) lockData() error {
+	if s.spec.Data == "" {
+		return nil
+	}
+	if err := os.MkdirAll(s.spec.Data, 0o700); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	_, err := tryLock(s.spec.Data + "/.lock") // held until the process ends
+	if errors.Is(err, errHeld) {
+		return fmt.Errorf("data folder %s: another cluster uses it", s.spec.Data)
+	}
+	return err
+}
+
+func (s *server) publish() error {
+	if err := s.plane.WriteKubeconfig(s.folder.kubeconfig(), contextName(s.folder.name)); err != nil {
+		return err
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(s.plane.AdminConfig())
+	if err != nil {
+		return err
+	}
+	version, err := client.ServerVersion()
+	if err != nil {
+		return err
+	}
+	facts := Facts{
+		Name:         s.folder.name,
+		State:        Running,
+		Server:       s.plane.Server(),
+		Kubeconfig:   s.folder.kubeconfig(),
+		PID:          os.Getpid(),
+		Version:      version.GitVersion,
+		Nodes:        s.spec.Nodes,
+		Data:         s.spec.Data,
+		StartedAt:    s.started.UTC(),
+		ReadySeconds: time.Since(s.started).Seconds(),
+		Log:          s.folder.log(),
+	}
+	if s.spec.TTL.Duration > 0 {
+		facts.TTL = s.spec.TTL.Duration.String()
+	}
+	return s.folder.writeFacts(facts)
+}
+
+// run returns when the cluster is to end.
+func (s *server) run(ctx context.Context) error {
+	if s.spec.TTL.Duration > 0 {
+		go func() {
+			s.activity.awaitIdle(ctx, s.spec.TTL.Duration)
+			klog.InfoS("Stopping", "idleFor", s.spec.TTL.Duration)
+			s.stop()
+		}()
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- s.plane.Wait() }()
+	select {
+	case <-ctx.Done():
+		return s.end(failed)
+	case err := <-failed:
+		if err != nil {
+			return err // the folder stays: its log tells what happened
+		}
+		return s.end(failed)
+	}
+}
+
+// end closes a state that is kept in order. One that is thrown away needs no order: the
+// process ends, and everything of it with it.
+func (s *server) end(closed <-chan error) error {
+	if s.spec.Data == "" {
+		return os.RemoveAll(s.folder.path)
+	}
+	s.stop()
+	s.nodes.Wait()
+	err := <-closed
+	return errors.Join(err, os.RemoveAll(s.folder.path))
+}
