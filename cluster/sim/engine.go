@@ -86,7 +86,8 @@ func readStage(path, partials string) (*internalversion.Stage, error) {
 }
 
 // play plays the stage that s matches, if any. A positive duration says that the stage is
-// due only then.
+// due only then. It is worked out anew at each call, so stages wait until a time that the
+// document tells (.sim.due), never for a fixed while.
 func (e *engine) play(ctx context.Context, s subject) (time.Duration, error) {
 	event := &lifecycle.Event{Data: s.document}
 	stage, err := e.stages.Match(ctx, event)

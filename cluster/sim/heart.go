@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -24,6 +25,9 @@ type hearts struct {
 	alive    func(node string) bool
 	log      *slog.Logger
 	queue    workqueue.TypedDelayingInterface[beat]
+
+	mu      sync.Mutex
+	beating map[string]types.UID
 }
 
 // beat is a node whose lease is due.
@@ -35,12 +39,35 @@ type beat struct {
 func newHearts(client typedcoordinationv1.LeasesGetter, interval time.Duration, alive func(string) bool, log *slog.Logger) *hearts {
 	return &hearts{
 		client: client, interval: interval, alive: alive, log: log,
-		queue: workqueue.NewTypedDelayingQueue[beat](),
+		queue:   workqueue.NewTypedDelayingQueue[beat](),
+		beating: map[string]types.UID{},
 	}
 }
 
-// start makes the heart of the node beat now, if it does not already.
-func (h *hearts) start(node *corev1.Node) { h.queue.Add(beat{node.Name, node.UID}) }
+// start makes the heart of the node beat, if it does not already.
+func (h *hearts) start(node *corev1.Node) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.beating[node.Name] == node.UID {
+		return
+	}
+	h.beating[node.Name] = node.UID
+	h.queue.Add(beat{node.Name, node.UID})
+}
+
+// beats tells whether the heart shall go on. One that stops can be started again.
+func (h *hearts) beats(b beat) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.beating[b.node] != b.uid {
+		return false // another node has taken the name over
+	}
+	if h.alive(b.node) {
+		return true
+	}
+	delete(h.beating, b.node)
+	return false
+}
 
 // run beats until ctx ends.
 func (h *hearts) run(ctx context.Context) {
@@ -56,7 +83,7 @@ func (h *hearts) run(ctx context.Context) {
 }
 
 func (h *hearts) beat(ctx context.Context, b beat) {
-	if !h.alive(b.node) || ctx.Err() != nil {
+	if ctx.Err() != nil || !h.beats(b) {
 		return
 	}
 	next := h.interval - time.Duration(rand.Int64N(int64(h.interval/10)+1)) // so that nodes do not beat together

@@ -66,6 +66,9 @@ func kubeletHandler() http.Handler {
 		"/attach/":      "nothing to attach to",
 		"/portForward/": "no port to forward to",
 	} {
+		// A UID and a container may follow, and no path may be answered with a redirect to
+		// another: the API server follows none.
+		mux.HandleFunc(path+"{namespace}/{pod}", refuseStream(what))
 		mux.HandleFunc(path+"{namespace}/{pod}/{rest...}", refuseStream(what))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -82,11 +85,17 @@ func sentence(r *http.Request, lacks string) string {
 }
 
 // refuseLogs answers in plain text: the API server takes the text of a 400 for its own
-// message, which kubectl prints as it is.
+// message, which kubectl prints as it is. To who follows a log the sentence is the log:
+// kubectl takes any error for a container that has yet to start, and asks again every
+// second.
 func refuseLogs(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(http.StatusBadRequest)
-	fmt.Fprint(w, sentence(r, "no log"))
+	if r.URL.Query().Get("follow") != "true" {
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, sentence(r, "no log"))
+		return
+	}
+	fmt.Fprintln(w, sentence(r, "no log"))
 }
 
 // refuseStream answers with a Status: clients that asked for a stream get the answer as it

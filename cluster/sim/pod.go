@@ -35,7 +35,7 @@ const (
 	podUnready     podState = "Unready"     // running, its containers are not ready
 	podGated       podState = "Gated"       // running, a readiness gate is not open
 	podPullFailed  podState = "PullFailed"  // its image could not be pulled
-	podPullBackOff podState = "PullBackOff" // the same, some time later
+	podPullBackOff podState = "PullBackOff" // and is not tried again
 	podCrashed     podState = "Crashed"     // waiting for a restart
 	podRefused     podState = "Refused"     // its annotations make no sense
 	podSucceeded   podState = "Succeeded"   // ended well

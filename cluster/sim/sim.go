@@ -51,7 +51,7 @@ func Start(ctx context.Context, cfg Config) (*Sim, error) {
 	if err := s.start(ctx); err != nil {
 		cancel()
 		s.Wait()
-		return nil, fmt.Errorf("start simulated nodes: %w", err)
+		return nil, err
 	}
 	return s, nil
 }

@@ -5,19 +5,19 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
 
 	"github.com/operon-framework/operon/cluster/controlplane"
-	"github.com/operon-framework/operon/cluster/pki"
 	"github.com/operon-framework/operon/cluster/sim"
 )
 
@@ -26,7 +26,6 @@ var plane struct {
 	client kubernetes.Interface
 	config sim.Config
 	admin  *rest.Config
-	dir    string
 }
 
 func TestMain(m *testing.M) {
@@ -52,7 +51,7 @@ func withControlPlane(run func() int) (int, error) {
 	}
 	defer cp.Wait()
 	defer cancel()
-	if err := describe(cp, dir); err != nil {
+	if err := describe(cp); err != nil {
 		return 0, err
 	}
 	defer stopShared()
@@ -60,37 +59,17 @@ func withControlPlane(run func() int) (int, error) {
 }
 
 // describe fills plane.
-func describe(cp *controlplane.ControlPlane, dir string) error {
-	plane.dir = dir
-	if err := cp.WriteKubeconfig(filepath.Join(dir, "kubeconfig"), "test"); err != nil {
+func describe(cp *controlplane.ControlPlane) error {
+	serving, err := cp.Serving("simulated-node", "127.0.0.1")
+	if err != nil {
 		return err
 	}
 	plane.admin = cp.AdminConfig()
-	plane.admin.QPS = -1
-	var err error
-	if plane.client, err = kubernetes.NewForConfig(plane.admin); err != nil {
-		return err
-	}
-	var pair pki.Pair
-	if pair.Cert, err = os.ReadFile(filepath.Join(dir, "pki", "ca.crt")); err != nil {
-		return err
-	}
-	if pair.Key, err = os.ReadFile(filepath.Join(dir, "pki", "ca.key")); err != nil {
-		return err
-	}
-	ca, err := pki.ParseAuthority(pair)
-	if err != nil {
-		return err
-	}
-	leaf, err := ca.Issue(pki.Leaf{CommonName: "simulated nodes", Hosts: []string{"127.0.0.1"}})
-	if err != nil {
-		return err
-	}
-	serving, err := leaf.TLS()
 	plane.config = sim.Config{
-		Client: plane.admin, Nodes: 2, Serving: serving, ClientCA: ca.Pool(),
+		Client: plane.admin, Serving: serving, ClientCA: cp.Authorities(),
 		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}
+	plane.client, err = kubernetes.NewForConfig(plane.admin)
 	return err
 }
 
@@ -103,7 +82,7 @@ var shared struct {
 }
 
 // simulate returns a client of the control plane, with simulated nodes.
-func simulate(t *testing.T) kubernetes.Interface {
+func simulate(t testing.TB) kubernetes.Interface {
 	t.Helper()
 	shared.once.Do(func() {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -130,7 +109,7 @@ func stopShared() {
 }
 
 // newNamespace makes a namespace for the test and deletes it afterwards.
-func newNamespace(t *testing.T) string {
+func newNamespace(t testing.TB) string {
 	t.Helper()
 	namespace, err := plane.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"},
@@ -144,7 +123,7 @@ func newNamespace(t *testing.T) string {
 			t.Error(err)
 		}
 	})
-	awaitObject(t, "the default ServiceAccount", func(ctx context.Context) (*corev1.ServiceAccount, error) {
+	await(t, "default ServiceAccount", func(ctx context.Context) (*corev1.ServiceAccount, error) {
 		return plane.client.CoreV1().ServiceAccounts(namespace.Name).Get(ctx, "default", metav1.GetOptions{})
 	}, func(*corev1.ServiceAccount) bool { return true })
 	return namespace.Name
@@ -153,8 +132,8 @@ func newNamespace(t *testing.T) string {
 // patience is how long tests wait for what should take milliseconds.
 const patience = 30 * time.Second
 
-// awaitObject asks get until want holds, and returns the object.
-func awaitObject[T any](t *testing.T, what string, get func(context.Context) (T, error), want func(T) bool) T {
+// await asks get until want holds, and returns what it got.
+func await[T any](t testing.TB, what string, get func(context.Context) (T, error), want func(T) bool) T {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -167,12 +146,37 @@ func awaitObject[T any](t *testing.T, what string, get func(context.Context) (T,
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s: not within %v; last seen: %s, %v", what, patience, brief(got), err)
+			t.Fatalf("no %s within %v; last seen: %s, error: %v", what, patience, asYAML(got), err)
 		case <-ticker.C:
 		}
 	}
 }
 
-func brief(got any) string {
-	return strings.TrimSpace(fmt.Sprintf("%.3000v", got))
+// awaitGone waits until get finds nothing.
+func awaitGone[T any](t testing.TB, what string, get func(context.Context) (T, error)) {
+	t.Helper()
+	await(t, "absence of "+what, func(ctx context.Context) (error, error) {
+		_, err := get(ctx)
+		return err, nil
+	}, apierrors.IsNotFound)
+}
+
+// awaitEvent waits for an event of that reason about the object of that name, and returns
+// its message.
+func awaitEvent(t testing.TB, namespace, name, reason string) string {
+	t.Helper()
+	events := await(t, "event "+reason+" about "+name, func(ctx context.Context) (*corev1.EventList, error) {
+		return plane.client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{
+			FieldSelector: fields.Set{"involvedObject.name": name, "reason": reason}.String(),
+		})
+	}, func(list *corev1.EventList) bool { return len(list.Items) > 0 })
+	return events.Items[0].Message
+}
+
+func asYAML(value any) string {
+	data, err := yaml.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return "\n" + string(data)
 }
