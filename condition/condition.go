@@ -1,0 +1,104 @@
+// Package condition writes what became of a reconcile into an object's status, in the
+// terms that kstatus, kubectl wait, Argo CD and Flux read: Ready is always there,
+// Reconciling and Stalled only while they are true, and observedGeneration says which
+// spec all of it speaks of.
+package condition
+
+import (
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operon-framework/operon/outcome"
+)
+
+// Types of the conditions that Operon writes. The author's own are left alone.
+const (
+	// Ready is True when the object is as its spec wants it.
+	Ready = "Ready"
+	// Reconciling is True while work towards the spec goes on.
+	Reconciling = "Reconciling"
+	// Stalled is True when only a change of the spec can help.
+	Stalled = "Stalled"
+)
+
+// ReasonReady is the reason of a Ready condition that is True.
+const ReasonReady = "Ready"
+
+// Status gives access to the part of an object's status that Operon writes.
+type Status struct {
+	conditions *[]metav1.Condition
+	observed   *int64
+}
+
+// Of finds the status of object, a pointer to a struct with the fields Status.Conditions,
+// a []metav1.Condition, and Status.ObservedGeneration, an int64. The error of a type that
+// lacks one says what to write.
+func Of(object any) (Status, error) {
+	value := reflect.Indirect(reflect.ValueOf(object))
+	if value.Kind() != reflect.Struct {
+		return Status{}, fmt.Errorf("%T is no pointer to a struct", object)
+	}
+	status := value.FieldByName("Status")
+	if !status.IsValid() || status.Kind() != reflect.Struct {
+		return Status{}, fmt.Errorf("%T has no field Status that is a struct", object)
+	}
+	conditions, ok := field[[]metav1.Condition](status, "Conditions")
+	if !ok {
+		return Status{}, fmt.Errorf("%T: Status needs the field\n\tConditions []metav1.Condition `json:\"conditions,omitempty\"`", object)
+	}
+	observed, ok := field[int64](status, "ObservedGeneration")
+	if !ok {
+		return Status{}, fmt.Errorf("%T: Status needs the field\n\tObservedGeneration int64 `json:\"observedGeneration,omitempty\"`", object)
+	}
+	return Status{conditions: conditions, observed: observed}, nil
+}
+
+func field[T any](structure reflect.Value, name string) (*T, bool) {
+	value := structure.FieldByName(name)
+	if !value.IsValid() || !value.CanAddr() {
+		return nil, false
+	}
+	pointer, ok := value.Addr().Interface().(*T)
+	return pointer, ok
+}
+
+// Report writes what became of the reconcile of a generation. The time of a transition
+// changes only when a condition's status does.
+func (s Status) Report(o outcome.Outcome, generation int64) {
+	*s.observed = generation
+	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(s.conditions, metav1.Condition{
+			Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: generation,
+		})
+	}
+	switch o.Kind() {
+	case outcome.KindDone:
+		set(Ready, metav1.ConditionTrue, ReasonReady, "everything is as the spec wants it")
+		s.remove(Reconciling, Stalled)
+	case outcome.KindWait, outcome.KindRetry:
+		set(Ready, metav1.ConditionFalse, o.Reason(), o.Message())
+		set(Reconciling, metav1.ConditionTrue, o.Reason(), o.Message())
+		s.remove(Stalled)
+	case outcome.KindStalled:
+		set(Ready, metav1.ConditionFalse, o.Reason(), o.Message())
+		set(Stalled, metav1.ConditionTrue, o.Reason(), o.Message())
+		s.remove(Reconciling)
+	}
+}
+
+func (s Status) remove(kinds ...string) {
+	for _, kind := range kinds {
+		meta.RemoveStatusCondition(s.conditions, kind)
+	}
+}
+
+// Ready returns a copy of the Ready condition; its zero value where there is none yet.
+func (s Status) Ready() metav1.Condition {
+	if found := meta.FindStatusCondition(*s.conditions, Ready); found != nil {
+		return *found
+	}
+	return metav1.Condition{}
+}
