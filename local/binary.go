@@ -1,0 +1,121 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// kept is how many builds stay in the cache: this one, and the one before, so that going
+// back and forth between two branches costs no build.
+const kept = 2
+
+// Binary returns the path of the operon-cluster binary, which is built first where there is
+// none. Progress of that, and of waiting for another process that builds, goes to progress.
+func Binary(ctx context.Context, progress io.Writer) (string, error) {
+	if named := os.Getenv("OPERON_CLUSTER_BINARY"); named != "" {
+		if !isExecutable(named) {
+			return "", fmt.Errorf("OPERON_CLUSTER_BINARY is %s, which is no executable file", named)
+		}
+		return named, nil
+	}
+	if beside := besideExecutable(); beside != "" {
+		return beside, nil
+	}
+	from, err := findSource()
+	if err != nil {
+		return "", err
+	}
+	print, err := from.fingerprint()
+	if err != nil {
+		return "", err
+	}
+	cache, err := Folder("cache", binaryName)
+	if err != nil {
+		return "", err
+	}
+	return cached(ctx, cache, print, from, progress)
+}
+
+// cached returns the binary with a fingerprint from the cache, after building it if need be.
+func cached(ctx context.Context, cache, print string, from source, progress io.Writer) (string, error) {
+	binary := filepath.Join(cache, print, binaryName)
+	if isExecutable(binary) {
+		return binary, nil
+	}
+	lock, err := WaitLock(ctx, filepath.Join(cache, "lock"), func() {
+		fmt.Fprintf(progress, "waiting for another process that is building %s\n", binaryName)
+	})
+	if err != nil {
+		return "", err
+	}
+	defer lock.Unlock()
+	if isExecutable(binary) {
+		return binary, nil
+	}
+	if err := tidy(cache, kept-1); err != nil {
+		return "", err
+	}
+	if err := build(ctx, from, binary, progress); err != nil {
+		return "", err
+	}
+	return binary, nil
+}
+
+func besideExecutable() string {
+	executable, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	beside := filepath.Join(filepath.Dir(executable), binaryName)
+	if !isExecutable(beside) {
+		return ""
+	}
+	return beside
+}
+
+func isExecutable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// tidy removes builds that were interrupted, and all finished ones but the newest. The
+// caller holds the cache's lock.
+func tidy(cache string, keep int) error {
+	entries, err := os.ReadDir(cache)
+	if err != nil {
+		return err
+	}
+	type finished struct {
+		path string
+		at   time.Time
+	}
+	var builds []finished
+	for _, entry := range entries {
+		path := filepath.Join(cache, entry.Name())
+		info, err := os.Stat(filepath.Join(path, binaryName))
+		if err == nil && !strings.HasPrefix(entry.Name(), unfinished) {
+			builds = append(builds, finished{path, info.ModTime()})
+			continue
+		}
+		if entry.IsDir() {
+			if err := os.RemoveAll(path); err != nil {
+				return err
+			}
+		}
+	}
+	slices.SortFunc(builds, func(a, b finished) int { return b.at.Compare(a.at) })
+	for _, old := range builds[min(keep, len(builds)):] {
+		if err := os.RemoveAll(old.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

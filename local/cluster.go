@@ -1,0 +1,174 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// DefaultName is the cluster that is meant where none is named.
+const DefaultName = "default"
+
+// State of a cluster.
+type State string
+
+// The states.
+const (
+	// Running clusters serve.
+	Running State = "Running"
+	// Stopped clusters have no process, but left state behind.
+	Stopped State = "Stopped"
+)
+
+// Options of a cluster that is started. The zero value starts the default cluster with one
+// simulated node. A cluster that runs already stays as it is.
+type Options struct {
+	// Name of the cluster, by default DefaultName.
+	Name string
+	// Nodes to simulate, by default 1.
+	Nodes int
+	// Data is a folder that keeps the cluster's state when it is stopped; by default nothing does.
+	Data string
+	// TTL stops the cluster by itself after so long without use; by default it runs on.
+	TTL time.Duration
+	// Port of the API server on loopback, by default a free one.
+	Port int
+	// Config is a file with settings of the components; see docs/cluster.md.
+	Config string
+	// Progress is written to when the binary must be built or waited for, by default nothing is.
+	Progress io.Writer
+}
+
+// Cluster is a local cluster, as operon-cluster describes it.
+type Cluster struct {
+	Name  string `json:"name"`
+	State State  `json:"state"`
+	// Server is the URL of the API server.
+	Server string `json:"server"`
+	// Kubeconfig is the path of a kubeconfig with an administrator's certificate, mode 0600.
+	Kubeconfig string `json:"kubeconfig"`
+	PID        int    `json:"pid"`
+	// Version of Kubernetes, such as v1.36.3.
+	Version      string    `json:"version"`
+	Nodes        int       `json:"nodes"`
+	StartedAt    time.Time `json:"startedAt"`
+	ReadySeconds float64   `json:"readySeconds"`
+	// Log is the path of the cluster's log.
+	Log string `json:"log"`
+}
+
+// Up starts a cluster, or finds it running, and returns when its API and controllers serve.
+func Up(ctx context.Context, options Options) (*Cluster, error) {
+	return facts(ctx, options.Progress, append([]string{"up"}, options.arguments()...)...)
+}
+
+// Down stops a cluster and removes all that it left. A cluster that nobody knows is an error.
+func Down(ctx context.Context, name string) error {
+	return call(ctx, nil, nil, "down", "--name", name)
+}
+
+// Status describes a cluster. A cluster that nobody knows is an error.
+func Status(ctx context.Context, name string) (*Cluster, error) {
+	return facts(ctx, nil, "status", "--name", name)
+}
+
+// facts runs a verb that prints one cluster.
+func facts(ctx context.Context, progress io.Writer, arguments ...string) (*Cluster, error) {
+	cluster := &Cluster{}
+	if err := call(ctx, progress, cluster, arguments...); err != nil {
+		return nil, err
+	}
+	return cluster, nil
+}
+
+// List describes all clusters, by name.
+func List(ctx context.Context) ([]Cluster, error) {
+	var clusters []Cluster
+	err := call(ctx, nil, &clusters, "list")
+	return clusters, err
+}
+
+// RESTConfig is a client's configuration for the cluster, with an administrator's rights
+// and without throttling on the client's side.
+func (c *Cluster) RESTConfig() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig of cluster %q: %w", c.Name, err)
+	}
+	config.QPS = -1
+	return config, nil
+}
+
+func (o Options) arguments() []string {
+	name := o.Name
+	if name == "" {
+		name = DefaultName
+	}
+	arguments := []string{"--name", name}
+	add := func(given bool, flag string, value any) {
+		if given {
+			arguments = append(arguments, flag, fmt.Sprint(value))
+		}
+	}
+	add(o.Nodes > 0, "--nodes", o.Nodes)
+	add(o.Data != "", "--data", o.Data)
+	add(o.TTL > 0, "--ttl", o.TTL)
+	add(o.Port > 0, "--port", o.Port)
+	add(o.Config != "", "--config", o.Config)
+	return arguments
+}
+
+// call runs one verb of operon-cluster. With a result it asks for JSON and decodes it.
+func call(ctx context.Context, progress io.Writer, result any, arguments ...string) error {
+	if progress == nil {
+		progress = io.Discard
+	}
+	binary, err := Binary(ctx, progress)
+	if err != nil {
+		return err
+	}
+	if result != nil {
+		arguments = append(arguments, "-o", "json")
+	}
+	var stdout, stderr bytes.Buffer
+	command := exec.CommandContext(ctx, binary, arguments...)
+	command.Stdout, command.Stderr = &stdout, &stderr
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is ours to pass on
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = 10 * time.Second
+	if err := command.Run(); err != nil {
+		return callError(ctx, arguments[0], stderr.String(), err)
+	}
+	if result == nil {
+		return nil
+	}
+	if err := json.Unmarshal(stdout.Bytes(), result); err != nil {
+		return fmt.Errorf("read what `%s %s` printed: %w", binaryName, arguments[0], err)
+	}
+	return nil
+}
+
+// callError prefers the binary's own words.
+func callError(ctx context.Context, verb, stderr string, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return fmt.Errorf("local cluster: %s: stopped: %w", verb, cause)
+	}
+	said := strings.TrimSpace(stderr)
+	if _, after, found := strings.Cut(said, binaryName+": "); found {
+		said = after
+	}
+	if said == "" {
+		return fmt.Errorf("local cluster: %s: %w", verb, err)
+	}
+	return errors.New("local cluster: " + said)
+}

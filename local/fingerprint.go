@@ -1,0 +1,100 @@
+package local
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+)
+
+const (
+	modulePath    = "github.com/operon-framework/operon"
+	clusterModule = modulePath + "/cluster"
+	clusterMain   = clusterModule + "/cmd/operon-cluster"
+	binaryName    = "operon-cluster"
+)
+
+// source is where operon-cluster can be built from.
+type source struct {
+	// dir is the cluster module in a checkout, "" outside of one.
+	dir string
+	// version is the module's version outside of a checkout.
+	version string
+}
+
+// findSource looks for the checkout that this package was compiled in, and else takes the
+// version that the running executable was built with.
+func findSource() (source, error) {
+	if _, file, _, ok := runtime.Caller(0); ok {
+		dir := filepath.Join(filepath.Dir(filepath.Dir(file)), "cluster")
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return source{dir: dir}, nil
+		}
+	}
+	if version := builtVersion(); version != "" {
+		return source{version: version}, nil
+	}
+	return source{}, fmt.Errorf("find %s: this executable tells neither a checkout nor a released version to build it from; set OPERON_CLUSTER_BINARY to the binary", binaryName)
+}
+
+// builtVersion is the version of this module in the running executable, "" when it was
+// built from changed or unversioned sources.
+func builtVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, module := range append(info.Deps, &info.Main) {
+		if module.Path == modulePath && module.Replace == nil && strings.HasPrefix(module.Version, "v") && !strings.Contains(module.Version, "+") {
+			return module.Version
+		}
+	}
+	return ""
+}
+
+// fingerprint tells one build of operon-cluster from another: by the contents of its
+// sources, or its version, with the compiler and the platform. It asks no go command.
+func (s source) fingerprint() (string, error) {
+	hash := sha256.New()
+	fmt.Fprintln(hash, s.version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if s.dir != "" {
+		if err := addFiles(hash, s.dir); err != nil {
+			return "", fmt.Errorf("read the sources of %s: %w", binaryName, err)
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil))[:16], nil
+}
+
+type writer interface{ Write([]byte) (int, error) }
+
+// addFiles adds the files that a build can depend on, names and contents.
+func addFiles(hash writer, dir string) error {
+	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := entry.Name()
+		if entry.IsDir() && (name == "testdata" || path != dir && strings.HasPrefix(name, ".")) {
+			return filepath.SkipDir
+		}
+		if !entry.Type().IsRegular() || strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, ".md") {
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(hash, filepath.ToSlash(relative), len(content))
+		_, err = hash.Write(content)
+		return err
+	})
+}

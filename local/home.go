@@ -1,0 +1,33 @@
+package local
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Home is the folder that all of Operon's state lies in: $OPERON_HOME, or .operon in the
+// user's home folder. It need not exist.
+func Home() (string, error) {
+	if home := os.Getenv("OPERON_HOME"); home != "" {
+		return filepath.Abs(home)
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find the folder for Operon's state: %w; set OPERON_HOME", err)
+	}
+	return filepath.Join(home, ".operon"), nil
+}
+
+// Folder returns the path of a folder below Home, made if need be, for this user alone.
+func Folder(elements ...string) (string, error) {
+	home, err := Home()
+	if err != nil {
+		return "", err
+	}
+	folder := filepath.Join(append([]string{home}, elements...)...)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", fmt.Errorf("make the folder for Operon's state: %w; OPERON_HOME names another place", err)
+	}
+	return folder, nil
+}

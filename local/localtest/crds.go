@@ -1,0 +1,47 @@
+package localtest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/local/crds"
+	"github.com/operon-framework/operon/project"
+)
+
+// InstallCRDs applies the CustomResourceDefinitions in files and folders and returns when
+// they are served. They stay: other tests of the cluster may use them.
+func (e *Env) InstallCRDs(t testing.TB, paths ...string) {
+	t.Helper()
+	var definitions []*unstructured.Unstructured
+	for _, path := range paths {
+		for _, object := range readManifests(t, path) {
+			definitions = append(definitions, object.Unstructured)
+		}
+	}
+	if len(definitions) == 0 {
+		t.Fatalf("no CustomResourceDefinitions in %q", paths)
+	}
+	if err := crds.Install(t.Context(), e.Config, "localtest", definitions...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readManifests(t testing.TB, path string) []project.Object {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := project.ReadFile
+	if info.IsDir() {
+		read = project.ReadFolder
+	}
+	objects, err := read(filepath.Dir(path), filepath.Base(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}

@@ -1,0 +1,96 @@
+package localtest
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/operon-framework/operon/local"
+)
+
+// SharedName is the name of the cluster that tests share.
+const SharedName = "test"
+
+// idle is how long a cluster of tests runs on without use.
+const idle = 10 * time.Minute
+
+// startTimeout bounds the start of a cluster, the first build of its binary included.
+const startTimeout = 15 * time.Minute
+
+// Env is a cluster and a namespace for one test.
+type Env struct {
+	// Config is a client's configuration with an administrator's rights, not throttled.
+	Config *rest.Config
+	// Namespace is empty at first, and the test's own.
+	Namespace string
+	// Kubeconfig is the path of the kubeconfig that Config was read from.
+	Kubeconfig string
+}
+
+// Shared returns a fresh namespace on the cluster that all tests share. It fails the test
+// when there is no cluster to be had. The namespace and all that is in it is removed when
+// the test ends.
+func Shared(t testing.TB) *Env {
+	t.Helper()
+	env := start(t, local.Options{Name: SharedName, TTL: idle})
+	env.makeNamespace(t)
+	t.Cleanup(func() { env.removeNamespace(t) })
+	return env
+}
+
+// New starts a cluster for this test alone, which is stopped when the test ends. A name
+// and a time to live are chosen where options have none.
+func New(t testing.TB, options local.Options) *Env {
+	t.Helper()
+	if options.Name == "" {
+		options.Name = uniqueName("test")
+	}
+	if options.TTL == 0 {
+		options.TTL = idle
+	}
+	env := start(t, options)
+	env.makeNamespace(t)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer cancel()
+		if err := local.Down(ctx, options.Name); err != nil {
+			t.Errorf("stop the test's cluster: %v", err)
+		}
+	})
+	return env
+}
+
+func start(t testing.TB, options local.Options) *Env {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	options.Progress = os.Stderr
+	cluster, err := local.Up(ctx, options)
+	if err != nil {
+		t.Fatalf("start the cluster for tests: %v", err)
+	}
+	config, err := cluster.RESTConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Env{Config: config, Kubeconfig: cluster.Kubeconfig, Namespace: uniqueName(t.Name())}
+}
+
+// uniqueName is a DNS label that begins like name.
+func uniqueName(name string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(strings.TrimPrefix(name, "Test")))
+	if len(clean) > 30 {
+		clean = clean[:30]
+	}
+	return strings.Trim(clean, "-") + "-" + strings.ToLower(rand.Text()[:6])
+}

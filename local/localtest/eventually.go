@@ -1,0 +1,73 @@
+package localtest
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// Patience is how long Eventually waits.
+const Patience = 30 * time.Second
+
+// interval is how often a condition is looked at.
+const interval = 20 * time.Millisecond
+
+// Eventually calls check until it returns nil. After Patience it fails the test with what was
+// waited for and the error of the last check that could finish. The context that check gets ends
+// with the waiting.
+func Eventually(t testing.TB, what string, check func(context.Context) error) {
+	t.Helper()
+	Within(t, Patience, what, check)
+}
+
+// Within is Eventually with a limit of the caller's.
+func Within(t testing.TB, limit time.Duration, what string, check func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	if err := poll(ctx, check); err != nil {
+		t.Fatalf("waited %s for %s: %v", limit, what, err)
+	}
+}
+
+// Always calls check again and again during a time, and fails the test at its first error.
+// Use it for what must not happen, with a time that is long against how soon it would.
+func Always(t testing.TB, during time.Duration, what string, check func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), during)
+	defer cancel()
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		if err := check(ctx); err != nil && ctx.Err() == nil {
+			t.Fatalf("%s did not hold: %v", what, err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// poll calls check until it returns nil or ctx ends, and returns its last error that is not
+// due to ctx.
+func poll(ctx context.Context, check func(context.Context) error) error {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	last := context.Cause(ctx)
+	for {
+		err := check(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			return last
+		case <-tick.C:
+		}
+	}
+}

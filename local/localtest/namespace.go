@@ -1,0 +1,70 @@
+package localtest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// removeTimeout bounds how long a namespace may take to go.
+const removeTimeout = 30 * time.Second
+
+// makeNamespace makes the test's namespace.
+func (e *Env) makeNamespace(t testing.TB) {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(e.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace}}
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatalf("make the test's namespace: %v", err)
+	}
+}
+
+// removeNamespace deletes the namespace and waits until it is gone. One that stays fails
+// the test with the namespace controller's own words.
+func (e *Env) removeNamespace(t testing.TB) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), removeTimeout)
+	defer cancel()
+	client, err := kubernetes.NewForConfig(e.Config)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	namespaces := client.CoreV1().Namespaces()
+	if err := namespaces.Delete(ctx, e.Namespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		t.Errorf("remove the test's namespace: %v", err)
+		return
+	}
+	err = poll(ctx, func(ctx context.Context) error {
+		left, err := namespaces.Get(ctx, e.Namespace, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return whatIsLeft(left)
+	})
+	if err != nil {
+		t.Errorf("the test's namespace %s is not gone after %s: %v", e.Namespace, removeTimeout, err)
+	}
+}
+
+// whatIsLeft tells what keeps a namespace from going.
+func whatIsLeft(namespace *corev1.Namespace) error {
+	text := "it is being deleted"
+	for _, condition := range namespace.Status.Conditions {
+		if condition.Status == corev1.ConditionTrue {
+			text += "; " + condition.Message
+		}
+	}
+	return fmt.Errorf("%s", text)
+}

@@ -1,0 +1,82 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrLocked says that another process holds a lock.
+var ErrLocked = errors.New("locked by another process")
+
+// Lock is a lock between processes, held until Unlock or the end of the process, however it ends.
+type Lock struct{ file *os.File }
+
+// TryLock takes the lock at path, or returns ErrLocked.
+func TryLock(path string) (*Lock, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		return &Lock{file}, nil
+	}
+	file.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, ErrLocked
+	}
+	return nil, fmt.Errorf("lock %s: %w", path, err)
+}
+
+// WaitLock takes the lock at path, calling waiting once if another process holds it.
+func WaitLock(ctx context.Context, path string, waiting func()) (*Lock, error) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for first := true; ; first = false {
+		lock, err := TryLock(path)
+		if !errors.Is(err, ErrLocked) {
+			return lock, err
+		}
+		if first {
+			waiting()
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+// Note writes text into the lock's file, for those who find it locked.
+func (l *Lock) Note(text string) error {
+	if err := l.file.Truncate(0); err != nil {
+		return err
+	}
+	_, err := l.file.WriteAt([]byte(text), 0)
+	return err
+}
+
+// NoteIn reads what the holder of a lock noted, "" when nothing.
+func NoteIn(path string) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, 256))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// Unlock gives the lock back.
+func (l *Lock) Unlock() error { return l.file.Close() }

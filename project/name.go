@@ -1,0 +1,70 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/mod/module"
+	"sigs.k8s.io/yaml"
+)
+
+// longestName leaves room for what is appended to the name in labels and object names.
+const longestName = 40
+
+// readName is what kubebuilder's PROJECT file says, or else the last element of the
+// module's path, in the form of a DNS label.
+func readName(dir, modulePath string) (string, error) {
+	written, err := projectName(dir)
+	if err != nil {
+		return "", err
+	}
+	if written == "" {
+		prefix, _, _ := module.SplitPathVersion(modulePath)
+		written = path.Base(prefix)
+	}
+	name := label(written)
+	if name == "" {
+		return "", fmt.Errorf("the name %q in %s has no letter or digit to name the operator by", written, dir)
+	}
+	return name, nil
+}
+
+func projectName(dir string) (string, error) {
+	file := filepath.Join(dir, "PROJECT")
+	content, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	var written struct {
+		ProjectName string `json:"projectName"`
+	}
+	if err := yaml.Unmarshal(content, &written); err != nil {
+		return "", fmt.Errorf("%s: %w", file, err)
+	}
+	return written.ProjectName, nil
+}
+
+// label turns any name into a DNS label.
+func label(name string) string {
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '-'
+	}, name)
+	if len(clean) > longestName {
+		clean = clean[:longestName]
+	}
+	return strings.Trim(clean, "-")
+}

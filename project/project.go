@@ -1,0 +1,95 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Project is an operator's project as it lies in its folder.
+type Project struct {
+	// Dir is the project's folder, absolute. Files are named relative to it.
+	Dir string
+	// Name is the operator's name, a DNS label: what PROJECT says (kubebuilder), or else the
+	// last element of the module's path.
+	Name string
+	// Module is what go.mod says.
+	Module Module
+	// Main is the operator's main package.
+	Main Main
+	// CRDs are the CustomResourceDefinitions, in order of their files' names.
+	CRDs []Object
+	// Grants are the permissions that the operator is to have.
+	Grants []Grant
+	// Samples are the objects under config/samples, in order of their files' names.
+	Samples []Object
+}
+
+// Where a project keeps its manifests, relative to its folder.
+const (
+	CRDFolder    = "config/crd"
+	RBACFolder   = "config/rbac"
+	SampleFolder = "config/samples"
+)
+
+// Options say what the folder alone does not.
+type Options struct {
+	// Main is the folder of the main package, relative to the project's; by default the
+	// project's folder itself, ./cmd, or the only main package right below ./cmd.
+	Main string
+}
+
+// Read reads the project in dir. All that is wrong with its Go side is one error; what is
+// wrong with manifests is listed in full, each with its file and line.
+func Read(dir string, options Options) (*Project, error) {
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := mustBeFolder(dir); err != nil {
+		return nil, err
+	}
+	p := &Project{Dir: absolute}
+	if p.Module, err = readModule(absolute); err != nil {
+		return nil, err
+	}
+	if p.Main, err = findMain(absolute, options.Main); err != nil {
+		return nil, err
+	}
+	if p.Name, err = readName(absolute, p.Module.Path); err != nil {
+		return nil, err
+	}
+	return p, p.ReadManifests()
+}
+
+// ReadManifests reads CRDs, Grants and Samples again, as after an edit. On an error they
+// stay as they were.
+func (p *Project) ReadManifests() error {
+	crds, crdErr := readCRDs(p.Dir)
+	grants, rbacErr := readGrants(p.Dir)
+	samples, sampleErr := ReadFolder(p.Dir, SampleFolder)
+	if err := errors.Join(crdErr, rbacErr, sampleErr); err != nil {
+		return err
+	}
+	if len(crds) == 0 && len(grants) == 0 {
+		return fmt.Errorf("%s is no operator project: it has neither CustomResourceDefinitions in %s nor Roles in %s; generate them (`make manifests` in a kubebuilder project) or name another folder", p.Dir, CRDFolder, RBACFolder)
+	}
+	p.CRDs, p.Grants, p.Samples = crds, grants, samples
+	return nil
+}
+
+func mustBeFolder(dir string) error {
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no folder %s; name the folder of an operator project", dir)
+	}
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is a file; name the folder of an operator project", dir)
+	}
+	return nil
+}

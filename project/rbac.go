@@ -1,0 +1,113 @@
+package project
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Scope is where a permission holds.
+type Scope string
+
+// The scopes.
+const (
+	// ClusterScope is the whole cluster, as by a ClusterRoleBinding.
+	ClusterScope Scope = "cluster"
+	// NamespaceScope is one namespace, as by a RoleBinding.
+	NamespaceScope Scope = "namespace"
+)
+
+// Grant is one Role or ClusterRole that the operator is to hold.
+type Grant struct {
+	// Role is the object as it is written; its Unstructured is nil when the project binds a
+	// ClusterRole that it does not define, such as "view".
+	Role Object
+	// Kind and Name are the Role's.
+	Kind, Name string
+	// Scope is where it holds.
+	Scope Scope
+	// Namespace is where it holds in NamespaceScope, "" for the operator's own namespace.
+	Namespace string
+}
+
+// readGrants reads config/rbac. Where that folder has bindings, they say which Roles are
+// the operator's: kubebuilder keeps Roles for users (editor, viewer) beside them. Where it
+// has none, all Roles in it are the operator's, but for those users' Roles.
+func readGrants(root string) ([]Grant, error) {
+	objects, err := ReadFolder(root, RBACFolder)
+	if err != nil {
+		return nil, err
+	}
+	roles := map[string]Object{}
+	var unbound, bound []Grant
+	for _, object := range objects {
+		switch object.GetKind() {
+		case "Role", "ClusterRole":
+			roles[object.GetKind()+"/"+object.GetName()] = object
+			if !forUsers(object) {
+				unbound = append(unbound, grantOf(object))
+			}
+		case "RoleBinding", "ClusterRoleBinding":
+			if bindsServiceAccount(object) {
+				bound = append(bound, grantBy(object))
+			}
+		}
+	}
+	if len(bound) == 0 {
+		return unbound, nil
+	}
+	for i := range bound {
+		bound[i].Role = roles[bound[i].Kind+"/"+bound[i].Name]
+	}
+	return bound, nil
+}
+
+// grantOf is the grant of a Role that no binding mentions.
+func grantOf(role Object) Grant {
+	grant := Grant{Role: role, Kind: role.GetKind(), Name: role.GetName(), Scope: ClusterScope}
+	if grant.Kind == "Role" {
+		grant.Scope, grant.Namespace = NamespaceScope, namespaceOf(role)
+	}
+	return grant
+}
+
+// grantBy is the grant that a binding makes.
+func grantBy(binding Object) Grant {
+	kind, _, _ := unstructured.NestedString(binding.Object, "roleRef", "kind")
+	name, _, _ := unstructured.NestedString(binding.Object, "roleRef", "name")
+	grant := Grant{Kind: kind, Name: name, Scope: ClusterScope}
+	if binding.GetKind() == "RoleBinding" {
+		grant.Scope, grant.Namespace = NamespaceScope, namespaceOf(binding)
+	}
+	return grant
+}
+
+// namespaceOf is the namespace that an object names; "system" is kubebuilder's placeholder
+// for the operator's own.
+func namespaceOf(object Object) string {
+	if namespace := object.GetNamespace(); namespace != "system" {
+		return namespace
+	}
+	return ""
+}
+
+func bindsServiceAccount(binding Object) bool {
+	subjects, _, _ := unstructured.NestedSlice(binding.Object, "subjects")
+	for _, subject := range subjects {
+		fields, _ := subject.(map[string]any)
+		if fields["kind"] == "ServiceAccount" {
+			return true
+		}
+	}
+	return false
+}
+
+// forUsers tells the Roles that kubebuilder scaffolds for a project's users by their names.
+func forUsers(role Object) bool {
+	for _, suffix := range []string{"-editor-role", "-viewer-role", "-admin-role", "metrics-reader"} {
+		if strings.HasSuffix(role.GetName(), suffix) {
+			return true
+		}
+	}
+	return false
+}
