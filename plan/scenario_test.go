@@ -1,0 +1,122 @@
+package plan_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/operon-framework/operon/plan"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the scenarios' actions as they are now")
+
+// separator stands between what goes in and what comes out.
+const separator = "\n----\n"
+
+// scenario is the upper half of a file. Objects are written as they are, except that
+// "ours: true" stands for the owner's label, and "applied: same" for the hash of the
+// desired object of that name.
+type scenario struct {
+	Why     string           `json:"why"`
+	Known   []string         `json:"known"`
+	Desired []map[string]any `json:"desired"`
+	Live    []map[string]any `json:"live"`
+}
+
+const owner = "owner-uid"
+
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			t.Parallel()
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			given, want, _ := strings.Cut(string(data), separator)
+			got := play(t, given)
+			if got == want {
+				return
+			}
+			if !*rewrite {
+				t.Errorf("%s: actions\n%s\nwant\n%s\n(-rewrite accepts them)", file, got, want)
+				return
+			}
+			if err := os.WriteFile(file, []byte(strings.TrimSuffix(given, "\n")+separator+got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func play(t *testing.T, given string) string {
+	t.Helper()
+	var s scenario
+	if err := yaml.UnmarshalStrict([]byte(given), &s); err != nil {
+		t.Fatal(err)
+	}
+	in := plan.Input{Owner: owner, Manager: "us", Live: map[plan.ID]*unstructured.Unstructured{}, Known: map[plan.ID]bool{}}
+	hashes := map[plan.ID]string{}
+	for _, object := range s.Desired {
+		child := &unstructured.Unstructured{Object: object}
+		hash, err := plan.Hash(child)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mark(child, hash)
+		hashes[plan.Of(child)] = hash
+		in.Known[plan.Of(child)] = slices.Contains(s.Known, child.GetName())
+		in.Desired = append(in.Desired, child)
+	}
+	for _, object := range s.Live {
+		addLive(&in, object, hashes)
+	}
+	return print(plan.Make(in))
+}
+
+func addLive(in *plan.Input, object map[string]any, hashes map[plan.ID]string) {
+	ours, applied := object["ours"] == true, object["applied"]
+	delete(object, "ours")
+	delete(object, "applied")
+	live := &unstructured.Unstructured{Object: object}
+	if ours {
+		mark(live, "older")
+		in.Owned = append(in.Owned, live)
+	}
+	if applied == "same" {
+		mark(live, hashes[plan.Of(live)])
+	}
+	in.Live[plan.Of(live)] = live
+}
+
+func mark(o *unstructured.Unstructured, hash string) {
+	with := func(m map[string]string, key, value string) map[string]string {
+		if m == nil {
+			m = map[string]string{}
+		}
+		m[key] = value
+		return m
+	}
+	o.SetLabels(with(o.GetLabels(), plan.OwnerLabel, owner))
+	o.SetAnnotations(with(o.GetAnnotations(), plan.HashAnnotation, hash))
+}
+
+func print(actions []plan.Action) string {
+	var b strings.Builder
+	for _, action := range actions {
+		fmt.Fprintf(&b, "%s\n", strings.TrimSpace(fmt.Sprintf("%-8s %s: %s", action.Verb, action.ID(), action.Why)))
+	}
+	return b.String()
+}
