@@ -1,0 +1,149 @@
+package apply
+
+import (
+	"strconv"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operon-framework/operon/plan"
+)
+
+// Memory holds the last write to each child until the cache shows it or something newer,
+// and the fields that the server stores otherwise than they were applied.
+//
+// Guarantees: Newest never returns a state older than our last write to that object.
+// Assumptions: resource versions of one kind can be compared as numbers, which Kubernetes
+// promises since 1.35 and etcd has always done.
+// Caveats: it is empty after a restart, when the caches are read anew anyway.
+type Memory struct {
+	mu         sync.Mutex
+	last       map[plan.ID]write
+	known      map[plan.ID]bool
+	normalized map[plan.ID]normalized
+}
+
+// write is what one write left behind.
+type write struct {
+	// object is what the server answered; nil after a deletion.
+	object *unstructured.Unstructured
+	// uid is the object that was written or deleted.
+	uid types.UID
+}
+
+// normalized are fields of one object that the server rewrites.
+type normalized struct {
+	hash   string
+	fields map[string]bool
+}
+
+func newMemory() *Memory {
+	return &Memory{last: map[plan.ID]write{}, known: map[plan.ID]bool{}, normalized: map[plan.ID]normalized{}}
+}
+
+// Newest returns the later of what the cache holds, which may be nil, and what was written.
+func (m *Memory) Newest(id plan.ID, cached *unstructured.Unstructured) *unstructured.Unstructured {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	last, ok := m.last[id]
+	if !ok {
+		return cached
+	}
+	switch {
+	case last.object == nil && cached != nil && cached.GetUID() == last.uid:
+		return nil // the cache still shows what was deleted
+	case last.object != nil && (cached == nil || older(cached, last.object)):
+		return last.object
+	}
+	delete(m.last, id)
+	return cached
+}
+
+// Gone forgets a write because the object's deletion was seen: nothing newer will come to
+// take its place.
+func (m *Memory) Gone(o *unstructured.Unstructured) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id := plan.Of(o)
+	if last, ok := m.last[id]; ok && last.uid == o.GetUID() {
+		delete(m.last, id)
+	}
+}
+
+// Known tells whether a child was seen or written before.
+func (m *Memory) Known(id plan.ID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.known[id]
+}
+
+// Saw remembers that a child is there.
+func (m *Memory) Saw(id plan.ID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known[id] = true
+}
+
+// Forget drops what is remembered of a child whose owner is gone.
+func (m *Memory) Forget(id plan.ID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.last, id)
+	delete(m.known, id)
+	delete(m.normalized, id)
+}
+
+// Normalized tells whether the server stores a field otherwise than what was applied last.
+func (m *Memory) Normalized(id plan.ID, hash, field string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.normalized[id]
+	return n.hash == hash && n.fields[field]
+}
+
+// wrote remembers an apply and its result. A difference that is left right after is the
+// server's way of writing; it must not be repaired for ever.
+func (m *Memory) wrote(applied, result *unstructured.Unstructured, manager string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id := plan.Of(applied)
+	m.last[id] = write{object: result, uid: result.GetUID()}
+	m.known[id] = true
+	delete(m.normalized, id)
+	drift := plan.Compare(applied, result, manager)
+	if len(drift) == 0 {
+		return
+	}
+	fields := map[string]bool{}
+	for _, d := range drift {
+		fields[d.Field] = true
+	}
+	m.normalized[id] = normalized{hash: applied.GetAnnotations()[plan.HashAnnotation], fields: fields}
+}
+
+func (m *Memory) deleted(live *unstructured.Unstructured) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id := plan.Of(live)
+	delete(m.known, id)
+	m.last[id] = write{uid: live.GetUID()}
+}
+
+// older tells whether a is an earlier state of the same object than b. An object of
+// another UID under the same name is never older: it took b's place.
+func older(a, b *unstructured.Unstructured) bool {
+	if a.GetUID() != b.GetUID() {
+		return false
+	}
+	return revision(a) < revision(b)
+}
+
+// revision is 0 where a resource version is no number; then the cache is believed.
+func revision(o *unstructured.Unstructured) uint64 {
+	n, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
