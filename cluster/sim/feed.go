@@ -50,6 +50,8 @@ type feed[T object] struct {
 	queue  workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	mu     sync.Mutex
 	newest map[types.NamespacedName]T
+	listed chan struct{} // closed after the first list
+	once   sync.Once
 }
 
 // Retries of a failed request start at retryMin and double up to retryMax.
@@ -67,14 +69,20 @@ func newFeed[T object](source cache.ListerWatcher, h handler[T], workers int, lo
 		log:     log,
 		queue:   workqueue.NewTypedRateLimitingQueue(limiter),
 		newest:  map[types.NamespacedName]T{},
+		listed:  make(chan struct{}),
 	}
 }
 
-// run feeds the handler until ctx ends; it returns when all workers have stopped.
+// run feeds the handler until ctx ends; it returns when all workers have stopped. The
+// first object is handled when all are known: what one gets may depend on what others have.
 func (f *feed[T]) run(ctx context.Context) {
 	var group sync.WaitGroup
 	for range f.workers {
 		group.Go(func() {
+			select {
+			case <-f.listed:
+			case <-ctx.Done():
+			}
 			for f.work(ctx) {
 			}
 		})
@@ -88,11 +96,15 @@ func (f *feed[T]) run(ctx context.Context) {
 // offer puts obj in line, in place of an older version that still waits.
 func (f *feed[T]) offer(obj T) {
 	obj.SetManagedFields(nil) // half of the object, and of no interest here
-	name := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+	name := nameOf(obj)
 	f.mu.Lock()
 	f.newest[name] = obj
 	f.mu.Unlock()
 	f.queue.Add(name)
+}
+
+func nameOf(obj object) types.NamespacedName {
+	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
 // putBack keeps obj for a later turn unless a newer version waits already.
@@ -158,7 +170,7 @@ func (f *feed[T]) Update(obj any) error {
 // Delete forgets an object that is gone.
 func (f *feed[T]) Delete(obj any) error {
 	gone := obj.(T)
-	f.take(types.NamespacedName{Namespace: gone.GetNamespace(), Name: gone.GetName()})
+	f.take(nameOf(gone))
 	if follower, ok := f.handler.(follower[T]); ok {
 		follower.gone(gone)
 	}
@@ -180,6 +192,7 @@ func (f *feed[T]) Replace(list []any, _ string) error {
 	for _, obj := range objs {
 		f.offer(obj)
 	}
+	f.once.Do(func() { close(f.listed) })
 	return nil
 }
 

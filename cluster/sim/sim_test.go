@@ -44,7 +44,11 @@ func withControlPlane(run func() int) (int, error) {
 	}
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithCancel(context.Background())
-	cp, err := controlplane.Start(ctx, controlplane.Config{Dir: dir})
+	cp, err := controlplane.Start(ctx, controlplane.Config{
+		Dir: dir,
+		// Lost nodes are tainted at this rate a second: one in ten seconds unless set.
+		ControllerManager: controlplane.Settings{"node-eviction-rate": "100"},
+	})
 	if err != nil {
 		cancel()
 		return 0, err
