@@ -1,4 +1,49 @@
-// Package operon is what an operator's author imports: declare the children that
-// should exist for a custom resource, and the framework plans, applies, prunes,
-// waits, observes and reports.
+// Package operon is what an operator's author imports. The author declares which children
+// should exist for a custom resource; the framework plans, applies, prunes, waits,
+// observes and reports.
+//
+// # An operator
+//
+// An operator is a main function that names it, the API that it works on, and one
+// composer for each kind:
+//
+//	func main() {
+//		operon.Main("memcached-operator",
+//			operon.API(v1alpha1.AddToScheme),
+//			operon.Manage(Memcached{}),
+//		)
+//	}
+//
+// [Main] reads flags, connects, elects a leader and runs until it is told to stop. [Run]
+// is the same for a program that has a context and a connection already, such as a test.
+//
+// # A composer
+//
+// A [Composer] is close to a pure function: given the object, it adds to a [Composition]
+// each child that should exist. What it no longer adds is removed.
+//
+//	func (Memcached) Compose(ctx context.Context, m *v1alpha1.Memcached, out *operon.Composition) error {
+//		out.Child(deployment(m))
+//		return nil
+//	}
+//
+// # Further roles
+//
+// A composer may take on more, each by one more method. An [Observer] fills the status:
+//
+//	func (Memcached) Observe(ctx context.Context, m *v1alpha1.Memcached, seen *operon.Observed) error
+//
+// What it reads through [Observed] is watched from then on, and the object reconciled
+// again when that changes.
+//
+// # What happens in a reconcile
+//
+// The list of steps stands in reconcile/steps.go: fetch, pause, finalize, compose, observe,
+// plan, apply, await, status, report. The status gets the conditions Ready, Reconciling
+// and Stalled and observedGeneration; the kind's Go type has to have the fields for them.
+//
+// # Escape hatches
+//
+// Underneath is a controller-runtime manager. [Setup] reaches it, to add plain
+// reconcilers, webhooks or anything else that a manager runs.
 package operon

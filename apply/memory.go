@@ -20,7 +20,7 @@ import (
 type Memory struct {
 	mu         sync.Mutex
 	last       map[plan.ID]write
-	known      map[plan.ID]bool
+	known      map[types.NamespacedName]map[plan.ID]bool
 	normalized map[plan.ID]normalized
 }
 
@@ -39,7 +39,7 @@ type normalized struct {
 }
 
 func newMemory() *Memory {
-	return &Memory{last: map[plan.ID]write{}, known: map[plan.ID]bool{}, normalized: map[plan.ID]normalized{}}
+	return &Memory{last: map[plan.ID]write{}, known: map[types.NamespacedName]map[plan.ID]bool{}, normalized: map[plan.ID]normalized{}}
 }
 
 // Newest returns the later of what the cache holds, which may be nil, and what was written.
@@ -71,27 +71,39 @@ func (m *Memory) Gone(o *unstructured.Unstructured) {
 	}
 }
 
-// Known tells whether a child was seen or written before.
-func (m *Memory) Known(id plan.ID) bool {
+// Known tells whether a child of owner was there before.
+func (m *Memory) Known(owner types.NamespacedName, id plan.ID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.known[id]
+	return m.known[owner][id]
 }
 
-// Saw remembers that a child is there.
-func (m *Memory) Saw(id plan.ID) {
+// Saw remembers that a child of owner is there.
+func (m *Memory) Saw(owner types.NamespacedName, id plan.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.known[id] = true
+	if m.known[owner] == nil {
+		m.known[owner] = map[plan.ID]bool{}
+	}
+	m.known[owner][id] = true
 }
 
-// Forget drops what is remembered of a child whose owner is gone.
-func (m *Memory) Forget(id plan.ID) {
+// Unsee forgets a child that was removed on purpose.
+func (m *Memory) Unsee(owner types.NamespacedName, id plan.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.last, id)
-	delete(m.known, id)
-	delete(m.normalized, id)
+	delete(m.known[owner], id)
+}
+
+// Forget drops what is remembered of the children of an owner that is gone.
+func (m *Memory) Forget(owner types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for id := range m.known[owner] {
+		delete(m.last, id)
+		delete(m.normalized, id)
+	}
+	delete(m.known, owner)
 }
 
 // Normalized tells whether the server stores a field otherwise than what was applied last.
@@ -109,7 +121,6 @@ func (m *Memory) wrote(applied, result *unstructured.Unstructured, manager strin
 	defer m.mu.Unlock()
 	id := plan.Of(applied)
 	m.last[id] = write{object: result, uid: result.GetUID()}
-	m.known[id] = true
 	delete(m.normalized, id)
 	drift := plan.Compare(applied, result, manager)
 	if len(drift) == 0 {
@@ -125,9 +136,7 @@ func (m *Memory) wrote(applied, result *unstructured.Unstructured, manager strin
 func (m *Memory) deleted(live *unstructured.Unstructured) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	id := plan.Of(live)
-	delete(m.known, id)
-	m.last[id] = write{uid: live.GetUID()}
+	m.last[plan.Of(live)] = write{uid: live.GetUID()}
 }
 
 // older tells whether a is an earlier state of the same object than b. An object of

@@ -1,0 +1,135 @@
+package operon
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+// Main runs the operator called name as a program: it reads the flags below, connects,
+// runs until an interrupt or SIGTERM, and exits with 0, or with 1 and one line on standard
+// error. A second signal ends it at once.
+//
+//	--kubeconfig FILE                 default: $KUBECONFIG, inside a cluster its own, else ~/.kube/config
+//	--namespace NAME                  work in one namespace only; default: all
+//	--metrics-bind-address ADDRESS    default 127.0.0.1:8080; 0 for none
+//	--health-probe-bind-address ADDR  default 127.0.0.1:8081; 0 for none
+//	--leader-elect                    default: true inside a cluster, false outside
+//	--log-level LEVEL                 debug, info, warn or error; default info
+//	--log-format FORMAT               text or json; default text
+func Main(name string, all ...Part) {
+	if err := run(name, all); err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1)
+	}
+}
+
+// flags are what Main reads from the command line.
+type flags struct {
+	kubeconfig, namespace, metrics, health, level, format string
+	elect                                                 bool
+}
+
+func readFlags(name string, args []string) (flags, error) {
+	var f flags
+	set := flag.NewFlagSet(name, flag.ContinueOnError)
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "`FILE` that tells how to reach the cluster (default $KUBECONFIG, the cluster around, or ~/.kube/config)")
+	set.StringVar(&f.namespace, "namespace", "", "work in one namespace only (default all)")
+	set.StringVar(&f.metrics, "metrics-bind-address", "127.0.0.1:8080", "`ADDRESS` that serves /metrics, 0 for none")
+	set.StringVar(&f.health, "health-probe-bind-address", "127.0.0.1:8081", "`ADDRESS` that serves /healthz and /readyz, 0 for none")
+	set.BoolVar(&f.elect, "leader-elect", insideCluster(), "let only one of several replicas work")
+	set.StringVar(&f.level, "log-level", "info", "`LEVEL`: debug, info, warn or error")
+	set.StringVar(&f.format, "log-format", "text", "`FORMAT`: text or json")
+	if err := set.Parse(args); err != nil {
+		return f, err
+	}
+	if set.NArg() > 0 {
+		return f, fmt.Errorf("unexpected argument %q", set.Arg(0))
+	}
+	return f, nil
+}
+
+func insideCluster() bool { return os.Getenv("KUBERNETES_SERVICE_HOST") != "" }
+
+func run(name string, all []Part) error {
+	f, err := readFlags(name, os.Args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	log, quiet, err := f.loggers()
+	if err != nil {
+		return err
+	}
+	ctrl.SetLogger(logr.FromSlogHandler(quiet.Handler()))
+	klog.SetSlogLogger(quiet)
+	cluster, err := f.connect()
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // from then on, a second signal does what it always does
+	started := time.Now()
+	return Run(ctx, name, cluster, Config{
+		Namespace:               f.namespace,
+		MetricsBindAddress:      f.metrics,
+		HealthProbeBindAddress:  f.health,
+		LeaderElection:          f.elect,
+		LeaderElectionNamespace: os.Getenv("POD_NAMESPACE"),
+		Log:                     quiet,
+		Ready: func() {
+			log.Info("operator started", "name", name, "after", time.Since(started).Round(time.Millisecond), "metrics", f.metrics, "health", f.health)
+		},
+	}, all...)
+}
+
+// loggers returns the operator's logger, and one for the machinery underneath, which has
+// much to say on the way that is of interest only in debugging.
+func (f *flags) loggers() (own, quiet *slog.Logger, err error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(f.level)); err != nil {
+		return nil, nil, fmt.Errorf("--log-level %q: want debug, info, warn or error", f.level)
+	}
+	below := level
+	if level == slog.LevelInfo {
+		below = slog.LevelWarn
+	}
+	switch f.format {
+	case "text":
+		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
+			slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: below})), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
+			slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: below})), nil
+	}
+	return nil, nil, fmt.Errorf("--log-format %q: want text or json", f.format)
+}
+
+// connect finds the cluster as kubectl does, or the one that the operator runs in.
+func (f *flags) connect() (*rest.Config, error) {
+	if f.kubeconfig == "" && os.Getenv("KUBECONFIG") == "" && insideCluster() {
+		return rest.InClusterConfig()
+	}
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.kubeconfig
+	cluster, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the cluster: %w; name one with --kubeconfig", err)
+	}
+	return cluster, nil
+}

@@ -1,0 +1,176 @@
+package operon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/operon-framework/operon/reconcile"
+)
+
+// Composer declares the children of the objects of one kind.
+type Composer[T client.Object] = reconcile.Composer[T]
+
+// Observer is a composer that also fills the object's status.
+type Observer[T client.Object] = reconcile.Observer[T]
+
+// Composition collects the children that a composer declares.
+type Composition = reconcile.Composition
+
+// Observed is what an observer can see: its children, and what it lists.
+type Observed = reconcile.Observed
+
+// Part is one of the things that an operator consists of: see API, Manage and Setup.
+type Part func(*parts)
+
+// parts are what the Parts of an operator add up to.
+type parts struct {
+	schemes []func(*runtime.Scheme) error
+	setups  []func(context.Context, *operator) error
+}
+
+// operator is what a setup can use.
+type operator struct {
+	name       string
+	manager    ctrl.Manager
+	direct     client.Client
+	namespaces map[string]cache.Config
+}
+
+// API makes the operator know Go types of an API group. The types of Kubernetes itself are
+// known without it.
+func API(addToScheme func(*runtime.Scheme) error) Part {
+	return func(p *parts) { p.schemes = append(p.schemes, addToScheme) }
+}
+
+// Setup reaches the controller-runtime manager before it starts.
+func Setup(setup func(ctrl.Manager) error) Part {
+	return func(p *parts) {
+		p.setups = append(p.setups, func(_ context.Context, o *operator) error { return setup(o.manager) })
+	}
+}
+
+// Config says how an operator runs. The zero value serves neither metrics nor health,
+// elects no leader, watches all namespaces and logs nothing.
+type Config struct {
+	// Namespace limits the operator to one namespace. Empty: all.
+	Namespace string
+	// MetricsBindAddress and HealthProbeBindAddress are host:port, or empty for none.
+	MetricsBindAddress, HealthProbeBindAddress string
+	// LeaderElection lets only one of several replicas work, by a Lease of the operator's
+	// name in LeaderElectionNamespace.
+	LeaderElection          bool
+	LeaderElectionNamespace string
+	// Log gets structured lines. Nil: they go nowhere.
+	Log *slog.Logger
+	// Ready is called once when everything runs. It may be nil.
+	Ready func()
+}
+
+// Run runs the operator called name on a cluster until ctx ends. Reconciles that are
+// running then are let finish, and leadership is given up.
+func Run(ctx context.Context, name string, cluster *rest.Config, cfg Config, all ...Part) error {
+	o, setups, err := newOperator(name, cluster, cfg, all)
+	if err != nil {
+		return err
+	}
+	for _, setup := range setups {
+		if err := setup(ctx, o); err != nil {
+			return err
+		}
+	}
+	if cfg.Ready != nil {
+		go func() {
+			select {
+			case <-ctx.Done():
+			case <-o.manager.Elected():
+				cfg.Ready()
+			}
+		}()
+	}
+	return o.manager.Start(ctx)
+}
+
+func newOperator(name string, cluster *rest.Config, cfg Config, all []Part) (*operator, []func(context.Context, *operator) error, error) {
+	var p parts
+	for _, part := range all {
+		part(&p)
+	}
+	if len(p.setups) == 0 {
+		return nil, nil, errors.New("the operator manages nothing: give Run an operon.Manage or operon.Setup")
+	}
+	scheme, err := p.scheme()
+	if err != nil {
+		return nil, nil, err
+	}
+	o := &operator{name: name}
+	if cfg.Namespace != "" {
+		o.namespaces = map[string]cache.Config{cfg.Namespace: {}}
+	}
+	cluster = rest.CopyConfig(cluster)
+	cluster.QPS = -1 // priority and fairness in the API server does the limiting
+	rest.AddUserAgent(cluster, name)
+	if o.manager, err = ctrl.NewManager(cluster, o.options(scheme, cfg)); err != nil {
+		return nil, nil, err
+	}
+	if err := o.manager.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, nil, err
+	}
+	if err := o.manager.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return nil, nil, err
+	}
+	o.direct, err = client.New(cluster, client.Options{
+		Scheme: scheme, Mapper: o.manager.GetRESTMapper(), HTTPClient: o.manager.GetHTTPClient(),
+	})
+	return o, p.setups, err
+}
+
+func (p *parts) scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range append([]func(*runtime.Scheme) error{clientgoscheme.AddToScheme}, p.schemes...) {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("register an API: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+func (o *operator) options(scheme *runtime.Scheme, cfg Config) ctrl.Options {
+	log := logr.Discard()
+	if cfg.Log != nil {
+		log = logr.FromSlogHandler(cfg.Log.Handler())
+	}
+	return ctrl.Options{
+		Scheme:                        scheme,
+		Logger:                        log,
+		Metrics:                       metricsserver.Options{BindAddress: orNone(cfg.MetricsBindAddress)},
+		HealthProbeBindAddress:        orNone(cfg.HealthProbeBindAddress),
+		LeaderElection:                cfg.LeaderElection,
+		LeaderElectionID:              o.name,
+		LeaderElectionNamespace:       cfg.LeaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		Cache: cache.Options{
+			DefaultNamespaces: o.namespaces,
+			DefaultTransform:  cache.TransformStripManagedFields(),
+		},
+	}
+}
+
+// orNone: controller-runtime takes "0" for no endpoint and nothing for its default.
+func orNone(address string) string {
+	if address == "" {
+		return "0"
+	}
+	return address
+}

@@ -1,0 +1,52 @@
+package reconcile
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/operon-framework/operon/plan"
+)
+
+// event is something to tell the user, once.
+type event struct {
+	kind, reason, action, note string
+}
+
+// maxNote is what the API takes as the note of an event, in bytes.
+const maxNote = 1024
+
+// tell makes an event of an action that changed something.
+func (p *pass[T]) tell(action plan.Action) {
+	id := action.ID()
+	switch action.Verb {
+	case plan.Create:
+		p.normal("Created", "Create", "created %s", id)
+	case plan.Update:
+		p.normal("Updated", "Update", "updated %s as composed", id)
+	case plan.Recreate:
+		p.warning("Recreated", "Create", "%s %s; created it again", id, action.Why)
+	case plan.Repair:
+		p.warning("Repaired", "Update", "put back in %s: %s", id, action.Why)
+	case plan.Delete:
+		p.normal("Pruned", "Delete", "deleted %s, which %s", id, action.Why)
+	}
+}
+
+func (p *pass[T]) normal(reason, action, note string, args ...any) {
+	p.events = append(p.events, event{corev1.EventTypeNormal, reason, action, fmt.Sprintf(note, args...)})
+}
+
+func (p *pass[T]) warning(reason, action, note string, args ...any) {
+	p.events = append(p.events, event{corev1.EventTypeWarning, reason, action, fmt.Sprintf(note, args...)})
+}
+
+func (r *Reconciler[T]) sendEvents(p *pass[T]) {
+	for _, e := range p.events {
+		note := e.note
+		if len(note) > maxNote {
+			note = note[:maxNote-3] + "..."
+		}
+		r.Events.Eventf(p.object, nil, e.kind, e.reason, e.action, "%s", note)
+	}
+}

@@ -1,0 +1,86 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/operon-framework/operon/outcome"
+	"github.com/operon-framework/operon/plan"
+	"github.com/operon-framework/operon/track"
+)
+
+// pass is what one reconcile of one object knows as it goes on.
+type pass[T client.Object] struct {
+	request Request
+	reads   *track.Session
+
+	object T // as the author's code may change it
+	before T // as it was read
+
+	desired []*unstructured.Unstructured
+	owned   []*unstructured.Unstructured
+	live    map[plan.ID]*unstructured.Unstructured
+	actions []plan.Action
+	events  []event
+
+	outcomes []outcome.Outcome
+	err      error
+	over     bool // nothing is left to do, not even to report
+}
+
+func (r *Reconciler[T]) begin(request Request) *pass[T] {
+	return &pass[T]{
+		request: request,
+		reads:   r.tracker.Begin(request.NamespacedName),
+		live:    map[plan.ID]*unstructured.Unstructured{},
+	}
+}
+
+// newObject returns an empty T.
+func (r *Reconciler[T]) newObject() (T, error) {
+	kind := reflect.TypeFor[T]()
+	if kind.Kind() != reflect.Pointer {
+		return *new(T), fmt.Errorf("%s is no pointer to a struct", kind)
+	}
+	object, ok := reflect.New(kind.Elem()).Interface().(T)
+	if !ok {
+		return *new(T), fmt.Errorf("%s cannot be made", kind)
+	}
+	return object, nil
+}
+
+func (p *pass[T]) note(_ string, o outcome.Outcome) { p.outcomes = append(p.outcomes, o) }
+
+// failed tells whether a step has ended in something else than done.
+func (p *pass[T]) failed() bool { return p.outcome().Kind() != outcome.KindDone }
+
+// outcome is what the steps so far make together.
+func (p *pass[T]) outcome() outcome.Outcome { return outcome.Combine(p.outcomes...) }
+
+func (p *pass[T]) errored(ctx context.Context, step string, err error) {
+	var panicked *panicError
+	if errors.As(err, &panicked) {
+		log.FromContext(ctx).Error(panicked, "the operator's code panicked", "step", step, "stack", string(panicked.stack))
+	}
+	p.err = errors.Join(p.err, fmt.Errorf("%s: %w", step, err))
+}
+
+// result tells the work queue when to come back: at once and then ever later after an
+// error that time may cure, after a while where an outcome says so, else when something
+// changes.
+func (p *pass[T]) result() (Result, error) {
+	o := p.outcome()
+	if o.After() > 0 {
+		return Result{RequeueAfter: o.After()}, nil
+	}
+	if o.Kind() == outcome.KindRetry {
+		return Result{}, p.err
+	}
+	return Result{}, nil
+}

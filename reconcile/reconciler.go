@@ -1,0 +1,116 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/operon-framework/operon/apply"
+	"github.com/operon-framework/operon/condition"
+	"github.com/operon-framework/operon/outcome"
+	"github.com/operon-framework/operon/track"
+)
+
+// Request and Result are controller-runtime's.
+type (
+	Request = reconcile.Request
+	Result  = reconcile.Result
+)
+
+// Composer declares the children of an object.
+type Composer[T client.Object] interface {
+	// Compose adds to out each child that should exist for object. It is called for each
+	// reconcile and must not write anything itself: what it does not add any more is removed.
+	// An error ends the reconcile; nothing is applied or removed then.
+	Compose(ctx context.Context, object T, out *Composition) error
+}
+
+// Observer fills an object's status from what there is. A composer may be one.
+type Observer[T client.Object] interface {
+	// Observe sets fields of object's status. Conditions and observedGeneration are
+	// Operon's. It runs after the children were applied, ready or not.
+	Observe(ctx context.Context, object T, seen *Observed) error
+}
+
+// Config of a reconciler.
+type Config[T client.Object] struct {
+	// Composer is the author's; it may have further roles, such as Observer.
+	Composer Composer[T]
+	// Manager is the operator's name: field manager, and value of the managed-by label.
+	Manager string
+	// Client reads objects of T from the manager's cache and writes.
+	Client client.Client
+	// Direct reads and writes without a cache.
+	Direct client.Client
+	// REST reaches the API server, for watches of children.
+	REST *rest.Config
+	// Namespaces limits what is watched; empty means all.
+	Namespaces map[string]cache.Config
+	// Events records events.
+	Events events.EventRecorder
+	// Changed queues an object because something that it read changed.
+	Changed func(types.NamespacedName)
+}
+
+// Reconciler reconciles the objects of one kind.
+type Reconciler[T client.Object] struct {
+	Config[T]
+	kind    schema.GroupVersionKind
+	applier *apply.Applier
+	tracker *track.Tracker
+}
+
+// New returns a reconciler that watches until life ends. A type that lacks the status
+// fields which Operon writes is an error.
+func New[T client.Object](life context.Context, cfg Config[T]) (*Reconciler[T], error) {
+	r := &Reconciler[T]{Config: cfg, applier: apply.New(cfg.Direct, cfg.Manager)}
+	object, err := r.newObject()
+	if err != nil {
+		return nil, err
+	}
+	if r.kind, err = apiutil.GVKForObject(object, cfg.Client.Scheme()); err != nil {
+		return nil, fmt.Errorf("%w; register its API with operon.API", err)
+	}
+	if _, err := condition.Of(object); err != nil {
+		return nil, err
+	}
+	r.tracker = track.New(life, track.Config{
+		REST:       cfg.REST,
+		Client:     cfg.Direct,
+		Namespaces: cfg.Namespaces,
+		Changed:    cfg.Changed,
+		Deleted:    r.applier.Gone,
+	})
+	return r, nil
+}
+
+// timed runs a step: it measures it, names it in errors, and turns a panic of the author's
+// code into an error.
+func (r *Reconciler[T]) timed(ctx context.Context, s step[T], p *pass[T]) (o outcome.Outcome) {
+	started := time.Now()
+	defer func() { stepSeconds.WithLabelValues(r.kind.Kind, s.name).Observe(time.Since(started).Seconds()) }()
+	o, err := guarded(ctx, s, p)
+	if err == nil {
+		return o
+	}
+	p.errored(ctx, s.name, err)
+	return explain(err)
+}
+
+func guarded[T client.Object](ctx context.Context, s step[T], p *pass[T]) (o outcome.Outcome, err error) {
+	defer func() {
+		if recovered := recover(); recovered != nil {
+			err = newPanicError(recovered)
+		}
+	}()
+	return s.run(ctx, p)
+}

@@ -1,0 +1,106 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+
+	"github.com/operon-framework/operon/condition"
+	"github.com/operon-framework/operon/outcome"
+	"github.com/operon-framework/operon/plan"
+)
+
+// ReasonChildNotReady: a child is there but not ready.
+const ReasonChildNotReady = "ChildNotReady"
+
+// ReasonChildFailed: a child says of itself that it failed.
+const ReasonChildFailed = "ChildFailed"
+
+// await waits for the first child that is not ready, as kstatus reads it.
+func (r *Reconciler[T]) await(_ context.Context, p *pass[T]) (outcome.Outcome, error) {
+	combined := outcome.Done()
+	for _, child := range p.desired {
+		id := plan.Of(child)
+		live := r.applier.Newest(id, p.live[id])
+		if live == nil {
+			return outcome.Wait(ReasonChildNotReady, fmt.Sprintf("%s is not there yet", id)), nil
+		}
+		found, err := status.Compute(live)
+		if err != nil {
+			return outcome.Done(), fmt.Errorf("tell whether %s is ready: %w", id, err)
+		}
+		switch found.Status {
+		case status.CurrentStatus:
+		case status.FailedStatus:
+			combined = outcome.Combine(combined, outcome.Wait(ReasonChildFailed, fmt.Sprintf("%s: %s", id, found.Message)))
+		default:
+			combined = outcome.Combine(combined, outcome.Wait(ReasonChildNotReady, fmt.Sprintf("%s: %s", id, found.Message)))
+		}
+	}
+	return combined, nil
+}
+
+// status lets the author fill the object's status.
+func (r *Reconciler[T]) status(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
+	observer, ok := any(r.Composer).(Observer[T])
+	if !ok {
+		return outcome.Done(), nil
+	}
+	return outcome.Done(), observer.Observe(ctx, p.object, &Observed{
+		live: p.live, kinds: r.idOf, reads: p.reads, owner: p.object,
+	})
+}
+
+// report is the only writer of status. It writes once, and only when something changed.
+func (r *Reconciler[T]) report(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
+	conditions, err := condition.Of(p.object)
+	if err != nil {
+		return outcome.Done(), err
+	}
+	before := conditions.Ready()
+	conditions.Report(p.outcome(), p.object.GetGeneration())
+	p.tellReadiness(before, conditions.Ready())
+	if !p.failed() {
+		if err := p.reads.End(ctx); err != nil {
+			return outcome.Done(), err
+		}
+	}
+	if err := r.writeStatus(ctx, p); err != nil {
+		return outcome.Done(), err
+	}
+	r.sendEvents(p)
+	return outcome.Done(), nil
+}
+
+func (r *Reconciler[T]) writeStatus(ctx context.Context, p *pass[T]) error {
+	if reflect.DeepEqual(statusOf(p.object), statusOf(p.before)) {
+		return nil
+	}
+	// Only the status is written: what else the author's code may have changed stays here.
+	written := p.before.DeepCopyObject().(T)
+	reflect.ValueOf(written).Elem().FieldByName("Status").Set(reflect.ValueOf(p.object).Elem().FieldByName("Status"))
+	err := r.Client.Status().Patch(ctx, written, client.MergeFrom(p.before), client.FieldOwner(r.Manager))
+	return client.IgnoreNotFound(err) // deleted meanwhile
+}
+
+func statusOf(object any) any {
+	return reflect.ValueOf(object).Elem().FieldByName("Status").Interface()
+}
+
+// tellReadiness makes an event of a change of the Ready condition.
+func (p *pass[T]) tellReadiness(before, after metav1.Condition) {
+	if before.Status == after.Status && before.Reason == after.Reason {
+		return
+	}
+	kind := corev1.EventTypeNormal
+	if o := p.outcome().Kind(); o == outcome.KindStalled || o == outcome.KindRetry {
+		kind = corev1.EventTypeWarning
+	}
+	p.events = append(p.events, event{kind: kind, reason: after.Reason, action: "Reconcile", note: after.Message})
+}

@@ -1,0 +1,48 @@
+package reconcile
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/outcome"
+)
+
+// step is one named part of a reconcile.
+type step[T client.Object] struct {
+	name string
+	run  func(context.Context, *pass[T]) (outcome.Outcome, error)
+	// last steps run however the ones before ended.
+	last bool
+}
+
+// steps are a reconcile, from top to bottom. Each ends in an outcome; one that is not done
+// ends the pass, except that what was found out is still reported.
+func (r *Reconciler[T]) steps() []step[T] {
+	return []step[T]{
+		{name: "fetch", run: r.fetch},       // the object, or its absence
+		{name: "pause", run: r.pause},       // nothing, if a user asked for nothing
+		{name: "finalize", run: r.finalize}, // an object that is being deleted, and nothing else
+		{name: "compose", run: r.compose},   // the author declares the children
+		{name: "observe", run: r.look},      // the children that there are
+		{name: "plan", run: r.plan},         // what to do, decided without doing it
+		{name: "apply", run: r.apply},       // doing it
+		{name: "await", run: r.await},       // until the children are ready
+		{name: "status", run: r.status, last: true},
+		{name: "report", run: r.report, last: true},
+	}
+}
+
+// Reconcile runs the steps for one object. The outcomes that they end in are combined by
+// outcome.Combine and told in three places: the object's status, its events, and when the
+// work queue brings it back.
+func (r *Reconciler[T]) Reconcile(ctx context.Context, request Request) (Result, error) {
+	p := r.begin(request)
+	for _, s := range r.steps() {
+		if p.over || (p.failed() && !s.last) {
+			continue
+		}
+		p.note(s.name, r.timed(ctx, s, p))
+	}
+	return p.result()
+}
