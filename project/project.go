@@ -93,3 +93,20 @@ func mustBeFolder(dir string) error {
 	}
 	return nil
 }
+
+// NameOf is the name of the operator in dir, and the folder's absolute path, as Read finds
+// them, without reading anything else: enough for a project whose manifests are broken.
+func NameOf(dir string) (name, absolute string, err error) {
+	if err := mustBeFolder(dir); err != nil {
+		return "", "", err
+	}
+	if absolute, err = filepath.Abs(dir); err != nil {
+		return "", "", err
+	}
+	module, err := readModule(absolute)
+	if err != nil {
+		return "", "", err
+	}
+	name, err = readName(absolute, module.Path)
+	return name, absolute, err
+}

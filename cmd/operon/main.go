@@ -1,0 +1,110 @@
+// Command operon is the operator framework in one binary: `operon up` runs an operator's
+// project on a Kubernetes of its own and keeps it running while its author edits it,
+// `operon down` removes it again, `operon cluster` and `operon kubectl` serve the local
+// Kubernetes itself.
+//
+// Each verb has one file here, which holds flags, printing and nothing else; the work is
+// done by the packages that the verbs are named after.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:])
+	stop()
+	os.Exit(code)
+}
+
+// run executes one verb and returns the exit code.
+func run(ctx context.Context, args []string) int {
+	root := newRoot()
+	root.SetArgs(args)
+	command, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(os.Stderr, "operon: %v\n", err)
+	var usage usageError
+	if errors.As(err, &usage) {
+		fmt.Fprintf(os.Stderr, "see `%s --help`\n", command.CommandPath())
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// usageError is a mistake in the command line.
+type usageError struct{ error }
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "operon",
+		Short: "Write, run, prove and ship Kubernetes operators",
+		Long: `Write, run, prove and ship Kubernetes operators, without Docker and without a
+cluster that somebody else set up.`,
+		Example: `  operon up examples/memcached       # run an operator, and look at what it does
+  operon kubectl get memcacheds      # talk to the local Kubernetes
+  operon down examples/memcached     # remove all that up made
+  operon cluster down                # stop the local Kubernetes`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(command *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("there is no verb %q%s", args[0], suggestion(command, args[0]))}
+			}
+			return nil
+		},
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(newUp(), newDown(), newCluster(), newKubectl(), newVersion())
+	return root
+}
+
+func suggestion(command *cobra.Command, typed string) string {
+	command.SuggestionsMinimumDistance = 2
+	if near := command.SuggestionsFor(typed); len(near) > 0 {
+		return fmt.Sprintf("; did you mean %q?", near[0])
+	}
+	return ""
+}
+
+// oneFolder takes at most one argument, a folder.
+func oneFolder(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usageError{fmt.Errorf("want one folder, got %d: %q", len(args), args)}
+	}
+	return nil
+}
+
+// folderOf is the folder that is named, or the current one.
+func folderOf(args []string) string {
+	if len(args) == 0 {
+		return "."
+	}
+	return args[0]
+}
+
+// noArguments refuses arguments.
+func noArguments(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("unexpected argument %q", args[0])}
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package up
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/operon-framework/operon/local"
+)
+
+// folder is where the state of one project lies, $OPERON_HOME/up/<hash of its path>. The
+// credentials in it go when Run ends. What Down needs stays until then: the operator that was built
+// last, and where it ran.
+type folder struct {
+	path string
+	lock *local.Lock
+}
+
+// openFolder opens the state of a project for this process alone.
+func openFolder(projectDir string) (*folder, error) {
+	parent, err := local.Folder("up")
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(projectDir))
+	path := filepath.Join(parent, hex.EncodeToString(sum[:])[:12])
+	lock, err := local.TryLock(path + ".lock")
+	if errors.Is(err, local.ErrLocked) {
+		return nil, fmt.Errorf("`operon up` or `operon down` is at work on %s already (process %s); stop that one first", projectDir, local.NoteIn(path+".lock"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := &folder{path: path, lock: lock}
+	if err := errors.Join(lock.Note(fmt.Sprint(os.Getpid())), os.MkdirAll(path, 0o700), f.removeCredentials()); err != nil {
+		return nil, errors.Join(fmt.Errorf("prepare the folder for the state: %w", err), lock.Unlock())
+	}
+	return f, nil
+}
+
+func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
+func (f *folder) operator() string        { return f.file("operator") }
+func (f *folder) log() string             { return f.file("operator.log") }
+func (f *folder) kubeconfig() string      { return f.file("kubeconfig") }
+func (f *folder) token() string           { return f.file("token") }
+func (f *folder) where() string           { return f.file("where.json") }
+
+// close removes the credentials and lets others have the folder.
+func (f *folder) close() error {
+	return errors.Join(f.removeCredentials(), f.lock.Unlock())
+}
+
+// removeCredentials removes also those that an earlier process was killed over.
+func (f *folder) removeCredentials() error {
+	var problems []error
+	for _, file := range []string{f.kubeconfig(), f.token()} {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			problems = append(problems, err)
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// remove removes the folder and lets it go.
+func (f *folder) remove() error {
+	return errors.Join(os.RemoveAll(f.path), os.Remove(f.path+".lock"), f.lock.Unlock())
+}
+
+// remember notes where the project runs, for a Down that does not say.
+func (f *folder) remember(where Where) error {
+	content, err := json.Marshal(where)
+	if err != nil {
+		return err
+	}
+	return writeFile(f.where(), content)
+}
+
+// remembered is where the project ran last, false when it did not.
+func (f *folder) remembered() (Where, bool, error) {
+	var where Where
+	content, err := os.ReadFile(f.where())
+	if errors.Is(err, fs.ErrNotExist) {
+		return where, false, nil
+	}
+	if err != nil {
+		return where, false, err
+	}
+	return where, true, json.Unmarshal(content, &where)
+}
+
+// writeFile replaces a file at once, for this user's eyes only.
+func writeFile(path string, content []byte) error {
+	next := path + ".next"
+	if err := os.WriteFile(next, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, path)
+}

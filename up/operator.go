@@ -1,0 +1,151 @@
+package up
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/operon-framework/operon/project"
+	"github.com/operon-framework/operon/up/child"
+	"github.com/operon-framework/operon/up/view"
+)
+
+// stopGrace is how long the operator may take to stop in good order.
+const stopGrace = 10 * time.Second
+
+// Pauses before an operator that ended is started again.
+const (
+	firstPause = time.Second
+	lastPause  = 30 * time.Second
+	// steady is how long an operator must have run for the pauses to begin anew.
+	steady = time.Minute
+)
+
+// operator runs the project's operator, one process at a time.
+type operator struct {
+	project *project.Project
+	folder  *folder
+	who     identity
+	log     *child.Log
+
+	process     *child.Process
+	metricsPort int
+	phase       view.Phase
+	since       time.Time
+	restarts    int
+	pause       time.Duration
+	rebuilding  bool
+}
+
+// start starts the operator that was built last.
+func (o *operator) start() error {
+	ports, err := freePorts(2)
+	if err != nil {
+		return err
+	}
+	o.log.Forget()
+	o.metricsPort = ports[0]
+	process, err := child.Start(child.Command{
+		Path: o.folder.operator(),
+		Args: flags(o.project, ports[0], ports[1]),
+		Dir:  o.project.Dir,
+		Env:  o.environment(),
+		Log:  o.log,
+	})
+	if err != nil {
+		return err
+	}
+	o.process, o.phase, o.since = process, view.Running, process.Started()
+	return nil
+}
+
+// stop stops the operator and what it started, if it runs.
+func (o *operator) stop() {
+	if o.process != nil {
+		o.process.Stop(stopGrace)
+		o.process = nil
+	}
+}
+
+// done is closed when the operator ended, nil when there is none.
+func (o *operator) done() <-chan struct{} {
+	if o.process == nil {
+		return nil
+	}
+	return o.process.Done()
+}
+
+// ended takes note of an end that nobody asked for, and returns how it ended and the pause before the next start.
+func (o *operator) ended() (child.Exit, time.Duration) {
+	exit := o.process.Exit()
+	o.process = nil
+	o.restarts++
+	o.pause = min(max(o.pause*2, firstPause), lastPause)
+	if exit.After > steady {
+		o.pause = firstPause
+	}
+	o.phase, o.since = view.Waiting, time.Now()
+	return exit, o.pause
+}
+
+// environment is the user's own, with what tells the operator where and who it is.
+func (o *operator) environment() []string {
+	var kept []string
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "KUBERNETES_SERVICE_") {
+			kept = append(kept, variable)
+		}
+	}
+	return append(kept,
+		"KUBECONFIG="+o.folder.kubeconfig(),
+		"POD_NAMESPACE="+o.who.namespace,
+		"POD_NAME="+o.who.name,
+		"ENABLE_WEBHOOKS=false", // kubebuilder's switch: there are no certificates here
+	)
+}
+
+// flags are those that the operator understands of the ones that fit it into this machine: ports of
+// its own on loopback, metrics that can be read, and no election for one replica.
+func flags(p *project.Project, metrics, health int) []string {
+	all := []struct{ name, value string }{
+		{"metrics-bind-address", fmt.Sprintf("127.0.0.1:%d", metrics)},
+		{"health-probe-bind-address", fmt.Sprintf("127.0.0.1:%d", health)},
+		{"leader-elect", "false"},
+		{"metrics-secure", "false"},
+	}
+	var known []string
+	for _, flag := range all {
+		operons := p.Module.Framework == project.Operon && flag.name != "metrics-secure"
+		if operons || p.Main.Mentions(flag.name) {
+			known = append(known, "--"+flag.name+"="+flag.value)
+		}
+	}
+	return known
+}
+
+// freePorts are ports on loopback that are free now. Who takes one in between makes the
+// operator fail to start, and the next start takes others.
+func freePorts(n int) ([]int, error) {
+	var ports []int
+	for range n {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("find a free port on loopback: %w", err)
+		}
+		defer listener.Close()
+		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
+}
+
+// view is the operator as it is shown.
+func (o *operator) view(g *gauge) view.Operator {
+	shown := view.Operator{Phase: o.phase, Since: o.since, Restarts: o.restarts, Rebuilding: o.rebuilding}
+	if o.process != nil {
+		shown.PID = o.process.PID()
+	}
+	shown.Reconciles, shown.PerSecond = g.count()
+	return shown
+}

@@ -1,0 +1,142 @@
+package up
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/operon-framework/operon/local"
+)
+
+// answerTimeout is how long a cluster that was not started here may take to answer.
+const answerTimeout = 5 * time.Second
+
+// target is a cluster to work on.
+type target struct {
+	where  Where
+	config *rest.Config
+	// cluster is the server and its certificate authority, as in a kubeconfig.
+	cluster clientcmdapi.Cluster
+	// title is how the cluster is called in a sentence.
+	title string
+}
+
+// startTarget makes sure of a cluster: a local one is started.
+func startTarget(ctx context.Context, where Where, progress io.Writer) (*target, error) {
+	if !where.IsLocal() {
+		return findTarget(ctx, where)
+	}
+	cluster, err := local.Up(ctx, local.Options{Name: where.Name, Progress: progress})
+	if err != nil {
+		return nil, err
+	}
+	return localTarget(where, cluster)
+}
+
+// errStopped is a local cluster that does not run.
+var errStopped = errors.New("it does not run")
+
+// findTarget finds a cluster that must be there already.
+func findTarget(ctx context.Context, where Where) (*target, error) {
+	if !where.IsLocal() {
+		return remoteTarget(ctx, where)
+	}
+	cluster, err := local.Status(ctx, where.Name)
+	if err != nil {
+		return nil, err
+	}
+	if cluster.State != local.Running {
+		return nil, fmt.Errorf("local cluster %q: %w", where.Name, errStopped)
+	}
+	return localTarget(where, cluster)
+}
+
+func localTarget(where Where, cluster *local.Cluster) (*target, error) {
+	t := &target{where: where, title: fmt.Sprintf("cluster %q (%s)", cluster.Name, cluster.Version)}
+	return t, t.load(clientcmd.ClientConfigLoadingRules{ExplicitPath: cluster.Kubeconfig}, "")
+}
+
+func remoteTarget(ctx context.Context, where Where) (*target, error) {
+	rules := *clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = where.Kubeconfig
+	t := &target{where: where}
+	if err := t.load(rules, where.Context); err != nil {
+		return nil, err
+	}
+	version, err := t.version(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t.title = fmt.Sprintf("%s (%s)", t.config.Host, version)
+	return t, nil
+}
+
+// load reads a kubeconfig.
+func (t *target) load(rules clientcmd.ClientConfigLoadingRules, contextName string) error {
+	rules.Warner = func(error) {}
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&rules, &clientcmd.ConfigOverrides{CurrentContext: contextName})
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	if contextName == "" {
+		contextName = raw.CurrentContext
+	}
+	if raw.Contexts[contextName] == nil || raw.Clusters[raw.Contexts[contextName].Cluster] == nil {
+		return fmt.Errorf("read the kubeconfig: its context %q names no cluster", contextName)
+	}
+	t.cluster = *raw.Clusters[raw.Contexts[contextName].Cluster]
+	t.config = config
+	t.config.QPS = -1 // the server protects itself by priority and fairness
+	return t.resolvePaths()
+}
+
+// resolvePaths makes the authority's path, relative to the kubeconfig that names it, absolute.
+func (t *target) resolvePaths() error {
+	file := t.cluster.CertificateAuthority
+	if file == "" || filepath.IsAbs(file) {
+		return nil
+	}
+	absolute, err := filepath.Abs(filepath.Join(filepath.Dir(t.cluster.LocationOfOrigin), file))
+	t.cluster.CertificateAuthority = absolute
+	return err
+}
+
+// version asks the cluster for its version, and so whether it is there.
+func (t *target) version(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	config := rest.CopyConfig(t.config)
+	config.Timeout = answerTimeout
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return "", err
+	}
+	version, err := client.ServerVersionWithContext(ctx)
+	if err != nil {
+		return "", fmt.Errorf("the cluster at %s does not answer: %w; see whether it runs, or name another one with --kubeconfig and --context", t.config.Host, plain(err))
+	}
+	return version.GitVersion, nil
+}
+
+// plain takes the URL out of a client's error, which names the server already.
+func plain(err error) error {
+	var urlError *url.Error
+	if errors.As(err, &urlError) {
+		return urlError.Err
+	}
+	return err
+}

@@ -1,0 +1,57 @@
+package tree
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+)
+
+// noise are kinds that Kubernetes' own controllers keep beside others, and that tell an
+// operator's author nothing. Events are watched apart.
+var noise = []schema.GroupResource{
+	{Resource: "endpoints"},
+	{Resource: "events"},
+	{Group: "events.k8s.io", Resource: "events"},
+	{Group: "discovery.k8s.io", Resource: "endpointslices"},
+	{Group: "apps", Resource: "controllerrevisions"},
+	{Group: "coordination.k8s.io", Resource: "leases"},
+	{Group: "metrics.k8s.io", Resource: "pods"},
+	{Group: "metrics.k8s.io", Resource: "nodes"},
+}
+
+// kind is a kind that can be watched.
+type kind struct {
+	schema.GroupVersionResource
+	namespaced bool
+}
+
+// kinds are all kinds that the API server lets list and watch. API groups whose server does
+// not answer are left out.
+func kinds(client discovery.DiscoveryInterface) ([]kind, error) {
+	lists, err := client.ServerPreferredResources()
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return nil, fmt.Errorf("ask the API server for its kinds: %w", err)
+	}
+	var found []kind
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, resource := range list.APIResources {
+			if watchable(version.Group, resource) {
+				found = append(found, kind{version.WithResource(resource.Name), resource.Namespaced})
+			}
+		}
+	}
+	return found, nil
+}
+
+func watchable(group string, resource metav1.APIResource) bool {
+	verbs := []string(resource.Verbs)
+	return slices.Contains(verbs, "list") && slices.Contains(verbs, "watch") &&
+		!slices.Contains(noise, schema.GroupResource{Group: group, Resource: resource.Name})
+}

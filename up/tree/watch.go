@@ -1,0 +1,199 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// RootKind is a kind of custom resource that an operator serves.
+type RootKind struct {
+	schema.GroupVersionResource
+	// Kind is the name of the kind.
+	Kind string
+	// Reports says that the operator is expected to write a status.
+	Reports bool
+}
+
+// Sample is an object that must be in the tree. Where it isn't in the cluster, its node is Missing.
+type Sample struct {
+	schema.GroupVersionKind
+	Namespace, Name string
+}
+
+// Watcher keeps what it watches up to date until its context ends.
+type Watcher struct {
+	ctx     context.Context
+	client  dynamic.Interface
+	kinds   []kind
+	roots   []RootKind
+	changed chan struct{}
+
+	mu      sync.Mutex
+	stores  map[watched]cache.Store
+	events  []cache.Store
+	unseen  map[string]bool
+	samples []Sample
+}
+
+// watched is a kind in a namespace, "" for all.
+type watched struct {
+	schema.GroupVersionResource
+	namespace string
+}
+
+// Watch starts to watch all objects of the root kinds in the cluster, and what they own.
+func Watch(ctx context.Context, config *rest.Config, roots []RootKind) (*Watcher, error) {
+	quiet := rest.CopyConfig(config)
+	quiet.WarningHandler = rest.NoWarnings{} // deprecations of kinds that nobody here wrote
+	client, err := dynamic.NewForConfig(quiet)
+	if err != nil {
+		return nil, err
+	}
+	lookup, err := discovery.NewDiscoveryClientForConfig(quiet)
+	if err != nil {
+		return nil, err
+	}
+	w := &Watcher{
+		ctx: ctx, client: client, roots: roots, changed: make(chan struct{}, 1),
+		stores: map[watched]cache.Store{}, unseen: map[string]bool{},
+	}
+	if w.kinds, err = kinds(lookup); err != nil {
+		return nil, err
+	}
+	for _, root := range roots {
+		w.watch(root.GroupVersionResource, "")
+	}
+	return w, nil
+}
+
+// Changed receives after changes, once for all that happened since the last receive.
+func (w *Watcher) Changed() <-chan struct{} { return w.changed }
+
+// Unseen are the kinds that could not be watched, for lack of permission most likely.
+func (w *Watcher) Unseen() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var names []string
+	for name := range w.unseen {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Expect makes samples part of the tree.
+func (w *Watcher) Expect(samples []Sample) {
+	w.mu.Lock()
+	w.samples = samples
+	w.mu.Unlock()
+	for _, sample := range samples {
+		w.watchNamespace(sample.Namespace)
+	}
+	w.notify()
+}
+
+// watchNamespace starts to watch all kinds in a namespace, "" for the whole cluster.
+func (w *Watcher) watchNamespace(namespace string) {
+	for _, kind := range w.kinds {
+		if kind.namespaced || namespace == "" {
+			w.watch(kind.GroupVersionResource, namespace)
+		}
+	}
+	w.watchEvents(namespace)
+}
+
+// watch starts one informer, unless there is one that sees the same objects.
+func (w *Watcher) watch(resource schema.GroupVersionResource, namespace string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, all := range []string{"", namespace} {
+		if _, there := w.stores[watched{resource, all}]; there {
+			return
+		}
+	}
+	informer := dynamicinformer.NewFilteredDynamicInformer(w.client, resource, namespace, 0, cache.Indexers{}, nil).Informer()
+	w.stores[watched{resource, namespace}] = informer.GetStore()
+	w.start(informer, resource, w.seen)
+}
+
+// start runs an informer. It may be called with the lock held.
+func (w *Watcher) start(informer cache.SharedIndexInformer, resource schema.GroupVersionResource, seen func(*unstructured.Unstructured)) {
+	changed := func(object any) {
+		if got, ok := object.(*unstructured.Unstructured); ok {
+			seen(got)
+		}
+		w.notify()
+	}
+	// None of these can fail on an informer that has not been started.
+	_ = informer.SetTransform(strip)
+	_ = informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { w.failed(resource, err) })
+	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    changed,
+		UpdateFunc: func(_, object any) { changed(object) },
+		DeleteFunc: changed,
+	})
+	go informer.Run(w.ctx.Done())
+}
+
+// seen starts to watch the namespace of a root that was not watched yet.
+func (w *Watcher) seen(object *unstructured.Unstructured) {
+	if w.rootKind(object) != nil {
+		w.watchNamespace(object.GetNamespace())
+	}
+}
+
+func (w *Watcher) failed(resource schema.GroupVersionResource, err error) {
+	if !apierrors.IsForbidden(err) && !apierrors.IsMethodNotSupported(err) {
+		return // the informer tries again
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unseen[fmt.Sprint(resource.GroupResource())] = true
+}
+
+func (w *Watcher) notify() {
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
+}
+
+// rootKind is the root kind of an object, nil when it is of another kind.
+func (w *Watcher) rootKind(object *unstructured.Unstructured) *RootKind {
+	group := object.GroupVersionKind()
+	for i, root := range w.roots {
+		if root.Group == group.Group && root.Kind == group.Kind {
+			return &w.roots[i]
+		}
+	}
+	return nil
+}
+
+// strip drops what is never shown: managed fields, and what Secrets and ConfigMaps hold.
+func strip(object any) (any, error) {
+	got, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return object, nil
+	}
+	got.SetManagedFields(nil)
+	if kind := got.GetKind(); kind == "Secret" || kind == "ConfigMap" {
+		delete(got.Object, "data")
+		delete(got.Object, "stringData")
+		delete(got.Object, "binaryData")
+	}
+	annotations := got.GetAnnotations()
+	delete(annotations, "kubectl.kubernetes.io/last-applied-configuration") // it may repeat a Secret
+	got.SetAnnotations(annotations)
+	return got, nil
+}
