@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -372,15 +371,9 @@ func TestDeploymentReplacesADeletedPod(t *testing.T) {
 	t.Parallel()
 	simulate(t)
 	namespace := newNamespace(t)
-	labels := map[string]string{"app": "web"}
-	_, err := plane.client.AppsV1().Deployments(namespace).Create(t.Context(), &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: "web"},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: new(int32(3)), Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: podSpec()},
-		},
-	}, metav1.CreateOptions{})
-	if err != nil {
+	deployment := newDeployment("web")
+	deployment.Spec.Replicas = new(int32(3))
+	if _, err := plane.client.AppsV1().Deployments(namespace).Create(t.Context(), deployment, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	listPods := func(ctx context.Context) (*corev1.PodList, error) {
