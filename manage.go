@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -19,6 +20,16 @@ import (
 // concurrency is how many objects of a kind are reconciled at the same time. Reconciles
 // wait for the API server most of their time; eight of them keep it busy from one process.
 const concurrency = 8
+
+// An error is retried after firstRetry and then ever later, up to lastRetry: a permission
+// that somebody grants meanwhile sends no event.
+const (
+	firstRetry = 20 * time.Millisecond
+	lastRetry  = 30 * time.Second
+)
+
+// several operators may run in one process, as tests do, each with a controller of the kind.
+var several = true
 
 // queue is the work queue of a controller.
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -66,6 +77,10 @@ func manage[T client.Object](ctx context.Context, o *operator, composer Composer
 	return ctrl.NewControllerManagedBy(o.manager).
 		For(object).
 		WatchesRawSource(takeQueue).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: concurrency,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+			SkipNameValidation:      new(true), // one process may run several operators, as tests do
+		}).
 		Complete(r)
 }

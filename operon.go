@@ -44,7 +44,7 @@ type parts struct {
 type operator struct {
 	name       string
 	manager    ctrl.Manager
-	direct     client.Client
+	direct     client.WithWatch
 	namespaces map[string]cache.Config
 }
 
@@ -91,15 +91,21 @@ func Run(ctx context.Context, name string, cluster *rest.Config, cfg Config, all
 		}
 	}
 	if cfg.Ready != nil {
-		go func() {
-			select {
-			case <-ctx.Done():
-			case <-o.manager.Elected():
-				cfg.Ready()
-			}
-		}()
+		go o.awaitReady(ctx, cfg.Ready)
 	}
 	return o.manager.Start(ctx)
+}
+
+// awaitReady calls ready when this replica leads and its caches are filled.
+func (o *operator) awaitReady(ctx context.Context, ready func()) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-o.manager.Elected():
+	}
+	if o.manager.GetCache().WaitForCacheSync(ctx) {
+		ready()
+	}
 }
 
 func newOperator(name string, cluster *rest.Config, cfg Config, all []Part) (*operator, []func(context.Context, *operator) error, error) {
@@ -130,7 +136,7 @@ func newOperator(name string, cluster *rest.Config, cfg Config, all []Part) (*op
 	if err := o.manager.AddReadyzCheck("ping", healthz.Ping); err != nil {
 		return nil, nil, err
 	}
-	o.direct, err = client.New(cluster, client.Options{
+	o.direct, err = client.NewWithWatch(cluster, client.Options{
 		Scheme: scheme, Mapper: o.manager.GetRESTMapper(), HTTPClient: o.manager.GetHTTPClient(),
 	})
 	return o, p.setups, err

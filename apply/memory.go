@@ -1,10 +1,14 @@
 package apply
 
 import (
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operon-framework/operon/plan"
@@ -20,7 +24,7 @@ import (
 type Memory struct {
 	mu         sync.Mutex
 	last       map[plan.ID]write
-	known      map[types.NamespacedName]map[plan.ID]bool
+	known      map[types.NamespacedName]map[plan.ID]schema.GroupVersionKind
 	normalized map[plan.ID]normalized
 }
 
@@ -39,7 +43,7 @@ type normalized struct {
 }
 
 func newMemory() *Memory {
-	return &Memory{last: map[plan.ID]write{}, known: map[types.NamespacedName]map[plan.ID]bool{}, normalized: map[plan.ID]normalized{}}
+	return &Memory{last: map[plan.ID]write{}, known: map[types.NamespacedName]map[plan.ID]schema.GroupVersionKind{}, normalized: map[plan.ID]normalized{}}
 }
 
 // Newest returns the later of what the cache holds, which may be nil, and what was written.
@@ -75,17 +79,31 @@ func (m *Memory) Gone(o *unstructured.Unstructured) {
 func (m *Memory) Known(owner types.NamespacedName, id plan.ID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.known[owner][id]
+	_, known := m.known[owner][id]
+	return known
+}
+
+// Kinds returns the kinds of the children of owner that were there before.
+func (m *Memory) Kinds(owner types.NamespacedName) []schema.GroupVersionKind {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	kinds := map[schema.GroupVersionKind]bool{}
+	for _, kind := range m.known[owner] {
+		kinds[kind] = true
+	}
+	return slices.SortedFunc(maps.Keys(kinds), func(a, b schema.GroupVersionKind) int {
+		return strings.Compare(a.String(), b.String())
+	})
 }
 
 // Saw remembers that a child of owner is there.
-func (m *Memory) Saw(owner types.NamespacedName, id plan.ID) {
+func (m *Memory) Saw(owner types.NamespacedName, child *unstructured.Unstructured) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.known[owner] == nil {
-		m.known[owner] = map[plan.ID]bool{}
+		m.known[owner] = map[plan.ID]schema.GroupVersionKind{}
 	}
-	m.known[owner][id] = true
+	m.known[owner][plan.Of(child)] = child.GroupVersionKind()
 }
 
 // Unsee forgets a child that was removed on purpose.

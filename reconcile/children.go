@@ -127,11 +127,11 @@ func (r *Reconciler[T]) compose(ctx context.Context, p *pass[T]) (outcome.Outcom
 	return outcome.Done(), nil
 }
 
-// look reads the children that there are, newest state known, and those that were composed
-// for this object at any time by kinds that it composes now.
+// look reads the children that there are, newest state known: of the kinds that are
+// composed now, and of those that were composed before and are to be pruned.
 func (r *Reconciler[T]) look(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
 	p.owned = nil
-	for _, kind := range kindsOf(p.desired) {
+	for _, kind := range r.kindsOf(p) {
 		if err := r.lookFor(ctx, p, kind); err != nil {
 			return outcome.Done(), err
 		}
@@ -140,7 +140,7 @@ func (r *Reconciler[T]) look(ctx context.Context, p *pass[T]) (outcome.Outcome, 
 		id := plan.Of(child)
 		if live := r.applier.Newest(id, p.live[id]); live != nil {
 			p.live[id] = live
-			r.applier.Saw(p.request.NamespacedName, id)
+			r.applier.Saw(p.request.NamespacedName, live)
 			continue
 		}
 		delete(p.live, id)
@@ -166,9 +166,9 @@ func (r *Reconciler[T]) lookFor(ctx context.Context, p *pass[T], kind schema.Gro
 	return nil
 }
 
-func kindsOf(children []*unstructured.Unstructured) []schema.GroupVersionKind {
-	var kinds []schema.GroupVersionKind
-	for _, child := range children {
+func (r *Reconciler[T]) kindsOf(p *pass[T]) []schema.GroupVersionKind {
+	kinds := r.applier.Kinds(p.request.NamespacedName)
+	for _, child := range p.desired {
 		if kind := child.GroupVersionKind(); !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
 		}

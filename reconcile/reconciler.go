@@ -50,7 +50,7 @@ type Config[T client.Object] struct {
 	// Client reads objects of T from the manager's cache and writes.
 	Client client.Client
 	// Direct reads and writes without a cache.
-	Direct client.Client
+	Direct client.WithWatch
 	// REST reaches the API server, for watches of children.
 	REST *rest.Config
 	// Namespaces limits what is watched; empty means all.

@@ -15,6 +15,7 @@ package track
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -61,7 +62,7 @@ type Config struct {
 	// REST reaches the API server.
 	REST *rest.Config
 	// Client reads without a cache, to ask for permission before a watch is started.
-	Client client.Client
+	Client client.WithWatch
 	// Namespaces limits what is watched; empty means all.
 	Namespaces map[string]cache.Config
 	// Changed is called with each reader of an object that changed. It must not block.
@@ -98,6 +99,9 @@ type use struct {
 type watch struct {
 	object  client.Object
 	readers map[string]map[types.NamespacedName]bool
+
+	starting sync.Mutex // held while the informer starts, so that it gets one handler
+	started  bool
 }
 
 // New returns a tracker that watches until life ends.
@@ -132,7 +136,7 @@ func (s *Session) End(ctx context.Context) error {
 	var err error
 	for u := range t.readers[s.reader] {
 		if !s.used[u] {
-			err = t.release(ctx, u, s.reader)
+			err = errors.Join(err, t.release(ctx, u, s.reader))
 		}
 	}
 	if len(s.used) == 0 {
@@ -201,49 +205,61 @@ func (t *Tracker) identify(list client.ObjectList, sel Selection) (client.Object
 // watch registers the reader and returns what to read from. The reader is registered
 // before anything is read, so that no change in between is missed.
 func (t *Tracker) watch(ctx context.Context, object client.Object, id watchID, sel Selection, reader types.NamespacedName) (client.Reader, error) {
-	t.mu.Lock()
 	source, err := t.cache(sel)
-	known := t.watches[id] != nil
-	t.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
-	if !known {
-		if err := t.mayRead(ctx, id, sel); err != nil {
-			return nil, err
-		}
-	}
-	t.register(object, id, sel.index(), reader)
-	patient, cancel := context.WithTimeout(ctx, syncDeadline)
-	defer cancel()
-	informer, err := source.GetInformer(patient, object)
-	if err != nil {
-		return nil, fmt.Errorf("watch %s: %w", id.kind.Kind, err)
-	}
-	if !known {
-		_, err = informer.AddEventHandler(t.handler(id))
-	}
-	return source, err
+	w := t.register(object, id, sel.index(), reader)
+	return source, t.start(ctx, w, source, id, sel)
 }
 
-// mayRead asks for the first object. An informer without permission would try for ever
-// and tell nobody but the log.
+// start starts the informer of a watch, once, and waits until it has read its kind.
+func (t *Tracker) start(ctx context.Context, w *watch, source cache.Cache, id watchID, sel Selection) error {
+	w.starting.Lock()
+	defer w.starting.Unlock()
+	if w.started {
+		return nil
+	}
+	if err := t.mayRead(ctx, id, sel); err != nil {
+		return err
+	}
+	patient, cancel := context.WithTimeout(ctx, syncDeadline)
+	defer cancel()
+	informer, err := source.GetInformer(patient, w.object)
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", id.kind.Kind, err)
+	}
+	if _, err := informer.AddEventHandler(t.handler(id)); err != nil {
+		return fmt.Errorf("watch %s: %w", id.kind.Kind, err)
+	}
+	w.started = true
+	return nil
+}
+
+// mayRead lists one object and opens a watch. An informer without permission would try
+// for ever and tell nobody but the log.
 func (t *Tracker) mayRead(ctx context.Context, id watchID, sel Selection) error {
-	probe := &unstructured.UnstructuredList{}
-	probe.SetGroupVersionKind(id.kind.GroupVersion().WithKind(id.kind.Kind + "List"))
 	namespaces := slices.Collect(maps.Keys(t.cfg.Namespaces))
 	if len(namespaces) == 0 {
 		namespaces = []string{""}
 	}
 	for _, namespace := range namespaces {
-		if err := t.cfg.Client.List(ctx, probe, client.Limit(1), client.InNamespace(namespace), client.MatchingLabels(sel.Labels)); err != nil {
+		probe := &unstructured.UnstructuredList{}
+		probe.SetGroupVersionKind(id.kind.GroupVersion().WithKind(id.kind.Kind + "List"))
+		selected := []client.ListOption{client.Limit(1), client.InNamespace(namespace), client.MatchingLabels(sel.Labels)}
+		if err := t.cfg.Client.List(ctx, probe, selected...); err != nil {
 			return err
 		}
+		opened, err := t.cfg.Client.Watch(ctx, probe, selected...)
+		if err != nil {
+			return err
+		}
+		opened.Stop()
 	}
 	return nil
 }
 
-func (t *Tracker) register(object client.Object, id watchID, index string, reader types.NamespacedName) {
+func (t *Tracker) register(object client.Object, id watchID, index string, reader types.NamespacedName) *watch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w := t.watches[id]
@@ -259,11 +275,14 @@ func (t *Tracker) register(object client.Object, id watchID, index string, reade
 		t.readers[reader] = map[use]bool{}
 	}
 	t.readers[reader][use{id, index}] = true
+	return w
 }
 
 // cache returns the cache of the objects that have the labels of a selection, whatever
-// their values. The lock is held.
+// their values.
 func (t *Tracker) cache(sel Selection) (cache.Cache, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if found := t.caches[sel.keys()]; found != nil {
 		return found, nil
 	}
