@@ -170,11 +170,8 @@ func (l *loop) ended() {
 // state is what there is to show.
 func (l *loop) state() view.State {
 	snapshot := l.watcher.Snapshot()
-	for _, root := range snapshot.Roots {
-		l.readRefusals(root)
-	}
 	all := l.problems.list()
-	if problem, lacks := l.permissionProblem(); lacks {
+	if problem, lacks := l.permissionProblem(snapshot.Roots); lacks {
 		all = append(all, problem)
 	}
 	return view.State{

@@ -101,18 +101,18 @@ func (s *session) printJSON() error {
 func (s *session) notReady() error {
 	var lines []string
 	for _, node := range s.sampleNodes() {
-		s.readRefusals(node)
 		lines = append(lines, tree.Why(node)...)
 	}
 	if len(lines) == 0 {
 		lines = []string{"the operator has not reconciled anything since it was started"}
 	}
+	lines = append(lines, "the operator's log is "+s.folder.log())
 	return s.failure(fmt.Sprintf("not ready after %s", s.options.Timeout), lines)
 }
 
 // failure is an error with its details, and with the permissions that the operator lacks.
 func (s *session) failure(what string, details []string) error {
-	if problem, lacks := s.permissionProblem(); lacks {
+	if problem, lacks := s.permissionProblem(s.watcher.Snapshot().Roots); lacks {
 		details = append(append(details, problem.Title), indented(problem.Lines)...)
 	}
 	return errors.New(strings.Join(append([]string{what}, indented(details)...), "\n"))

@@ -57,9 +57,10 @@ func (p problems) list() []view.Problem {
 	return all
 }
 
-// permissionProblem tells which permissions the operator lacks, and the rules that give them.
-func (s *session) permissionProblem() (view.Problem, bool) {
-	rules := s.refused.Rules()
+// permissionProblem tells which permissions the operator lacks by its log and by what it reports
+// in nodes, and the rules that give them.
+func (s *session) permissionProblem(nodes []*tree.Node) (view.Problem, bool) {
+	rules := s.refused.With(reports(nodes)...).Rules()
 	if len(rules) == 0 {
 		return view.Problem{}, false
 	}
@@ -70,6 +71,17 @@ func (s *session) permissionProblem() (view.Problem, bool) {
 	return problem, true
 }
 
+// reports are the sentences that the operator wrote into its objects' conditions.
+func reports(nodes []*tree.Node) []string {
+	var texts []string
+	for _, node := range nodes {
+		for _, condition := range tree.Conditions(node.Object) {
+			texts = append(texts, condition.Message)
+		}
+	}
+	return texts
+}
+
 // roleFile is the manifest to add a rule to.
 func roleFile(p *project.Project) string {
 	for _, grant := range p.Grants {
@@ -78,12 +90,4 @@ func roleFile(p *project.Project) string {
 		}
 	}
 	return "a ClusterRole in " + project.RBACFolder
-}
-
-// readRefusals looks for refusals in what the operator reports.
-func (s *session) readRefusals(node *tree.Node) {
-	s.refused.Add(node.Message)
-	for _, condition := range tree.Conditions(node.Object) {
-		s.refused.Add(condition.Message)
-	}
 }

@@ -47,7 +47,19 @@ func causes(object project.Object, err error) []error {
 		if cause.Field == "" || cause.Type == metav1.CauseType("FieldManagerConflict") {
 			continue
 		}
-		problems = append(problems, fmt.Errorf("%s: %s: %s", object.PlaceOf(cause.Field), cause.Field, cause.Message))
+		problems = append(problems, fmt.Errorf("%s: %s: %s", object.PlaceOf(writtenField(object, cause.Field)), cause.Field, cause.Message))
 	}
 	return problems
+}
+
+// oldFields are where the API server's own form of a CustomResourceDefinition keeps what
+// version v1, in which all of them are written, keeps with each version.
+var oldFields = strings.NewReplacer("spec.validation.", "spec.versions[0].schema.", "spec.additionalPrinterColumns", "spec.versions[0].additionalPrinterColumns", "spec.subresources", "spec.versions[0].subresources")
+
+// writtenField is the field as it is written in the manifest.
+func writtenField(object project.Object, field string) string {
+	if object.GetKind() != "CustomResourceDefinition" || strings.HasPrefix(field, "spec.versions") {
+		return field
+	}
+	return oldFields.Replace(field)
 }

@@ -47,6 +47,9 @@ func Run(ctx context.Context, options Options) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := child.CanBuild(); err != nil {
+		return err
+	}
 	folder, err := openFolder(read.Dir)
 	if err != nil {
 		return err

@@ -22,6 +22,9 @@ Without --name, --kubeconfig and --context the cluster is the one where up ran l
   operon down --timeout 5m`,
 		Args: oneFolder,
 		RunE: func(command *cobra.Command, args []string) error {
+			if err := oneCluster(options.Where); err != nil {
+				return err
+			}
 			options.Dir, options.Out = folderOf(args), command.OutOrStdout()
 			return up.Down(command.Context(), options)
 		},

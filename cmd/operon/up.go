@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -49,6 +50,9 @@ what was made.`,
 		if !once && (command.Flags().Changed("output") || command.Flags().Changed("timeout")) {
 			return usageError{fmt.Errorf("--output and --timeout go with --once")}
 		}
+		if err := oneCluster(options.Where); err != nil {
+			return err
+		}
 		return up.Run(command.Context(), options)
 	}
 	return command
@@ -60,6 +64,12 @@ func whereFlags(command *cobra.Command, where *up.Where) {
 	set.StringVar(&where.Name, "name", "", `name of a local cluster (default "default")`)
 	set.StringVar(&where.Kubeconfig, "kubeconfig", "", "kubeconfig of another cluster")
 	set.StringVar(&where.Context, "context", "", "context of the kubeconfig, by default its current one")
-	command.MarkFlagsMutuallyExclusive("name", "kubeconfig")
-	command.MarkFlagsMutuallyExclusive("name", "context")
+}
+
+// oneCluster refuses flags that name two clusters.
+func oneCluster(where up.Where) error {
+	if where.Name != "" && !where.IsLocal() {
+		return usageError{errors.New("--name is for local clusters, --kubeconfig and --context are for others: give one or the other")}
+	}
+	return nil
 }

@@ -22,12 +22,17 @@ type CompileError struct {
 
 func (e *CompileError) Error() string { return "the operator does not compile:\n" + e.Output }
 
-// Build compiles the main package in dir to target, which is replaced only when all went
-// well. Errors in the project are a *CompileError.
-func Build(ctx context.Context, dir, mainPackage, target string) error {
+// CanBuild returns an error that says what is missing to build operators.
+func CanBuild() error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("there is no go command on the PATH to build the operator with; install Go from your system's packages")
 	}
+	return nil
+}
+
+// Build compiles the main package in dir to target, which is replaced only when all went
+// well. Errors in the project are a *CompileError.
+func Build(ctx context.Context, dir, mainPackage, target string) error {
 	next := target + ".next"
 	defer os.Remove(next)
 	if err := copyFile(target, next); err != nil {

@@ -77,6 +77,16 @@ func (s *Set) Add(text string) bool {
 	return added
 }
 
+// With returns a Set of what was refused so far and in texts, which the Set itself does not keep: use it
+// for what is true only now, such as an object's conditions.
+func (s *Set) With(texts ...string) *Set {
+	both := &Set{user: s.user, found: s.All()}
+	for _, text := range texts {
+		both.Add(text)
+	}
+	return both
+}
+
 // Clear forgets what was found, as after the rules were changed.
 func (s *Set) Clear() {
 	s.mu.Lock()
