@@ -1,0 +1,193 @@
+package operon_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/local/localtest"
+)
+
+// world is a namespace of a real cluster with an operator in it.
+type world struct {
+	*testing.T
+	*localtest.Env
+	client client.Client
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	env := localtest.Shared(t)
+	env.InstallCRDs(t, "testdata/boxes.yaml")
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, addBox} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := client.New(env.Config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &world{T: t, Env: env, client: c}
+}
+
+// run runs an operator until the test ends, or until the returned function is called.
+func (w *world) run(composer operon.Composer[*Box]) (requests *traffic, stop func()) {
+	return w.runAs(w.Config, composer)
+}
+
+func (w *world) runAs(config *rest.Config, composer operon.Composer[*Box]) (*traffic, func()) {
+	requests := &traffic{}
+	config = rest.CopyConfig(config)
+	config.Wrap(requests.count)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- operon.Run(ctx, "box-operator", config, operon.Config{Namespace: w.Namespace}, operon.API(addBox), operon.Manage(composer))
+	}()
+	stop := sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			w.Errorf("the operator ended with %v", err)
+		}
+	})
+	w.Cleanup(stop)
+	return requests, stop
+}
+
+// traffic is the list of requests that an operator sent, watches left out.
+type traffic struct {
+	mu   sync.Mutex
+	sent []string
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (t *traffic) count(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Query().Get("watch") == "" {
+			t.mu.Lock()
+			t.sent = append(t.sent, r.Method+" "+r.URL.Path)
+			t.mu.Unlock()
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+// all returns the requests so far, writes only if asked for.
+func (t *traffic) all(writesOnly bool) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []string
+	for _, request := range t.sent {
+		if !writesOnly || !strings.HasPrefix(request, http.MethodGet) {
+			all = append(all, request)
+		}
+	}
+	return all
+}
+
+func (w *world) box(name string, data map[string]string) *Box {
+	w.Helper()
+	b := &Box{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.Namespace}, Spec: BoxSpec{Data: data}}
+	w.must(w.client.Create(w.Context(), b))
+	return b
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// change patches an object to what edit makes of it.
+func (w *world) change(object client.Object, edit func()) {
+	w.Helper()
+	w.must(w.client.Get(w.Context(), client.ObjectKeyFromObject(object), object))
+	before := object.DeepCopyObject().(client.Object)
+	edit()
+	w.must(w.client.Patch(w.Context(), object, client.MergeFrom(before), client.FieldOwner("intruder")))
+}
+
+// ready waits until a condition Ready has the status and reason, speaks of the current
+// spec, and has a message with text.
+func (w *world) ready(b *Box, status metav1.ConditionStatus, reason, text string) {
+	w.Helper()
+	w.eventually(fmt.Sprintf("Ready=%s %s on %s", status, reason, b.Name), func(ctx context.Context) error {
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(b.Status.Conditions, "Ready")
+		if c == nil || c.Status != status || c.Reason != reason || !strings.Contains(c.Message, text) ||
+			b.Status.ObservedGeneration != b.Generation {
+			return fmt.Errorf("generation %d, status %+v", b.Generation, b.Status)
+		}
+		return nil
+	})
+}
+
+func (w *world) isReady(b *Box) {
+	w.Helper()
+	w.ready(b, metav1.ConditionTrue, "Ready", "")
+}
+
+func (w *world) eventually(what string, check func(context.Context) error) {
+	w.Helper()
+	localtest.Eventually(w.T, what, check)
+}
+
+// event waits for an event of a reason whose note has all the texts.
+func (w *world) event(reason string, texts ...string) {
+	w.Helper()
+	w.eventually("event "+reason, func(ctx context.Context) error {
+		var list eventsv1.EventList
+		if err := w.client.List(ctx, &list, client.InNamespace(w.Namespace)); err != nil {
+			return err
+		}
+		var notes []string
+		for _, e := range list.Items {
+			if e.Reason == reason && hasAll(e.Note, texts) {
+				return nil
+			}
+			notes = append(notes, e.Reason+": "+e.Note)
+		}
+		return fmt.Errorf("there are %q", notes)
+	})
+}
+
+func hasAll(s string, texts []string) bool {
+	for _, text := range texts {
+		if !strings.Contains(s, text) {
+			return false
+		}
+	}
+	return true
+}
+
+// config returns a ConfigMap as a composer would write it.
+func config(name string, data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: data}
+}
+
+// copies composes one ConfigMap of the Box's name and data.
+func copies(b *Box, out *operon.Composition) error {
+	out.Child(config(b.Name, b.Spec.Data))
+	return nil
+}
