@@ -33,13 +33,14 @@ type engine struct {
 // subject is what a stage is played on. Its requests apply to the very version that the
 // stage was chosen for: where the object has changed since, they fail with a conflict.
 type subject struct {
+	object    object
+	words     any // what stages select on, and find under .sim
 	reference *corev1.ObjectReference
-	document  document
 	patch     func(ctx context.Context, kind types.PatchType, data []byte, subresource string) error
 	remove    func(ctx context.Context) error
 }
 
-// document is an object as templates and selectors see it, with our words under "sim".
+// document is an object as templates and selectors see it.
 type document = map[string]any
 
 // newEngine reads the stages in the folder of that name.
@@ -87,9 +88,15 @@ func readStage(path, partials string) (*internalversion.Stage, error) {
 
 // play plays the stage that s matches, if any. A positive duration says that the stage is
 // due only then. It is worked out anew at each call, so stages wait until a time that the
-// document tells (.sim.due), never for a fixed while.
+// words tell (.sim.due), never for a fixed while.
+//
+// Stages select on the words alone, so that an object at rest is not even looked at.
 func (e *engine) play(ctx context.Context, s subject) (time.Duration, error) {
-	event := &lifecycle.Event{Data: s.document}
+	words, err := toDocument(s.words)
+	if err != nil {
+		return 0, err
+	}
+	event := &lifecycle.Event{Data: document{"sim": words}}
 	stage, err := e.stages.Match(ctx, event)
 	if err != nil || stage == nil {
 		return 0, err
@@ -101,18 +108,24 @@ func (e *engine) play(ctx context.Context, s subject) (time.Duration, error) {
 	if delay > 0 {
 		return delay, nil
 	}
-	_, err = stage.DoSteps(0, nil, s.document, e.renderer,
-		func(event *internalversion.StageEvent) error { return e.report(s, event) },
-		func() error { return s.remove(ctx) },
-		func(p *lifecycle.Patch) error { return s.patch(ctx, p.Type, p.Data, p.Subresource) },
-		func(*lifecycle.Apply) error { return errors.New("apply steps are not supported") })
-	if outdated(err) {
-		return 0, nil
-	}
+	doc, err := toDocument(s.object)
 	if err != nil {
+		return 0, err
+	}
+	doc["sim"] = words
+	if err := e.perform(ctx, stage, s, doc); err != nil && !outdated(err) {
 		return 0, fmt.Errorf("stage %s: %w", stage.Name(), err)
 	}
 	return 0, nil
+}
+
+func (e *engine) perform(ctx context.Context, stage *lifecycle.Stage, s subject, doc document) error {
+	_, err := stage.DoSteps(0, nil, doc, e.renderer,
+		func(event *internalversion.StageEvent) error { return e.report(s.reference, event, doc) },
+		func() error { return s.remove(ctx) },
+		func(p *lifecycle.Patch) error { return s.patch(ctx, p.Type, p.Data, p.Subresource) },
+		func(*lifecycle.Apply) error { return errors.New("apply steps are not supported") })
+	return err
 }
 
 // outdated tells whether a request failed because the object changed or went away. The
@@ -122,27 +135,13 @@ func outdated(err error) bool {
 }
 
 // report records an event; its message is a template.
-func (e *engine) report(s subject, event *internalversion.StageEvent) error {
-	message, err := e.renderer.ToText(event.Message, s.document)
+func (e *engine) report(about *corev1.ObjectReference, event *internalversion.StageEvent, doc document) error {
+	message, err := e.renderer.ToText(event.Message, doc)
 	if err != nil {
 		return err
 	}
-	e.recorder.Event(s.reference, event.Type, event.Reason, string(message))
+	e.recorder.Event(about, event.Type, event.Reason, string(message))
 	return nil
-}
-
-// newDocument returns obj as a document, with words under "sim".
-func newDocument(obj, words any) (document, error) {
-	doc, err := toDocument(obj)
-	if err != nil {
-		return nil, err
-	}
-	sim, err := toDocument(words)
-	if err != nil {
-		return nil, err
-	}
-	doc["sim"] = sim
-	return doc, nil
 }
 
 func toDocument(value any) (document, error) {

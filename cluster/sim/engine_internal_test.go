@@ -124,16 +124,13 @@ func TestPatchOfACrash(t *testing.T) {
 			Type: corev1.PodReady, Status: corev1.ConditionFalse, LastTransitionTime: metav1.Unix(0, 0),
 		}}},
 	}
-	doc, err := newDocument(pod, podWords{
+	words := podWords{
 		Wants: podCrashed, Is: podReady, Address: "198.18.0.7", HostAddress: "127.0.0.1", Restarts: 2, Backoff: "20s",
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	var sent string
 	e := testEngine(t, "pod", recorder)
-	_, err = e.play(t.Context(), subject{
-		reference: &corev1.ObjectReference{}, document: doc,
+	_, err := e.play(t.Context(), subject{
+		object: pod, words: words, reference: &corev1.ObjectReference{},
 		patch: func(_ context.Context, kind types.PatchType, data []byte, subresource string) error {
 			patch, err := yaml.JSONToYAML(data)
 			sent = fmt.Sprintf("# %s, %s\n%s", kind, subresource, patch)
@@ -165,7 +162,7 @@ func TestStageWaitsUntilItIsDue(t *testing.T) {
 	t.Parallel()
 	e := testEngine(t, "pod", nil)
 	due := time.Now().Add(time.Hour).Format(time.RFC3339Nano)
-	again, err := e.play(t.Context(), subject{document: document{"sim": document{"wants": "Ready", "is": "Creating", "due": due}}})
+	again, err := e.play(t.Context(), subject{words: podWords{Wants: podReady, Is: podCreating, Due: due}})
 	if err != nil || again < 59*time.Minute || again > time.Hour {
 		t.Errorf("to be played after %v, error %v: want about an hour", again, err)
 	}
@@ -181,12 +178,11 @@ func TestOutdatedRequestIsDropped(t *testing.T) {
 		apierrors.NewNotFound(resource, "web"),
 	} {
 		e := testEngine(t, "pod", recorder)
-		doc, err := newDocument(&corev1.Pod{}, podWords{Wants: podRefused, Is: podNew, Problem: "none"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = e.play(t.Context(), subject{document: doc, reference: &corev1.ObjectReference{},
-			patch: func(context.Context, types.PatchType, []byte, string) error { return refusal }})
+		_, err := e.play(t.Context(), subject{
+			object: &corev1.Pod{}, words: podWords{Wants: podRefused, Is: podNew, Problem: "none"},
+			reference: &corev1.ObjectReference{},
+			patch:     func(context.Context, types.PatchType, []byte, string) error { return refusal },
+		})
 		if err != nil || len(recorder.Events) != 0 {
 			t.Errorf("%v: error %v, %d events: want none", refusal, err, len(recorder.Events))
 		}

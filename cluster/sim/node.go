@@ -84,11 +84,7 @@ func (n *nodes) handle(ctx context.Context, node *corev1.Node) (time.Duration, e
 		Wants: wants, Is: n.stateOf(node),
 		Address: nodeAddress, Port: n.port, Version: n.version, Architecture: runtime.GOARCH,
 	}
-	doc, err := newDocument(node, words)
-	if err != nil {
-		return 0, err
-	}
-	if _, err := n.engine.play(ctx, n.subject(node, doc)); err != nil {
+	if _, err := n.engine.play(ctx, n.subject(node, words)); err != nil {
 		return 0, err
 	}
 	if wants == nodeReady {
@@ -109,11 +105,12 @@ func reference(node *corev1.Node) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}
 }
 
-func (n *nodes) subject(node *corev1.Node, doc document) subject {
+func (n *nodes) subject(node *corev1.Node, words nodeWords) subject {
 	client := n.client.Nodes()
 	return subject{
+		object:    node,
+		words:     words,
 		reference: reference(node),
-		document:  doc,
 		patch: func(ctx context.Context, kind types.PatchType, data []byte, subresource string) error {
 			data, err := pin(data, node)
 			if err != nil {

@@ -70,18 +70,15 @@ func (p *pods) handle(ctx context.Context, pod *corev1.Pod) (time.Duration, erro
 	if err != nil || words.Wants == podNothing {
 		return 0, err
 	}
-	doc, err := newDocument(pod, words)
-	if err != nil {
-		return 0, err
-	}
-	return p.engine.play(ctx, p.subject(pod, doc))
+	return p.engine.play(ctx, p.subject(pod, words))
 }
 
-func (p *pods) subject(pod *corev1.Pod, doc document) subject {
+func (p *pods) subject(pod *corev1.Pod, words podWords) subject {
 	client := p.client.Pods(pod.Namespace)
 	return subject{
+		object:    pod,
+		words:     words,
 		reference: &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
-		document:  doc,
 		patch: func(ctx context.Context, kind types.PatchType, data []byte, subresource string) error {
 			data, err := pin(data, pod)
 			if err != nil {
