@@ -1,0 +1,179 @@
+package operon_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const modulePath = "github.com/operon-framework/operon"
+
+// floors of the root module: a package imports only what stands on lower floors. Where
+// several tools share a floor, after the point is their order.
+var floors = map[string]float64{
+	"outcome": 1.0, "plan": 1.0, "condition": 1.1,
+	"apply": 2.0, "track": 2.0, "reconcile": 2.1,
+	"":      3,
+	"local": 4.0, "project": 4.0, "local/localtest": 4.1, "up/tree": 4.2, "up/view": 4.3, "up": 4.4,
+	"cmd/operon": 5,
+}
+
+// parts are packages that belong to the one above them: they stand just below it.
+func floorOf(t *testing.T, dir string) float64 {
+	t.Helper()
+	below := 0.0
+	for part := dir; ; part = strings.TrimSuffix(filepath.Dir(part), ".") {
+		if floor, ok := floors[part]; ok {
+			return floor - below
+		}
+		if part == "" {
+			t.Errorf("package %q stands on no floor: give it one in house_test.go", dir)
+			return 0
+		}
+		below += 0.01
+	}
+}
+
+// Limits on size, in lines. The best of the field stay far below.
+const (
+	maxFile     = 500
+	maxFunction = 80
+)
+
+// minComment is what a package comment has to say at least, in bytes.
+const minComment = 120
+
+// source is a package of the root module: the files of one folder, tests left out.
+type source struct {
+	dir   string
+	files []*ast.File
+}
+
+func TestHouse(t *testing.T) {
+	t.Parallel()
+	fset := token.NewFileSet()
+	for _, p := range sources(t, fset) {
+		checkComment(t, p)
+		for _, file := range p.files {
+			checkImports(t, p.dir, file)
+			checkSize(t, fset, file)
+		}
+	}
+}
+
+func sources(t *testing.T, fset *token.FileSet) map[string]*source {
+	t.Helper()
+	found := map[string]*source{}
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && path != "." && foreign(path) {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		dir := strings.TrimPrefix(filepath.Dir(path), ".")
+		if found[dir] == nil {
+			found[dir] = &source{dir: dir}
+		}
+		found[dir].files = append(found[dir].files, file)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// foreign folders hold other modules, or what is no source.
+func foreign(path string) bool {
+	name := filepath.Base(path)
+	if name == "testdata" || strings.HasPrefix(name, ".") {
+		return true
+	}
+	modules, err := filepath.Glob(filepath.Join(path, "go.mod"))
+	return err == nil && len(modules) > 0 || path == "examples"
+}
+
+func checkComment(t *testing.T, p *source) {
+	t.Helper()
+	for _, file := range p.files {
+		if file.Doc != nil && len(file.Doc.Text()) >= minComment {
+			return
+		}
+	}
+	t.Errorf("package %q has no comment of substance: say what it is for and how it goes about it", p.dir)
+}
+
+func checkImports(t *testing.T, dir string, file *ast.File) {
+	t.Helper()
+	for _, spec := range file.Imports {
+		path := strings.Trim(spec.Path.Value, `"`)
+		imported, own := strings.CutPrefix(path, modulePath)
+		if !own {
+			continue
+		}
+		imported = strings.TrimPrefix(imported, "/")
+		if floorOf(t, imported) >= floorOf(t, dir) {
+			t.Errorf("package %q imports %q, which does not stand below it", dir, imported)
+		}
+	}
+}
+
+func checkSize(t *testing.T, fset *token.FileSet, file *ast.File) {
+	t.Helper()
+	whole := fset.File(file.Pos())
+	if whole.LineCount() > maxFile {
+		t.Errorf("%s has %d lines, at most %d are allowed: it has more than one subject", whole.Name(), whole.LineCount(), maxFile)
+	}
+	for _, declaration := range file.Decls {
+		function, ok := declaration.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		if lines := fset.Position(function.End()).Line - fset.Position(function.Pos()).Line; lines > maxFunction {
+			t.Errorf("%s: function %s has %d lines, at most %d are allowed", fset.Position(function.Pos()), function.Name.Name, lines, maxFunction)
+		}
+	}
+}
+
+// heavy dependencies must not be reachable from what an operator imports.
+var heavy = []string{
+	"helm.sh/helm", "github.com/google/go-containerregistry", "sigs.k8s.io/controller-tools",
+	"k8s.io/kubernetes", "github.com/containerd", "go.etcd.io/etcd", "github.com/spf13/cobra",
+}
+
+func TestOperatorsStayLight(t *testing.T) {
+	t.Parallel()
+	output, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := strings.Fields(string(output))
+	if len(packages) < 100 {
+		t.Fatalf("go list found only %d packages", len(packages))
+	}
+	for _, path := range packages {
+		for _, prefix := range heavy {
+			if path == prefix || strings.HasPrefix(path, prefix+"/") {
+				t.Errorf("an operator gets %s, which is too heavy for it", path)
+			}
+		}
+		for _, tool := range []string{"local", "project", "up", "cmd"} {
+			if strings.HasPrefix(path, modulePath+"/"+tool) {
+				t.Errorf("an operator gets the tool %s", path)
+			}
+		}
+	}
+}
