@@ -17,7 +17,7 @@ func newDisplay(s *session) display {
 	if terminal := view.NewTerminal(s.options.Stdout); terminal != nil {
 		return picture{terminal}
 	}
-	return lines{view.NewPlain(s.options.Stdout)}
+	return lines{view.NewPlain(s.options.Stdout, s.operator.since)}
 }
 
 type picture struct{ terminal *view.Terminal }

@@ -31,9 +31,11 @@ type installer struct {
 	project string
 	client  dynamic.Interface
 	mapper  *restmapper.DeferredDiscoveryRESTMapper
+	// found is told of each object that was in the cluster before.
+	found func(*unstructured.Unstructured)
 }
 
-func newInstaller(config *rest.Config, project string) (*installer, error) {
+func newInstaller(config *rest.Config, project string, found func(*unstructured.Unstructured)) (*installer, error) {
 	config = rest.CopyConfig(config)
 	config.WarningHandler = rest.NoWarnings{}
 	client, err := dynamic.NewForConfig(config)
@@ -44,7 +46,7 @@ func newInstaller(config *rest.Config, project string) (*installer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &installer{project, client, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(lookup))}, nil
+	return &installer{project, client, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(lookup)), found}, nil
 }
 
 // objects is where objects like this one are in the API. A namespaced one without a namespace gets
@@ -65,7 +67,7 @@ func (in *installer) objects(object *unstructured.Unstructured) (dynamic.Resourc
 	return in.client.Resource(mapping.Resource).Namespace(object.GetNamespace()), nil
 }
 
-// Origin is whose an object in the cluster is.
+// origin is whose an object in the cluster is.
 type origin string
 
 const (
@@ -99,9 +101,7 @@ func (in *installer) apply(ctx context.Context, object *unstructured.Unstructure
 	if err != nil {
 		return "", err
 	}
-	if whose == ours {
-		in.mark(object)
-	}
+	in.sign(object, whose)
 	body, err := json.Marshal(object.Object)
 	if err != nil {
 		return "", err
@@ -127,6 +127,15 @@ func (in *installer) applyOurs(ctx context.Context, object *unstructured.Unstruc
 	}
 	_, err = in.apply(ctx, object)
 	return err
+}
+
+// sign labels an object that is ours, and tells of one that is not.
+func (in *installer) sign(object *unstructured.Unstructured, whose origin) {
+	if whose == foreign {
+		in.found(object)
+		return
+	}
+	in.mark(object)
 }
 
 func (in *installer) mark(object *unstructured.Unstructured) {

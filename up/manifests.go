@@ -24,9 +24,7 @@ func installCRDs(ctx context.Context, in *installer, config *rest.Config, p *pro
 			return err
 		}
 		copied := definition.DeepCopy()
-		if whose == ours {
-			in.mark(copied)
-		}
+		in.sign(copied, whose)
 		definitions = append(definitions, copied)
 	}
 	err := crds.Install(ctx, config, manager, definitions...)

@@ -94,7 +94,7 @@ func (s *session) install(ctx context.Context) (err error) {
 	if err := s.folder.remember(s.target.where); err != nil {
 		return err
 	}
-	if s.installer, err = newInstaller(s.target.config, s.project.Name); err != nil {
+	if s.installer, err = newInstaller(s.target.config, s.project.Name, s.foreign); err != nil {
 		return err
 	}
 	s.samples = &samples{in: s.installer, applied: map[string]*unstructured.Unstructured{}}
@@ -110,6 +110,11 @@ func (s *session) install(ctx context.Context) (err error) {
 	}
 	s.renew, err = s.credentials.write(ctx, s.target)
 	return err
+}
+
+// foreign tells of an object that was there before.
+func (s *session) foreign(object *unstructured.Unstructured) {
+	s.say("%s was in the cluster before: it is updated, and `operon down` will leave it there", tree.Address(object))
 }
 
 // installAll puts a project's access and kinds into the cluster.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/operon-framework/operon/up/tree"
 )
@@ -16,11 +17,12 @@ type Plain struct {
 	nodes    map[string]string
 	problems []Problem
 	events   map[string]bool
+	since    time.Time
 }
 
-// NewPlain returns a Plain that writes to out.
-func NewPlain(out io.Writer) *Plain {
-	return &Plain{out: out, nodes: map[string]string{}, events: map[string]bool{}}
+// NewPlain returns a Plain that writes to out, and of events only those from since on.
+func NewPlain(out io.Writer, since time.Time) *Plain {
+	return &Plain{out: out, nodes: map[string]string{}, events: map[string]bool{}, since: since.Truncate(time.Second)}
 }
 
 // Update writes what changed since the last State.
@@ -30,7 +32,7 @@ func (p *Plain) Update(state State) {
 	p.tree(state.Tree)
 	for _, event := range state.Tree.Events {
 		line := fmt.Sprintf("event    %s: %s: %s", event.Object, event.Reason, event.Message)
-		if !p.events[line] {
+		if !p.events[line] && !event.Last.Before(p.since) {
 			p.events[line] = true
 			fmt.Fprintln(p.out, line)
 		}
