@@ -109,7 +109,7 @@ func (r *report) line(text string) {
 		r.doing = "downloading modules"
 	case text == clusterMain:
 		r.doing = "linking"
-	case !strings.ContainsAny(text, " \t:"):
+	case text != "" && !strings.ContainsAny(text, " \t:"):
 		r.compiled++
 		r.doing = "compiling"
 	}

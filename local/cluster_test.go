@@ -1,0 +1,113 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// fakeCluster stands in for operon-cluster; its arguments are noted in the file that is returned.
+func fakeCluster(t *testing.T, script string) (arguments string) {
+	t.Helper()
+	dir := t.TempDir()
+	arguments = filepath.Join(dir, "arguments")
+	binary := filepath.Join(dir, "fake")
+	put(t, binary, "#!/bin/sh\necho \"$@\" > "+arguments+"\n"+script)
+	t.Setenv("OPERON_CLUSTER_BINARY", binary)
+	return arguments
+}
+
+func TestUpReadsWhatIsPrinted(t *testing.T) {
+	arguments := fakeCluster(t, `echo progress >&2; echo '{"name":"one","state":"Running","server":"https://127.0.0.1:1","kubeconfig":"/k","pid":7,"version":"v1.36.3","nodes":2,"startedAt":"2026-01-02T03:04:05Z","readySeconds":1.5,"log":"/l"}'`)
+	got, err := Up(t.Context(), Options{Name: "one", Nodes: 2, TTL: time.Minute, Port: 99, Data: "/d", Config: "/c"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Cluster{Name: "one", State: Running, Server: "https://127.0.0.1:1", Kubeconfig: "/k", PID: 7, Version: "v1.36.3", Nodes: 2,
+		StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), ReadySeconds: 1.5, Log: "/l"}
+	if *got != want {
+		t.Errorf("got %+v", *got)
+	}
+	if asked, _ := os.ReadFile(arguments); string(asked) != "up --name one --nodes 2 --data /d --ttl 1m0s --port 99 --config /c -o json\n" {
+		t.Errorf("asked for %q", asked)
+	}
+}
+
+func TestTheDefaultClusterNeedsNoOptions(t *testing.T) {
+	arguments := fakeCluster(t, "echo '{}'")
+	if _, err := Up(t.Context(), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if asked, _ := os.ReadFile(arguments); string(asked) != "up --name default -o json\n" {
+		t.Errorf("asked for %q", asked)
+	}
+}
+
+func TestErrorsAreInTheBinarysWords(t *testing.T) {
+	fakeCluster(t, "echo 'operon-cluster: there is no cluster \"x\"' >&2; exit 1")
+	if _, err := Status(t.Context(), "x"); err == nil || err.Error() != `local cluster: there is no cluster "x"` {
+		t.Errorf("Status: %v", err)
+	}
+	if err := Down(t.Context(), "x"); err == nil || err.Error() != `local cluster: there is no cluster "x"` {
+		t.Errorf("Down: %v", err)
+	}
+}
+
+func TestSilentAndGarbledAnswersAreErrors(t *testing.T) {
+	fakeCluster(t, "exit 3")
+	if _, err := List(t.Context()); err == nil || err.Error() != "local cluster: list: exit status 3" {
+		t.Errorf("silent: %v", err)
+	}
+	fakeCluster(t, "echo nonsense")
+	if _, err := List(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "read what `operon-cluster list` printed") {
+		t.Errorf("garbled: %v", err)
+	}
+}
+
+func TestACallEndsWithItsContext(t *testing.T) {
+	fakeCluster(t, "exec sleep 60")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("too late"))
+	defer cancel()
+	if err := Down(ctx, "x"); err == nil || err.Error() != "local cluster: down: stopped: too late" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestRESTConfigNamesTheClusterThatHasNoKubeconfig(t *testing.T) {
+	t.Parallel()
+	cluster := Cluster{Name: "one", Kubeconfig: filepath.Join(t.TempDir(), "none")}
+	if _, err := cluster.RESTConfig(); err == nil || !strings.Contains(err.Error(), `cluster "one"`) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestHomeIsWhereTheUserSays(t *testing.T) {
+	t.Setenv("OPERON_HOME", "/somewhere")
+	if home, err := Home(); home != "/somewhere" || err != nil {
+		t.Errorf("%s, %v", home, err)
+	}
+	t.Setenv("OPERON_HOME", "")
+	t.Setenv("HOME", "/home/one")
+	if home, err := Home(); home != "/home/one/.operon" || err != nil {
+		t.Errorf("%s, %v", home, err)
+	}
+}
+
+func TestFolderIsForItsUserAlone(t *testing.T) {
+	t.Setenv("OPERON_HOME", filepath.Join(t.TempDir(), "home"))
+	folder, err := Folder("a", "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	put(t, filepath.Join(folder, "file"), "x")
+	if _, err := Folder("a", "b", "file"); err == nil || !strings.Contains(err.Error(), "OPERON_HOME names another place") {
+		t.Errorf("where a file is: %v", err)
+	}
+}

@@ -1,0 +1,52 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+)
+
+func TestALockIsHeldByOne(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	first, err := TryLock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Note("me"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := TryLock(path); !errors.Is(err, ErrLocked) {
+		t.Errorf("a second: %v", err)
+	}
+	if got := NoteIn(path); got != "me" {
+		t.Errorf("its note is %q", got)
+	}
+	if err := first.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := TryLock(path)
+	if err != nil {
+		t.Fatalf("after the first: %v", err)
+	}
+	second.Unlock()
+}
+
+func TestWaitLockWaitsForTheHolderOrTheContext(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	first, err := TryLock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := WaitLock(ctx, path, cancel); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that ends: %v", err)
+	}
+	second, err := WaitLock(t.Context(), path, func() { first.Unlock() })
+	if err != nil {
+		t.Fatalf("with a holder that lets go: %v", err)
+	}
+	second.Unlock()
+}
