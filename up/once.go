@@ -54,7 +54,9 @@ func (s *session) once(ctx context.Context) error {
 
 // ready reports whether every sample is, by the word of the operator that runs now.
 func (s *session) ready() bool {
-	return s.attended() && !slices.ContainsFunc(s.sampleNodes(), func(node *tree.Node) bool { return node.State != tree.Ready })
+	nodes := s.sampleNodes()
+	return s.attended() && len(nodes) == len(s.expected) &&
+		!slices.ContainsFunc(nodes, func(node *tree.Node) bool { return node.State != tree.Ready })
 }
 
 // attended reports whether the operator that runs now has been at work.

@@ -15,7 +15,9 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 )
 
 // Exit codes.
@@ -25,6 +27,7 @@ const (
 )
 
 func main() {
+	klog.SetLogger(logr.Discard()) // what client libraries log goes to no user; their errors come back as errors
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:])
 	stop()

@@ -18,7 +18,9 @@ func (w *Watcher) Snapshot() Snapshot {
 			snapshot.Roots = append(snapshot.Roots, grow(object, owned, w.judge))
 		}
 	}
-	snapshot.Roots = append(snapshot.Roots, missing(samples, objects)...)
+	if w.complete() {
+		snapshot.Roots = append(snapshot.Roots, missing(samples, objects)...)
+	}
 	slices.SortFunc(snapshot.Roots, func(a, b *Node) int { return byName(a.Object, b.Object) })
 	snapshot.Events = w.eventsOf(snapshot.Roots)
 	return snapshot
@@ -40,6 +42,19 @@ func (w *Watcher) collect() ([]*unstructured.Unstructured, []Sample) {
 		}
 	}
 	return objects, slices.Clone(w.samples)
+}
+
+// complete reports whether all that there is has been seen, but for kinds that may not be.
+func (w *Watcher) complete() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	waiting := 0
+	for _, synced := range w.synced {
+		if !synced() {
+			waiting++
+		}
+	}
+	return waiting <= len(w.unseen)
 }
 
 func (w *Watcher) judge(object *unstructured.Unstructured) (State, string) {

@@ -41,6 +41,7 @@ type Watcher struct {
 
 	mu      sync.Mutex
 	stores  map[watched]cache.Store
+	synced  []cache.InformerSynced
 	events  []cache.Store
 	unseen  map[string]bool
 	samples []Sample
@@ -124,6 +125,7 @@ func (w *Watcher) watch(resource schema.GroupVersionResource, namespace string) 
 	}
 	informer := dynamicinformer.NewFilteredDynamicInformer(w.client, resource, namespace, 0, cache.Indexers{}, nil).Informer()
 	w.stores[watched{resource, namespace}] = informer.GetStore()
+	w.synced = append(w.synced, informer.HasSynced)
 	w.start(informer, resource, w.seen)
 }
 

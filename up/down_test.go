@@ -1,0 +1,132 @@
+package up_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestDownRemovesAllThatUpMade(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.edit(t, "config/samples/gadget.yaml", "apiVersion: ", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: other\n  namespace: "+f.env.Namespace+"\n---\napiVersion: ")
+	if got := f.once(t, nil); got.err != nil {
+		t.Fatal(got.err)
+	}
+	out, err := f.down(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := []string{"Gadget " + f.env.Namespace + "/one", "ConfigMap " + f.env.Namespace + "/other", "CustomResourceDefinition gadgets." + f.group,
+		"ClusterRole " + f.name + "-manager-role", "ServiceAccount " + f.name + "-system/" + f.name, "Namespace " + f.name + "-system"}
+	for _, name := range order {
+		if err := lacks(out, "removed "+name); err != nil {
+			t.Error(err)
+		}
+	}
+	if strings.Index(out, order[2]) < strings.Index(out, order[0]) || strings.Index(out, order[5]) < strings.Index(out, order[4]) {
+		t.Errorf("in this order:\n%s", out)
+	}
+	if _, err := f.client(t).CoreV1().ConfigMaps(f.env.Namespace).Get(t.Context(), "one", getOptions); !apierrors.IsNotFound(err) {
+		t.Errorf("the child: %v", err)
+	}
+	if out, err := f.down(t.Context(), 0); err != nil || !strings.Contains(out, "nothing to remove") {
+		t.Errorf("a second time: %v\n%s", err, out)
+	}
+}
+
+func TestDownRunsTheOperatorForFinalizers(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.edit(t, "config/samples/gadget.yaml", "size: 3", "size: 3\n  finalize: true")
+	if got := f.once(t, nil); got.err != nil {
+		t.Fatal(got.err)
+	}
+	out, err := f.down(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lacks(out, "running the operator for the finalizers of 1 object", "removed Gadget"); err != nil {
+		t.Error(err)
+	}
+	f.noOperator(t)
+}
+
+func TestDownSaysWhichObjectWaitsForWhichFinalizer(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.edit(t, "main.go", `object{"finalizers": []string{}}`, `object{}`) // minds nothing
+	if got := f.once(t, nil); got.err != nil {
+		t.Fatal(got.err)
+	}
+	f.finalizers(t, `["example.com/forgotten"]`)
+	_, err := f.down(t.Context(), 2*time.Second)
+	f.finalizers(t, `[]`)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	if err := lacks(err.Error(), "not done after 2s: 1 object left", "Gadget "+f.env.Namespace+"/one waits for its finalizer", "example.com/forgotten"); err != nil {
+		t.Error(err)
+	}
+}
+
+func (f *fixture) finalizers(t *testing.T, list string) {
+	t.Helper()
+	patch := []byte(`{"metadata":{"finalizers":` + list + `}}`)
+	if _, err := f.gadgets(t).Patch(context.WithoutCancel(t.Context()), "one", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDownLeavesWhatWasThereBefore(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	namespaces := f.client(t).CoreV1().Namespaces()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.name + "-system"}}
+	if _, err := namespaces.Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := namespaces.Delete(context.WithoutCancel(t.Context()), namespace.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	got := f.once(t, nil)
+	if err := lacks(got.stderr, "Namespace "+namespace.Name+" was in the cluster before"); err != nil || got.err != nil {
+		t.Errorf("%v, %v", got.err, err)
+	}
+	if _, err := f.down(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	left, err := namespaces.Get(t.Context(), namespace.Name, getOptions)
+	if err != nil || left.DeletionTimestamp != nil {
+		t.Errorf("%v, deleted at %v", err, left.DeletionTimestamp)
+	}
+}
+
+func TestUpRefusesToTakeOverADeployedOperator(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	if got := f.once(t, nil); got.err != nil {
+		t.Fatal(got.err)
+	}
+	accounts := f.client(t).CoreV1().ServiceAccounts(f.name + "-system")
+	label := func(value string) {
+		patch := []byte(`{"metadata":{"labels":{"operon.dev/up":` + value + `}}}`)
+		if _, err := accounts.Patch(context.WithoutCancel(t.Context()), f.name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	label("null")
+	got := f.once(t, nil)
+	label(`"` + f.name + `"`)
+	if got.err == nil || lacks(got.err.Error(), "the ServiceAccount "+f.name+" is in the cluster already and was not made by `operon up`") != nil {
+		t.Errorf("%v", got.err)
+	}
+}

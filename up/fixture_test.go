@@ -1,0 +1,175 @@
+package up_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/operon-framework/operon/local/localtest"
+	"github.com/operon-framework/operon/up"
+)
+
+// fixture is a copy of testdata/gadget with a name and an API group of its own, so that
+// tests share a cluster.
+type fixture struct {
+	dir, name, group string
+	env              *localtest.Env
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	name := "gadget-" + strings.ToLower(rand.Text()[:6])
+	f := &fixture{dir: t.TempDir(), name: name, group: name + ".example.com", env: localtest.Shared(t)}
+	t.Cleanup(func() { f.mustDown(t) })
+	root := filepath.Join("testdata", "gadget")
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(root, strings.TrimSuffix(path, ".txt"))
+		if err != nil {
+			return err
+		}
+		text := strings.NewReplacer("GROUP", f.group, "PROJECT", f.name, "NAMESPACE", f.env.Namespace).Replace(string(content))
+		return writeFile(filepath.Join(f.dir, relative), text)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func writeFile(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o600)
+}
+
+// edit replaces text in one of the project's files.
+func (f *fixture) edit(t *testing.T, file, old, new string) {
+	t.Helper()
+	path := filepath.Join(f.dir, file)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(content, []byte(old)) {
+		t.Fatalf("%s has no %q", file, old)
+	}
+	if err := writeFile(path, strings.Replace(string(content), old, new, 1)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f *fixture) where() up.Where { return up.Where{Kubeconfig: f.env.Kubeconfig} }
+
+// result is what one Run left.
+type result struct {
+	stdout, stderr string
+	err            error
+}
+
+// once runs the project once, at most for 15 seconds of waiting.
+func (f *fixture) once(t *testing.T, change func(*up.Options)) result {
+	t.Helper()
+	stdout, stderr := tempFile(t), tempFile(t)
+	options := up.Options{Dir: f.dir, Where: f.where(), Mode: up.Once, Timeout: 15 * time.Second, Stdout: stdout, Stderr: stderr}
+	if change != nil {
+		change(&options)
+	}
+	err := up.Run(t.Context(), options)
+	return result{contents(t, stdout), contents(t, stderr), err}
+}
+
+func tempFile(t *testing.T) *os.File {
+	t.Helper()
+	file, err := os.CreateTemp(t.TempDir(), "out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	return file
+}
+
+func contents(t *testing.T, file *os.File) string {
+	t.Helper()
+	content, err := os.ReadFile(file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// down removes the project from the cluster.
+func (f *fixture) down(ctx context.Context, timeout time.Duration) (string, error) {
+	var out bytes.Buffer
+	err := up.Down(ctx, up.DownOptions{Dir: f.dir, Where: f.where(), Timeout: timeout, Out: &out})
+	return out.String(), err
+}
+
+func (f *fixture) mustDown(t *testing.T) {
+	if _, err := f.down(context.WithoutCancel(t.Context()), 0); err != nil {
+		t.Errorf("down: %v", err)
+	}
+}
+
+func (f *fixture) gadgets(t *testing.T) dynamic.ResourceInterface {
+	t.Helper()
+	client, err := dynamic.NewForConfig(f.env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.Resource(schema.GroupVersionResource{Group: f.group, Version: "v1", Resource: "gadgets"}).Namespace(f.env.Namespace)
+}
+
+func (f *fixture) client(t *testing.T) kubernetes.Interface {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(f.env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// noOperator checks that no process runs the operator of this project any more.
+func (f *fixture) noOperator(t *testing.T) {
+	t.Helper()
+	processes, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, process := range processes {
+		if dir, err := os.Readlink(filepath.Join(process, "cwd")); err == nil && dir == f.dir {
+			t.Errorf("process %s runs in %s", filepath.Base(process), dir)
+		}
+	}
+}
+
+// lacks is an error unless text has all words.
+func lacks(text string, words ...string) error {
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			return errors.New("no " + word + " in:\n" + text)
+		}
+	}
+	return nil
+}
+
+var getOptions = metav1.GetOptions{}
