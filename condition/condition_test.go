@@ -89,7 +89,9 @@ func TestOfSaysWhatIsMissing(t *testing.T) {
 		{"no struct", new(int), "no pointer to a struct"},
 		{"no status", &struct{}{}, "no field Status"},
 		{"no conditions", &struct{ Status struct{} }{}, "Conditions []metav1.Condition"},
-		{"no generation", &struct{ Status struct{ Conditions []metav1.Condition } }{}, "ObservedGeneration int64"},
+		{"no generation", &struct {
+			Status struct{ Conditions []metav1.Condition }
+		}{}, "ObservedGeneration int64"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

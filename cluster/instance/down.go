@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -35,7 +36,18 @@ func Down(ctx context.Context, name string) (Facts, error) {
 	if facts.MergedInto != "" {
 		err = unmerge(facts.MergedInto, name)
 	}
-	return facts, errors.Join(err, os.RemoveAll(f.path), os.Remove(f.runLock()), os.Remove(f.startLock()))
+	return facts, errors.Join(err, f.remove())
+}
+
+// remove leaves nothing of a cluster that does not run. The start lock is held.
+func (f folder) remove() error {
+	err := os.RemoveAll(f.path)
+	for _, lock := range []string{f.runLock(), f.startLock()} {
+		if removeErr := os.Remove(lock); !errors.Is(removeErr, fs.ErrNotExist) {
+			err = errors.Join(err, removeErr)
+		}
+	}
+	return err
 }
 
 // stop ends the cluster's process. The pid is trusted only while the lock is held, so no

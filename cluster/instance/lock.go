@@ -29,14 +29,27 @@ func tryLock(path string) (*os.File, error) {
 		return nil, err
 	}
 	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if err == nil {
+	if err == nil && inPlace(file, path) {
 		return file, nil
 	}
 	file.Close()
+	if err == nil {
+		return nil, errHeld // removed between open and lock, by the process that held it
+	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return nil, errHeld
 	}
 	return nil, fmt.Errorf("lock %s: %w", path, err)
+}
+
+// inPlace tells whether path still names the file that was locked.
+func inPlace(file *os.File, path string) bool {
+	locked, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Stat(path)
+	return err == nil && os.SameFile(locked, named)
 }
 
 // lock waits for the lock until ctx ends.

@@ -44,7 +44,7 @@ func Up(ctx context.Context, name string, spec Spec) (facts Facts, started bool,
 	}
 	if !running {
 		if err := f.launch(ctx, spec); err != nil {
-			return Facts{}, false, err
+			return Facts{}, false, errors.Join(err, f.remove())
 		}
 	}
 	facts, err = f.readFacts()
@@ -83,7 +83,7 @@ func (f folder) launch(ctx context.Context, spec Spec) error {
 		return fmt.Errorf("start the cluster's process: %w", err)
 	}
 	if err := f.awaitReport(ctx, process, ready); err != nil {
-		return errors.Join(err, os.RemoveAll(f.path))
+		return err
 	}
 	return process.Process.Release()
 }

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/operon-framework/operon/cluster/instance"
+)
+
+// asCommand makes the test binary be the command, for tests and for the clusters' own
+// processes, which are started from the running executable.
+const asCommand = "OPERON_CLUSTER_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// home is an OPERON_HOME of one test, in which nothing may be left.
+type home struct {
+	t    *testing.T
+	path string
+}
+
+func newHome(t *testing.T) *home {
+	t.Helper()
+	// Not t.TempDir: its long names do not leave room for a socket's path.
+	path, err := os.MkdirTemp("", "oc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &home{t: t, path: path}
+	t.Cleanup(func() {
+		h.run("down", "--all")
+		left, err := filepath.Glob(filepath.Join(path, "clusters", "*"))
+		if err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+		if err := os.RemoveAll(path); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// result is what one call of the command came to.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+func (h *home) run(args ...string) result {
+	h.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	command := exec.Command(self, args...)
+	command.Env = append(os.Environ(), asCommand+"=1", "OPERON_HOME="+h.path)
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err = command.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		h.t.Fatal(err)
+	}
+	return result{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// must runs a call that has to succeed.
+func (h *home) must(args ...string) string {
+	h.t.Helper()
+	r := h.run(args...)
+	if r.code != 0 {
+		h.t.Fatalf("%q: exit code %d\n%s%s", args, r.code, r.stdout, r.stderr)
+	}
+	return r.stdout
+}
+
+func (h *home) up(args ...string) instance.Facts {
+	h.t.Helper()
+	var facts instance.Facts
+	if err := json.Unmarshal([]byte(h.must(append([]string{"up", "-o", "json"}, args...)...)), &facts); err != nil {
+		h.t.Fatal(err)
+	}
+	return facts
+}
+
+func TestLife(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	facts := h.up("--nodes", "2")
+	if facts.State != instance.Running || facts.Nodes != 2 || !strings.HasPrefix(facts.Version, "v1.") {
+		t.Errorf("facts %+v", facts)
+	}
+	if info, err := os.Stat(facts.Kubeconfig); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("kubeconfig: %v, %v", info.Mode(), err)
+	}
+	if again := h.up(); again.PID != facts.PID {
+		t.Errorf("a second up started process %d beside %d", again.PID, facts.PID)
+	}
+	if nodes := h.must("kubectl", "get", "nodes", "-o", "name"); strings.Count(nodes, "node/") != 2 {
+		t.Errorf("nodes: %s", nodes)
+	}
+	h.must("kubectl", "create", "deployment", "web", "--image=web")
+	h.must("kubectl", "rollout", "status", "deployment", "web", "--timeout=60s")
+	if r := h.run("kubectl", "auth", "can-i", "delete", "nodes", "--as", "nobody"); strings.TrimSpace(r.stdout) != "no" {
+		t.Errorf("nobody may delete nodes: %+v", r)
+	}
+	h.must("reset")
+	if left := h.must("kubectl", "get", "deployments,replicasets,pods", "-A", "-o", "name"); left != "" {
+		t.Errorf("after the reset there are:\n%s", left)
+	}
+	h.must("down")
+	// A process that ended but was not reaped yet has no command line any more.
+	if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", facts.PID)); err == nil && len(line) > 0 {
+		t.Errorf("process %d outlived down: %s", facts.PID, line)
+	}
+}
+
+func TestKilledClusterIsCleared(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	facts := h.up()
+	if err := syscall.Kill(facts.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	again := h.up()
+	if again.PID == facts.PID || again.State != instance.Running {
+		t.Errorf("after kill -9: %+v", again)
+	}
+	if err := syscall.Kill(again.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	h.must("down")
+}
+
+func TestDataOutlivesTheCluster(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	data := filepath.Join(h.path, "data")
+	h.up("--data", data)
+	h.must("kubectl", "create", "configmap", "kept")
+	if r := h.run("up", "--name", "other", "--data", data); r.code != exitFailed || !strings.Contains(r.stderr, "another cluster uses it") {
+		t.Errorf("two clusters on one data folder: %+v", r)
+	}
+	h.must("down")
+	h.up("--data", data)
+	h.must("kubectl", "get", "configmap", "kept")
+	h.must("reset")
+	if r := h.run("kubectl", "get", "configmap", "kept"); r.code == 0 {
+		t.Error("the reset of a kept state kept an object")
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { taken.Close() })
+	port := fmt.Sprint(taken.Addr().(*net.TCPAddr).Port)
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(config, []byte("nods: 3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	setting := filepath.Join(t.TempDir(), "setting.yaml")
+	if err := os.WriteFile(setting, []byte("apiServer: {max-request-inflight: \"3\"}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"unknown verb", []string{"upp"}, exitUsage, `did you mean "up"`},
+		{"unknown flag", []string{"up", "--nope"}, exitUsage, "unknown flag: --nope"},
+		{"argument", []string{"up", "mine"}, exitUsage, "named with --name"},
+		{"wrong format", []string{"list", "-o", "yaml"}, exitUsage, "want json"},
+		{"unknown name", []string{"status", "--name", "nope"}, exitFailed, `there is no cluster "nope"`},
+		{"down of unknown name", []string{"down", "--name", "nope"}, exitFailed, `there is no cluster "nope"`},
+		{"kubectl of unknown name", []string{"kubectl", "--name", "nope", "get", "pods"}, exitFailed, `there is no cluster "nope"`},
+		{"bad name", []string{"up", "--name", "No_Good"}, exitFailed, "lower-case letters"},
+		{"port taken", []string{"up", "--port", port}, exitFailed, "address already in use"},
+		{"no nodes", []string{"up", "--nodes", "0"}, exitUsage, "at least 1"},
+		{"missing config", []string{"up", "--config", "nope.yaml"}, exitFailed, "nope.yaml"},
+		{"unknown field", []string{"up", "--config", config}, exitFailed, `unknown field "nods"`},
+		{"unknown setting", []string{"up", "--config", setting}, exitFailed, `kube-apiserver has no setting "max-request-inflight"`},
+		{"unknown gate", []string{"up", "--feature-gates", "Nope=true"}, exitFailed, "unrecognized feature gate: Nope"},
+		{"missing policy", []string{"up", "--audit-policy", "/nope"}, exitFailed, "/nope"},
+	}
+	h := newHome(t)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := h.run(test.args...)
+			if r.code != test.code || !strings.Contains(r.stderr, test.want) {
+				t.Errorf("exit code %d, want %d; want %q in:\n%s", r.code, test.code, test.want, r.stderr)
+			}
+			if lines := strings.Count(strings.TrimSpace(r.stderr), "\n"); lines > 1 {
+				t.Errorf("the error is not one line:\n%s", r.stderr)
+			}
+		})
+	}
+	if list := h.must("list", "-o", "json"); strings.TrimSpace(list) != "[]" {
+		t.Errorf("mistakes left clusters: %s", list)
+	}
+}
