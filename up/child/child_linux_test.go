@@ -1,0 +1,37 @@
+package child_test
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestAChildEndsWithItsParent kills the parent in a way that it cannot notice.
+func TestAChildEndsWithItsParent(t *testing.T) {
+	t.Parallel()
+	parent := exec.Command(os.Args[0])
+	parent.Env = []string{role + "=parent"}
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Wait() // it was killed
+	waitGone(t, pid)
+}

@@ -1,0 +1,141 @@
+package child_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/operon-framework/operon/up/child"
+)
+
+// The test binary plays the child, and the parent that is killed over it.
+const role = "CHILD_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(role) {
+	case "":
+		os.Exit(m.Run())
+	case "parent":
+		playParent()
+	case "sleeper":
+		fmt.Println("sleeping")
+		block()
+	case "stubborn":
+		playStubborn()
+	case "failing":
+		fmt.Fprintln(os.Stderr, "no luck")
+		os.Exit(3)
+	}
+}
+
+// block waits for ever. To wait for a signal keeps the runtime from calling that a deadlock.
+func block() {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR1)
+	select {}
+}
+
+// playParent starts a sleeper, tells its pid, and waits to be killed.
+func playParent() {
+	log := child.NewLog(os.Stderr, func(string) {})
+	process, err := child.Start(child.Command{Path: os.Args[0], Env: []string{role + "=sleeper"}, Log: log})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(process.PID())
+	block()
+}
+
+// playStubborn starts a grandchild, and takes no notice of being asked to stop.
+func playStubborn() {
+	grandchild := exec.Command("/bin/sleep", "600")
+	if err := grandchild.Start(); err != nil {
+		panic(err)
+	}
+	signal.Ignore(syscall.SIGTERM)
+	fmt.Println(grandchild.Process.Pid)
+	block()
+}
+
+// start starts a role and returns it with its log's lines.
+func start(t *testing.T, name string) (*child.Process, *child.Log, <-chan string) {
+	t.Helper()
+	lines := make(chan string, 10)
+	log := child.NewLog(&bytes.Buffer{}, func(line string) { lines <- line })
+	process, err := child.Start(child.Command{Path: os.Args[0], Env: []string{role + "=" + name}, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { process.Stop(0) })
+	return process, log, lines
+}
+
+func TestAnExitIsTold(t *testing.T) {
+	t.Parallel()
+	process, log, _ := start(t, "failing")
+	<-process.Done()
+	if exit := process.Exit(); exit.Code != 3 || exit.Signal != 0 || !strings.HasPrefix(exit.String(), "exited with code 3 after ") {
+		t.Errorf("%+v: %s", exit, exit)
+	}
+	if tail := log.Tail(5); len(tail) != 1 || tail[0] != "no luck" {
+		t.Errorf("its log is %q", tail)
+	}
+}
+
+func TestStopAsksFirst(t *testing.T) {
+	t.Parallel()
+	process, _, lines := start(t, "sleeper")
+	<-lines
+	process.Stop(time.Minute)
+	if exit := process.Exit(); exit.Signal != syscall.SIGTERM || !strings.HasPrefix(exit.String(), `ended by signal "terminated" after `) {
+		t.Errorf("%+v: %s", exit, exit)
+	}
+}
+
+func TestStopEndsByForceWhatTheChildStarted(t *testing.T) {
+	t.Parallel()
+	process, _, lines := start(t, "stubborn")
+	grandchild, err := strconv.Atoi(<-lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	process.Stop(10 * time.Millisecond)
+	if exit := process.Exit(); exit.Signal != syscall.SIGKILL {
+		t.Errorf("%+v", exit)
+	}
+	waitGone(t, grandchild)
+}
+
+// waitGone waits until a process is gone, or is a zombie that nobody reaps.
+func waitGone(t *testing.T, pid int) {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil || bytes.Contains(status, []byte("State:\tZ")) {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("process %d is there", pid)
+		case <-tick.C:
+		}
+	}
+}
+
+func TestWhatCannotBeStartedIsAnError(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "none")
+	if _, err := child.Start(child.Command{Path: path, Log: child.NewLog(&bytes.Buffer{}, nil)}); err == nil || !strings.HasPrefix(err.Error(), "start "+path) {
+		t.Errorf("%v", err)
+	}
+}
