@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The test binary is operon itself when it is called as that.
+const asOperon = "OPERON_TEST_AS_OPERON"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asOperon) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// result of one call.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+// operon calls the command with a fake operon-cluster, which tells its name and arguments.
+func operon(t *testing.T, args ...string) result {
+	t.Helper()
+	fake := filepath.Join(t.TempDir(), "fake")
+	if err := os.WriteFile(fake, []byte("#!/bin/sh\necho \"called with $*\"\n[ \"$1\" != list ] || { echo '[]'; exit 0; }\nexit 42\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	command := exec.Command(os.Args[0], args...)
+	command.Env = append(os.Environ(), asOperon+"=yes", "OPERON_CLUSTER_BINARY="+fake, "OPERON_HOME="+t.TempDir())
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err := command.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return result{stdout.String(), stderr.String(), command.ProcessState.ExitCode()}
+}
+
+func TestMistakesInTheCommandLine(t *testing.T) {
+	t.Parallel()
+	for call, want := range map[string]string{
+		"upp":                          `operon: there is no verb "upp"; did you mean "up"?`,
+		"xyzzy":                        `operon: there is no verb "xyzzy"` + "\n",
+		"--bad":                        "operon: unknown flag: --bad",
+		"up --bad":                     "operon: unknown flag: --bad",
+		"up a b":                       `operon: want one folder, got 2`,
+		"up -o yaml --once":            "operon: -o yaml: want text or json",
+		"up -o json":                   "operon: --output and --timeout go with --once",
+		"up --name a --context b":      "operon: --name is for local clusters",
+		"down --name a --kubeconfig b": "operon: --name is for local clusters",
+		"version now":                  `operon: unexpected argument "now"`,
+	} {
+		t.Run(call, func(t *testing.T) {
+			t.Parallel()
+			got := operon(t, strings.Fields(call)...)
+			if got.code != exitUsage || !strings.HasPrefix(got.stderr, want) || !strings.Contains(got.stderr, "see `operon") {
+				t.Errorf("exit %d\n%s", got.code, got.stderr)
+			}
+		})
+	}
+}
+
+func TestFailuresAreOneLine(t *testing.T) {
+	t.Parallel()
+	for call, want := range map[string]string{
+		"up /nowhere":   "operon: there is no folder /nowhere; name the folder of an operator project\n",
+		"down /nowhere": "operon: there is no folder /nowhere; name the folder of an operator project\n",
+	} {
+		if got := operon(t, strings.Fields(call)...); got.code != exitFailed || got.stderr != want {
+			t.Errorf("%s: exit %d\n%s", call, got.code, got.stderr)
+		}
+	}
+}
+
+func TestEveryVerbHasHelpWithAnExample(t *testing.T) {
+	t.Parallel()
+	for _, command := range newRoot().Commands() {
+		t.Run(command.Name(), func(t *testing.T) {
+			t.Parallel()
+			got := operon(t, command.Name(), "--help")
+			if got.code != 0 || !strings.Contains(got.stdout, "Examples:\n  operon "+command.Name()) {
+				t.Errorf("exit %d\n%s", got.code, got.stdout)
+			}
+		})
+	}
+}
+
+func TestClusterAndKubectlPassEverythingOn(t *testing.T) {
+	t.Parallel()
+	for call, want := range map[string]string{
+		"cluster up --name x -o json --help": "called with up --name x -o json --help\n",
+		"kubectl get pods -A --help":         "called with kubectl get pods -A --help\n",
+	} {
+		if got := operon(t, strings.Fields(call)...); got.code != 42 || got.stdout != want {
+			t.Errorf("%s: exit %d, %q", call, got.code, got.stdout)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	if got := operon(t, "version"); got.code != 0 || !strings.HasPrefix(got.stdout, "operon ") {
+		t.Errorf("exit %d, %q", got.code, got.stdout)
+	}
+}
