@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"time"
@@ -59,14 +60,15 @@ func Serve(ctx context.Context, name string, ready io.WriteCloser) error {
 
 // server is a cluster in its own process.
 type server struct {
-	folder   folder
-	spec     Spec
-	started  time.Time
-	lock     *os.File
-	plane    *controlplane.ControlPlane
-	nodes    *sim.Sim
-	activity activity
-	stop     context.CancelFunc
+	folder  folder
+	spec    Spec
+	started time.Time
+	// The locks are held as long as the files are referenced: closing one gives it up.
+	lock, dataLock *os.File
+	plane          *controlplane.ControlPlane
+	nodes          *sim.Sim
+	activity       activity
+	stop           context.CancelFunc
 }
 
 func newServer(name string) (*server, error) {
@@ -151,7 +153,8 @@ func (s *server) lockData() error {
 	if err := os.MkdirAll(s.spec.Data, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
-	_, err := tryLock(s.spec.Data + "/.lock") // held until the process ends
+	var err error
+	s.dataLock, err = tryLock(filepath.Join(s.spec.Data, ".lock"))
 	if errors.Is(err, errHeld) {
 		return fmt.Errorf("data folder %s: another cluster uses it", s.spec.Data)
 	}
@@ -220,5 +223,5 @@ func (s *server) end(closed <-chan error) error {
 	s.stop()
 	s.nodes.Wait()
 	err := <-closed
-	return errors.Join(err, os.RemoveAll(s.folder.path))
+	return errors.Join(err, s.dataLock.Close(), os.RemoveAll(s.folder.path))
 }
