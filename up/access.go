@@ -4,10 +4,15 @@ import (
 	"context"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operon-framework/operon/project"
+	"github.com/operon-framework/operon/up/tree"
 )
+
+const rbacVersion = "rbac.authorization.k8s.io/v1"
 
 // identity is who the operator is in the cluster.
 type identity struct {
@@ -21,7 +26,8 @@ func identityOf(p *project.Project) identity {
 // user is the name by which the API server knows the identity.
 func (i identity) user() string { return "system:serviceaccount:" + i.namespace + ":" + i.name }
 
-// installAccess puts the operator's namespace, its ServiceAccount and what that is granted into the cluster.
+// installAccess puts the operator's namespace, its ServiceAccount and what that is granted
+// into the cluster, and takes back what the project does not grant any more.
 func installAccess(ctx context.Context, in *installer, p *project.Project) error {
 	who := identityOf(p)
 	if _, err := in.apply(ctx, object("v1", "Namespace", "", who.namespace, nil)); err != nil {
@@ -30,31 +36,42 @@ func installAccess(ctx context.Context, in *installer, p *project.Project) error
 	if err := in.applyOurs(ctx, object("v1", "ServiceAccount", who.namespace, who.name, nil)); err != nil {
 		return err
 	}
+	granted := map[string]bool{}
 	for _, grant := range p.Grants {
-		if err := installGrant(ctx, in, who, grant); err != nil {
-			return err
+		for _, part := range who.parts(grant) {
+			if err := in.applyOurs(ctx, part); err != nil {
+				return placedIfWritten(grant.Role, err)
+			}
+			granted[tree.Address(part)] = true
 		}
 	}
-	return nil
+	return in.takeBack(ctx, granted)
 }
 
-// installGrant puts a Role into the cluster under a name of the project's, and binds it.
-func installGrant(ctx context.Context, in *installer, who identity, grant project.Grant) error {
-	namespace := grant.Namespace
+// parts are what makes up a grant in the cluster: the Role under a name of the project's,
+// unless the project only refers to it, and its binding.
+func (i identity) parts(grant project.Grant) []*unstructured.Unstructured {
+	namespace := ""
+	if grant.Scope == project.NamespaceScope {
+		namespace = i.orOwn(grant.Namespace)
+	}
+	if grant.Role.Unstructured == nil {
+		return []*unstructured.Unstructured{i.binding(grant, grant.Name, namespace)}
+	}
+	role := grant.Role.DeepCopy()
+	role.SetName(i.prefixed(grant.Name))
+	role.SetNamespace("")
+	if grant.Kind == "Role" {
+		role.SetNamespace(i.orOwn(grant.Namespace))
+	}
+	return []*unstructured.Unstructured{role, i.binding(grant, role.GetName(), namespace)}
+}
+
+func (i identity) orOwn(namespace string) string {
 	if namespace == "" {
-		namespace = who.namespace
+		return i.namespace
 	}
-	name := grant.Name
-	if grant.Role.Unstructured != nil {
-		name = who.prefixed(grant.Name)
-		role := grant.Role.DeepCopy()
-		role.SetName(name)
-		role.SetNamespace(namespace) // ignored by a ClusterRole
-		if err := in.applyOurs(ctx, role); err != nil {
-			return placed(grant.Role, err)
-		}
-	}
-	return in.applyOurs(ctx, who.binding(grant, name, namespace))
+	return namespace
 }
 
 // prefixed is a Role's name in the cluster, which no other project's has.
@@ -70,10 +87,39 @@ func (i identity) binding(grant project.Grant, role, namespace string) *unstruct
 	if grant.Scope == project.NamespaceScope {
 		kind = "RoleBinding"
 	}
-	return object("rbac.authorization.k8s.io/v1", kind, namespace, i.prefixed(role), map[string]any{
+	return object(rbacVersion, kind, namespace, i.prefixed(role), map[string]any{
 		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": grant.Kind, "name": role},
 		"subjects": []any{map[string]any{"kind": "ServiceAccount", "namespace": i.namespace, "name": i.name}},
 	})
+}
+
+// takeBack removes the project's Roles and bindings of earlier runs that are not granted now:
+// with them left, a permission that the project lacks would not be missed.
+func (in *installer) takeBack(ctx context.Context, granted map[string]bool) error {
+	for _, resource := range []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"} {
+		objects := in.client.Resource(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource})
+		list, err := objects.List(ctx, metav1.ListOptions{LabelSelector: Label + "=" + in.project})
+		if err != nil {
+			return err
+		}
+		for _, found := range list.Items {
+			if granted[tree.Address(&found)] {
+				continue
+			}
+			if err := objects.Namespace(found.GetNamespace()).Delete(ctx, found.GetName(), metav1.DeleteOptions{}); err != nil && !gone(err) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// placedIfWritten is placed for a Role that the project defines.
+func placedIfWritten(role project.Object, err error) error {
+	if role.Unstructured == nil {
+		return err
+	}
+	return placed(role, err)
 }
 
 func object(version, kind, namespace, name string, fields map[string]any) *unstructured.Unstructured {

@@ -121,3 +121,21 @@ func TestAClusterThatDoesNotAnswerIsNamed(t *testing.T) {
 		t.Errorf("it took %s", took)
 	}
 }
+
+// TestARoleThatIsTakenOutOfTheProjectIsTakenBack would pass an operator that lacks a Role as long
+// as its Role of an earlier run was left in the cluster.
+func TestARoleThatIsTakenOutOfTheProjectIsTakenBack(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.edit(t, "config/rbac/role.yaml", "- apiGroups: [\"\"]", "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: children\n  namespace: "+f.env.Namespace+"\nrules:\n- apiGroups: [\"\"]")
+	if got := f.once(t, nil); got.err != nil {
+		t.Fatal(got.err)
+	}
+	f.edit(t, "config/rbac/role.yaml", "kind: Role\n", "kind: ClusterRole\n")
+	f.edit(t, "config/rbac/role.yaml", "children", "people-editor-role") // not the operator's
+	f.edit(t, "config/samples/gadget.yaml", "size: 3", "size: 4")
+	got := f.once(t, func(o *up.Options) { o.Timeout = 3 * time.Second })
+	if got.err == nil || lacks(got.err.Error(), "the operator lacks permissions", `resources: ["configmaps"]`) != nil {
+		t.Errorf("%v", got.err)
+	}
+}

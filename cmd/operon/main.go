@@ -22,13 +22,15 @@ import (
 
 // Exit codes.
 const (
-	exitFailed = 1
-	exitUsage  = 2
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130 // as shells tell of SIGINT
 )
 
 func main() {
 	klog.SetLogger(logr.Discard()) // what client libraries log goes to no user; their errors come back as errors
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends at once
 	code := run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
@@ -41,6 +43,10 @@ func run(ctx context.Context, args []string) int {
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
+	}
+	if ctx.Err() != nil {
+		fmt.Fprintln(os.Stderr, "operon: interrupted")
+		return exitInterrupted
 	}
 	fmt.Fprintf(os.Stderr, "operon: %v\n", err)
 	var usage usageError
