@@ -96,6 +96,9 @@ func (t *traffic) all(writesOnly bool) []string {
 	defer t.mu.Unlock()
 	var all []string
 	for _, request := range t.sent {
+		if strings.Contains(request, "/events/") {
+			continue // the recorder sends the count of an earlier event when it sees fit
+		}
 		if !writesOnly || !strings.HasPrefix(request, http.MethodGet) {
 			all = append(all, request)
 		}

@@ -35,8 +35,8 @@ func (r *remover) removeResources(ctx context.Context) error {
 	return r.withOperator(ctx, left)
 }
 
-// waitAttended waits until the items are gone, the time is over, or all that keeps them is the operator's,
-// and returns those that are left.
+// waitAttended waits until the items are gone, the time is over, or all that keeps them is the
+// operator's, and returns those that are left.
 func (r *remover) waitAttended(ctx context.Context, items []item) []item {
 	tick := time.NewTicker(removeInterval)
 	defer tick.Stop()
@@ -72,11 +72,12 @@ func (r *remover) withOperator(ctx context.Context, items []item) error {
 	defer o.stop()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	process := o.process // stop forgets it, while this may still look
 	go func() {
 		select {
-		case <-o.process.Done():
+		case <-process.Done():
 			tail := child.Crash(o.log.Tail(1<<10), shownTail)
-			cancel(fmt.Errorf("the operator %s:\n%s\nso", o.process.Exit(), strings.Join(indented(tail), "\n")))
+			cancel(fmt.Errorf("the operator %s:\n%s\nso", process.Exit(), strings.Join(indented(tail), "\n")))
 		case <-ctx.Done():
 		}
 	}()
