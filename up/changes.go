@@ -94,8 +94,8 @@ func (c *changes) run(ctx context.Context) {
 	}
 }
 
-// classify tells what an event means. A new folder is watched from then on, and counts as a change, for it may
-// have come with files in it.
+// classify tells what an event means. A new folder is watched from then on, and counts as a
+// change, for it may have come with files in it.
 func (c *changes) classify(event fsnotify.Event) change {
 	if event.Op == fsnotify.Chmod {
 		return nothingChanged

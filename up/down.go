@@ -23,10 +23,10 @@ type DownOptions struct {
 	Out io.Writer
 }
 
-// Down removes from a cluster all that Run put there for a project, and all objects of the
-// kinds that it defined: custom resources and samples first, then the kinds, the operator's access, and its
-// namespace. Where objects wait for finalizers, the operator that was built last is run
-// until they are gone.
+// Down removes from a cluster all that Run put there for a project, and all objects of the kinds
+// that it defined: custom resources and samples first, then the kinds, the operator's access, and
+// its namespace. Where objects wait for finalizers, the operator that was built last is run until
+// they are gone.
 func Down(ctx context.Context, options DownOptions) (err error) {
 	name, dir, err := project.NameOf(options.Dir)
 	if err != nil {
@@ -86,7 +86,8 @@ func (r *remover) where() (Where, error) {
 	return where, nil
 }
 
-// findTarget finds the cluster. A local one that nobody named and that is not there has nothing to be removed.
+// findTarget finds the cluster. A local one that nobody named and that is not there has nothing to
+// be removed.
 func (r *remover) findTarget(ctx context.Context, where Where) (*target, error) {
 	if !where.IsLocal() {
 		return findTarget(ctx, where)

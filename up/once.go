@@ -19,8 +19,8 @@ import (
 const (
 	// shownTail is how much of the operator's log is shown when it ends.
 	shownTail = 25
-	// silent is how long an operator that tells nothing by its metrics must have run before a sample that is
-	// ready counts: it may be so from an earlier run.
+	// silent is how long an operator that tells nothing by its metrics must have run before a
+	// sample that is ready counts: it may be so from an earlier run.
 	silent = 2 * time.Second
 )
 

@@ -77,7 +77,8 @@ func (o *operator) done() <-chan struct{} {
 	return o.process.Done()
 }
 
-// ended takes note of an end that nobody asked for, and returns how it ended and the pause before the next start.
+// ended takes note of an end that nobody asked for, and returns how it ended and the pause before
+// the next start.
 func (o *operator) ended() (child.Exit, time.Duration) {
 	exit := o.process.Exit()
 	o.process = nil

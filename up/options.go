@@ -33,8 +33,8 @@ const (
 type Where struct {
 	// Name of a local cluster.
 	Name string `json:"name,omitempty"`
-	// Kubeconfig is a file, and Context one of its contexts, of a cluster that is not started here. A context
-	// alone is looked for in the user's own kubeconfig.
+	// Kubeconfig is a file, and Context one of its contexts, of a cluster that is not started
+	// here. A context alone is looked for in the user's own kubeconfig.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	Context    string `json:"context,omitempty"`
 }

@@ -39,8 +39,8 @@ type session struct {
 }
 
 // Run runs the project in options.Dir. In mode Loop it returns nil when ctx ends, in mode Once
-// when all samples are ready; anything else is an error. The operator is stopped then in either case,
-// and what is in the cluster stays.
+// when all samples are ready; anything else is an error. The operator is stopped then in either
+// case, and what is in the cluster stays.
 func Run(ctx context.Context, options Options) (err error) {
 	options = options.withDefaults()
 	read, err := project.Read(options.Dir, project.Options{Main: options.Main})

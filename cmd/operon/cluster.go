@@ -46,7 +46,8 @@ func asksForHelp(args []string) bool {
 	return len(args) == 0 || args[0] == "-h" || args[0] == "--help"
 }
 
-// become replaces this process by operon-cluster, which then gets the signals and gives the exit code.
+// become replaces this process by operon-cluster, which then gets the signals and gives the exit
+// code.
 func become(command *cobra.Command, name string, args []string) error {
 	binary, err := local.Binary(command.Context(), os.Stderr)
 	if err != nil {

@@ -114,7 +114,8 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Exit is how the child ended. It is valid once Done is closed.
 func (p *Process) Exit() Exit { return p.exit }
 
-// Stop asks the child to end, ends it and what it started by force after grace, and returns when it has ended.
+// Stop asks the child to end, ends it and what it started by force after grace, and returns when
+// it has ended.
 func (p *Process) Stop(grace time.Duration) {
 	p.signal(syscall.SIGTERM)
 	timer := time.NewTimer(grace)

@@ -32,7 +32,8 @@ type Refusal struct {
 	Namespace string
 }
 
-// The sentence, as it is and as it stands in JSON or a quoted string, where each quote has a backslash.
+// The sentence, as it is and as it stands in JSON or a quoted string, where each quote has a
+// backslash.
 var (
 	resourceSentence = regexp.MustCompile(`User \\*"([^"\\]+)\\*" cannot (\S+) resource \\*"([^"\\]+)\\*" in API group \\*"([^"\\]*)\\*"(?: in the namespace \\*"([^"\\]+)\\*")?`)
 	pathSentence     = regexp.MustCompile(`User \\*"([^"\\]+)\\*" cannot (\S+) path \\*"([^"\\]+)\\*"`)
@@ -77,8 +78,8 @@ func (s *Set) Add(text string) bool {
 	return added
 }
 
-// With returns a Set of what was refused so far and in texts, which the Set itself does not keep: use it
-// for what is true only now, such as an object's conditions.
+// With returns a Set of what was refused so far and in texts, which the Set itself does not keep:
+// use it for what is true only now, such as an object's conditions.
 func (s *Set) With(texts ...string) *Set {
 	both := &Set{user: s.user, found: s.All()}
 	for _, text := range texts {

@@ -11,8 +11,8 @@ type Rule struct {
 	Groups, Resources, Paths, Verbs []string
 }
 
-// Rules are the rules that lift all refusals of the set: one for each resource, with
-// its verbs together. Who lists in order to stay informed also watches, and would be refused that next, so
+// Rules are the rules that lift all refusals of the set: one for each resource, with its verbs
+// together. Who lists in order to stay informed also watches, and would be refused that next, so
 // "watch" goes with "list".
 func (s *Set) Rules() []Rule {
 	var rules []Rule

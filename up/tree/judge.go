@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Judge says whether an object is ready, and why not, by kstatus' rules and two more: a
-// pod tells what its containers wait for, and an Available condition counts where there is no Ready one.
+// Judge says whether an object is ready, and why not, by kstatus' rules and two more: a pod tells
+// what its containers wait for, and an Available condition counts where there is no Ready one.
 func Judge(object *unstructured.Unstructured) (State, string) {
 	result, err := kstatus.Compute(object)
 	if err != nil {

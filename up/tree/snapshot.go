@@ -64,7 +64,8 @@ func (w *Watcher) judge(object *unstructured.Unstructured) (State, string) {
 	return Judge(object)
 }
 
-// isOwned tells whether an object hangs below another one, as when one custom resource makes another.
+// isOwned tells whether an object hangs below another one, as when one custom resource makes
+// another.
 func isOwned(object *unstructured.Unstructured, objects []*unstructured.Unstructured) bool {
 	for _, owner := range object.GetOwnerReferences() {
 		if slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetUID() == owner.UID }) {

@@ -54,7 +54,8 @@ func (p *page) add(lines ...string) {
 	}
 }
 
-// section adds lines after an empty one, below a title if it has one. A section without lines is left out.
+// section adds lines after an empty one, below a title if it has one. A section without lines is
+// left out.
 func (p *page) section(title string, lines []string) {
 	if len(lines) == 0 {
 		return
