@@ -1,0 +1,114 @@
+// Command cluster measures Operon's local Kubernetes against envtest, in one run and on one
+// machine, and prints the figures as a table.
+//
+//	go run ./cluster                 everything, about six minutes
+//	go run ./cluster --only start    one part of it
+//
+// The peer is controller-runtime's envtest with kube-apiserver and etcd built from the
+// versions that Operon embeds (bench/peers). Rounds of the two alternate, so that whatever
+// else the machine does meets both; a figure is the median of its rounds, and what is
+// judged is a ratio.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// part is one measurement. It adds its figures to the table.
+type part struct {
+	name string
+	run  func(context.Context, *bench) error
+}
+
+var parts = []part{
+	{"start", start},
+	{"reset", reset},
+	{"deployments", deployments},
+	{"up", up},
+}
+
+// bench is what the parts share.
+type bench struct {
+	binaries binaries
+	home     string // OPERON_HOME of the clusters that are measured
+	rounds   int
+	objects  int
+	table    []figure
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) (err error) {
+	b := &bench{}
+	flag.IntVar(&b.rounds, "rounds", 7, "how often start, reset and up are measured")
+	flag.IntVar(&b.objects, "objects", 1000, "how many objects reset and deployments work on")
+	only := flag.String("only", "", "comma-separated parts to run: "+strings.Join(names(), ", "))
+	flag.Parse()
+	chosen, err := choose(*only)
+	if err != nil {
+		return err
+	}
+	if b.home, err = os.MkdirTemp("", "operon-bench"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.clear()) }()
+	if b.binaries, err = build(ctx, b.home); err != nil {
+		return err
+	}
+	for _, p := range chosen {
+		progress("%s", p.name)
+		if err := p.run(ctx, b); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+	}
+	return write(os.Stdout, b.table)
+}
+
+// clear takes down what an interrupted part left running.
+func (b *bench) clear() error {
+	var down error
+	if b.binaries.operonCluster != "" {
+		_, down = b.cluster(context.Background(), "down", "--all")
+	}
+	return errors.Join(down, os.RemoveAll(b.home))
+}
+
+func names() []string {
+	var all []string
+	for _, p := range parts {
+		all = append(all, p.name)
+	}
+	return all
+}
+
+func choose(only string) ([]part, error) {
+	if only == "" {
+		return parts, nil
+	}
+	var chosen []part
+	for name := range strings.SplitSeq(only, ",") {
+		i := slices.Index(names(), name)
+		if i < 0 {
+			return nil, fmt.Errorf("--only %q: want some of %s", name, strings.Join(names(), ", "))
+		}
+		chosen = append(chosen, parts[i])
+	}
+	return chosen, nil
+}
+
+func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// writers create objects side by side.
+const writers = 16
+
+// reset measures how long it takes to empty a cluster that has objects in it.
+func reset(ctx context.Context, b *bench) error {
+	c, err := b.upCluster(ctx)
+	if err != nil {
+		return err
+	}
+	var took []time.Duration
+	for range b.rounds {
+		err := create(ctx, c.client, b.objects, func(name string) client.Object {
+			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault}, Data: map[string]string{"name": name}}
+		})
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		if _, err := b.cluster(ctx, "reset"); err != nil {
+			return err
+		}
+		took = append(took, time.Since(began))
+	}
+	b.table = append(b.table, within(fmt.Sprintf("reset with %d objects", b.objects), took, 300*time.Millisecond))
+	_, err = b.cluster(ctx, "down")
+	return err
+}
+
+// create creates count objects, named by their number.
+func create(ctx context.Context, c client.Client, count int, object func(name string) client.Object) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for i := range count {
+		group.Go(func() error { return c.Create(ctx, object(fmt.Sprintf("bench-%d", i))) })
+	}
+	return group.Wait()
+}

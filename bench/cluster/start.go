@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// rest is how long both are left alone before their memory is read: what a start needed and
+// does not keep is returned to the system by then, or not.
+const rest = 3 * time.Second
+
+// start measures from nothing to ready: envtest to a bare API server that answers, Operon
+// to an API server, controllers and a scheduler, with a node that pods can run on.
+func start(ctx context.Context, b *bench) error {
+	var ours, theirs life
+	for round := range b.rounds {
+		progress("  round %d of %d", round+1, b.rounds)
+		if err := b.envtest(ctx, &theirs); err != nil {
+			return fmt.Errorf("envtest: %w", err)
+		}
+		if err := b.operon(ctx, &ours); err != nil {
+			return fmt.Errorf("operon-cluster: %w", err)
+		}
+	}
+	b.table = append(b.table,
+		against("start to ready", ours.start, theirs.start, seconds, 0.5),
+		against("memory at rest (resident)", ours.memory, theirs.memory, megabytes, 0.8),
+		against("memory at its peak (resident)", ours.peak, theirs.peak, megabytes, 0),
+		against("CPU for the start", ours.cpu, theirs.cpu, seconds, 0),
+		figure{name: "first Deployment's pod Ready, after start", operon: seconds(median(ours.pod)), peer: "never", goal: "–", met: none},
+		against("down", ours.down, theirs.down, seconds, 0),
+		within("down", ours.down, time.Second),
+	)
+	return nil
+}
+
+// life is what was measured of one contender, a value for each round.
+type life struct {
+	start, pod, cpu, down []time.Duration
+	memory, peak          []int64
+}
+
+func (l *life) rested(ctx context.Context, pids ...int) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(rest):
+	}
+	var memory, peak int64
+	var cpu time.Duration
+	for _, pid := range pids {
+		p, err := usage(pid)
+		if err != nil {
+			return err
+		}
+		memory, peak, cpu = memory+p.resident, peak+p.peak, cpu+p.cpu
+	}
+	l.memory, l.peak, l.cpu = append(l.memory, memory), append(l.peak, peak), append(l.cpu, cpu)
+	return nil
+}
+
+func (b *bench) envtest(ctx context.Context, l *life) error {
+	before, err := children()
+	if err != nil {
+		return err
+	}
+	env := &envtest.Environment{}
+	env.ControlPlane.GetAPIServer().Path = b.binaries.kubeAPIServer
+	env.ControlPlane.Etcd = &envtest.Etcd{Path: b.binaries.etcd}
+	began := time.Now()
+	if _, err := env.Start(); err != nil {
+		return err
+	}
+	l.start = append(l.start, time.Since(began))
+	after, err := children()
+	if err != nil {
+		return err
+	}
+	started := slices.DeleteFunc(after, func(pid int) bool { return slices.Contains(before, pid) })
+	if err := l.rested(ctx, started...); err != nil {
+		return err
+	}
+	began = time.Now()
+	err = env.Stop()
+	l.down = append(l.down, time.Since(began))
+	return err
+}
+
+func (b *bench) operon(ctx context.Context, l *life) error {
+	began := time.Now()
+	c, err := b.upCluster(ctx)
+	if err != nil {
+		return err
+	}
+	l.start = append(l.start, time.Since(began))
+	if err := l.rested(ctx, c.pid); err != nil {
+		return err
+	}
+	began = time.Now()
+	if err := firstPod(ctx, c.client); err != nil {
+		return err
+	}
+	l.pod = append(l.pod, time.Since(began))
+	began = time.Now()
+	_, err = b.cluster(ctx, "down")
+	l.down = append(l.down, time.Since(began))
+	return err
+}
+
+// running is a cluster of Operon's.
+type running struct {
+	pid    int
+	client client.WithWatch
+}
+
+func (b *bench) upCluster(ctx context.Context) (running, error) {
+	out, err := b.cluster(ctx, "up", "-o", "json")
+	if err != nil {
+		return running{}, err
+	}
+	var facts struct {
+		PID        int
+		Kubeconfig string
+	}
+	if err := json.Unmarshal(out, &facts); err != nil {
+		return running{}, err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", facts.Kubeconfig)
+	if err != nil {
+		return running{}, err
+	}
+	config.QPS = -1
+	c, err := client.NewWithWatch(config, client.Options{})
+	return running{pid: facts.PID, client: c}, err
+}
+
+// firstPod creates a Deployment and waits until its pod is Ready.
+func firstPod(ctx context.Context, c client.WithWatch) error {
+	watch, err := c.Watch(ctx, &corev1.PodList{}, client.InNamespace(metav1.NamespaceDefault))
+	if err != nil {
+		return err
+	}
+	defer watch.Stop()
+	if err := c.Create(ctx, deployment("first")); err != nil {
+		return err
+	}
+	for event := range watch.ResultChan() {
+		if pod, ok := event.Object.(*corev1.Pod); ok && ready(pod) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the watch of pods ended before one was ready: %w", ctx.Err())
+}
+
+func ready(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// deployment has a single pod.
+func deployment(name string) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example/web:1"}}},
+			},
+		},
+	}
+}
+
+// children are the processes that this one started.
+func children() ([]int, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", os.Getpid(), os.Getpid()))
+	if err != nil {
+		return nil, err
+	}
+	var pids []int
+	for field := range strings.FieldsSeq(string(data)) {
+		pid, err := strconv.Atoi(field)
+		if err != nil {
+			return nil, err
+		}
+		pids = append(pids, pid)
+	}
+	return pids, nil
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+)
+
+// up measures the whole loop: from nothing running to a sample that is Ready, with
+// everything built before.
+func up(ctx context.Context, b *bench) error {
+	root, err := repository(ctx)
+	if err != nil {
+		return err
+	}
+	memcached := filepath.Join(root, "examples", "memcached")
+	var took []time.Duration
+	for round := range b.rounds + 1 {
+		began := time.Now()
+		if _, err := b.command(ctx, b.binaries.operon, "up", memcached, "--once"); err != nil {
+			return err
+		}
+		if round > 0 { // the first fills the build cache
+			took = append(took, time.Since(began))
+		}
+		if _, err := b.cluster(ctx, "down"); err != nil {
+			return err
+		}
+	}
+	b.table = append(b.table, within("operon up examples/memcached --once", took, 5*time.Second))
+	return nil
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// process is what a process uses, as Linux counts it.
+type process struct {
+	// resident is the memory that it has now, peak the most that it had, in bytes.
+	resident, peak int64
+	// cpu is the time that all its threads ran, in user space and in the kernel.
+	cpu time.Duration
+}
+
+// tick is the unit of times in /proc/PID/stat: Linux fixes it for user space.
+const tick = time.Second / 100
+
+func usage(pid int) (process, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return process{}, err
+	}
+	var p process
+	for line := range strings.Lines(string(status)) {
+		name, value, _ := strings.Cut(line, ":")
+		switch name {
+		case "VmRSS":
+			p.resident, err = kilobytes(value)
+		case "VmHWM":
+			p.peak, err = kilobytes(value)
+		}
+		if err != nil {
+			return process{}, err
+		}
+	}
+	p.cpu, err = cpu(pid)
+	return p, err
+}
+
+func kilobytes(value string) (int64, error) {
+	number, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+	return number * 1024, err
+}
+
+// cpu reads the fields utime and stime, which are the 14th and 15th. The second is the
+// program's name in parentheses and may hold spaces, so that counting starts after it.
+func cpu(pid int) (time.Duration, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	text := string(data)
+	fields := strings.Fields(text[strings.LastIndex(text, ")")+1:])
+	const utime, stime = 11, 12
+	if len(fields) <= stime {
+		return 0, fmt.Errorf("/proc/%d/stat is short: %q", pid, text)
+	}
+	var ticks int64
+	for _, field := range fields[utime : stime+1] {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return 0, err
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * tick, nil
+}
