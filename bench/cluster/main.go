@@ -20,6 +20,9 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // part is one measurement. It adds its figures to the table.
@@ -45,6 +48,7 @@ type bench struct {
 }
 
 func main() {
+	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx); err != nil {

@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,8 +44,8 @@ func start(ctx context.Context, b *bench) error {
 		against("memory at its peak (resident)", ours.peak, theirs.peak, megabytes, 0),
 		against("CPU for the start", ours.cpu, theirs.cpu, seconds, 0),
 		figure{name: "first Deployment's pod Ready, after start", operon: seconds(median(ours.pod)), peer: "never", goal: "–", met: none},
-		against("down", ours.down, theirs.down, seconds, 0),
-		within("down", ours.down, time.Second),
+		against("stop", ours.down, theirs.down, seconds, 0),
+		within("operon cluster down", ours.down, time.Second),
 	)
 	return nil
 }
@@ -90,6 +93,9 @@ func (b *bench) envtest(ctx context.Context, l *life) error {
 		return err
 	}
 	started := slices.DeleteFunc(after, func(pid int) bool { return slices.Contains(before, pid) })
+	if len(started) != 2 {
+		return fmt.Errorf("%d processes were started, want etcd and kube-apiserver", len(started))
+	}
 	if err := l.rested(ctx, started...); err != nil {
 		return err
 	}
@@ -186,19 +192,28 @@ func deployment(name string) *appsv1.Deployment {
 	}
 }
 
-// children are the processes that this one started.
+// children are the processes that this one started, from whichever of its threads.
 func children() ([]int, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", os.Getpid(), os.Getpid()))
+	lists, err := filepath.Glob("/proc/self/task/*/children")
 	if err != nil {
 		return nil, err
 	}
 	var pids []int
-	for field := range strings.FieldsSeq(string(data)) {
-		pid, err := strconv.Atoi(field)
+	for _, list := range lists {
+		data, err := os.ReadFile(list)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the thread has ended
+		}
 		if err != nil {
 			return nil, err
 		}
-		pids = append(pids, pid)
+		for field := range strings.FieldsSeq(string(data)) {
+			pid, err := strconv.Atoi(field)
+			if err != nil {
+				return nil, err
+			}
+			pids = append(pids, pid)
+		}
 	}
 	return pids, nil
 }

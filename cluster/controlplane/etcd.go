@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"google.golang.org/grpc"
 )
 
 // store is the etcd of one cluster. It listens on a unix socket in the cluster's own
@@ -55,6 +56,9 @@ func startStore(ctx context.Context, cfg *Config) (*store, error) {
 	}
 }
 
+// connectionBuffer replaces the 32 KiB that gRPC takes in each direction, in bytes.
+const connectionBuffer = 4 << 10
+
 func etcdConfig(cfg *Config, socket string) *embed.Config {
 	config := embed.NewConfig()
 	config.Name = "operon"
@@ -71,6 +75,10 @@ func etcdConfig(cfg *Config, socket string) *embed.Config {
 	config.AdvertisePeerUrls = []url.URL{nobody}
 	config.AdvertiseClientUrls = []url.URL{nobody}
 	config.InitialCluster = config.InitialClusterFromName(config.Name)
+	// The API server has a connection for each kind, most of which are silent.
+	config.GRPCAdditionalServerOptions = []grpc.ServerOption{
+		grpc.ReadBufferSize(connectionBuffer), grpc.WriteBufferSize(connectionBuffer), grpc.SharedWriteBuffer(true),
+	}
 	return config
 }
 

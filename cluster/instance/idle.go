@@ -61,3 +61,10 @@ func (a *activity) awaitIdle(ctx context.Context, ttl time.Duration) {
 		}
 	}
 }
+
+// since tells whether users had business with the cluster after t.
+func (a *activity) since(t time.Time) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.last.After(t)
+}

@@ -29,16 +29,10 @@ type outcome struct {
 // something else may need much longer.
 const startDeadline = 2 * time.Minute
 
-// garbagePercent is the garbage collector's target once the cluster is up. The components
-// together keep about 100 MB alive, most of it for good: collecting at half as much again
-// instead of twice as much costs little processor time and saves a quarter of the memory.
-const garbagePercent = 50
-
 // Serve runs the cluster that Up prepared, in this process, until it is told to stop, has
 // been idle for its TTL, or fails. It reports on ready when it serves, or why it cannot.
 func Serve(ctx context.Context, name string, ready io.WriteCloser) error {
-	// Collecting while everything is being built costs a fifth of the start.
-	debug.SetGCPercent(-1)
+	debug.SetGCPercent(garbagePercent)
 	s, err := newServer(name)
 	if err == nil {
 		err = s.start(ctx)
@@ -53,8 +47,7 @@ func Serve(ctx context.Context, name string, ready io.WriteCloser) error {
 	if err != nil {
 		return err
 	}
-	debug.SetGCPercent(garbagePercent)
-	debug.FreeOSMemory()
+	go s.giveBackMemory(ctx)
 	return s.run(ctx)
 }
 
