@@ -94,11 +94,18 @@ func newAPIServer(ctx context.Context, cfg *Config, k *keys, socket string, list
 	if err != nil {
 		return nil, fmt.Errorf("kube-apiserver: %w", err)
 	}
-	wrapHandler(config, wrap)
-	if !cfg.durable() {
-		config.KubeAPIs.ControlPlane.Generic.DisabledPostStartHooks.Insert(sets.List(slowHooks)...)
+	if cfg.durable() {
+		wrapHandler(config, wrap)
+		return buildChain(config)
 	}
-	return buildChain(config)
+	config.KubeAPIs.ControlPlane.Generic.DisabledPostStartHooks.Insert(sets.List(slowHooks)...)
+	documents := newOpenAPI(config)
+	wrapHandler(config, func(next http.Handler) http.Handler { return wrap(documents.wrap(next)) })
+	server, err := buildChain(config)
+	if err != nil {
+		return nil, err
+	}
+	return server, documents.install(server.aggregator)
 }
 
 func buildChain(config *app.Config) (*apiServer, error) {
