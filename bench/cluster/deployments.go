@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -81,6 +84,9 @@ func (s *stage) await(ctx context.Context, c client.WithWatch, count int) error 
 	defer watch.Stop()
 	seen := map[types.UID]bool{}
 	for event := range watch.ResultChan() {
+		if event.Type == apiwatch.Error {
+			return apierrors.FromObject(event.Object)
+		}
 		object, ok := event.Object.(client.Object)
 		if !ok || !s.passed(object) {
 			continue
@@ -90,7 +96,7 @@ func (s *stage) await(ctx context.Context, c client.WithWatch, count int) error 
 			return nil
 		}
 	}
-	return fmt.Errorf("the watch ended when %d of %d had got to: %s: %w", len(seen), count, s.name, context.Cause(ctx))
+	return errors.Join(fmt.Errorf("the watch ended when %d of %d had got to: %s", len(seen), count, s.name), context.Cause(ctx))
 }
 
 func always(client.Object) bool { return true }

@@ -15,7 +15,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -164,11 +166,14 @@ func firstPod(ctx context.Context, c client.WithWatch) error {
 		return err
 	}
 	for event := range watch.ResultChan() {
+		if event.Type == apiwatch.Error {
+			return apierrors.FromObject(event.Object)
+		}
 		if pod, ok := event.Object.(*corev1.Pod); ok && ready(pod) {
 			return nil
 		}
 	}
-	return fmt.Errorf("the watch of pods ended before one was ready: %w", ctx.Err())
+	return errors.Join(errors.New("the watch of pods ended before one was ready"), ctx.Err())
 }
 
 func ready(pod *corev1.Pod) bool {
