@@ -1,7 +1,7 @@
 # The whole build: Go does the rest. Each folder here is a module of its own.
-MODULES := cluster . examples/memcached
+MODULES := cluster . examples/memcached bench
 
-.PHONY: run test lint bench clean
+.PHONY: run test lint clean
 
 run: ## run the example operator on a cluster of its own
 	go run ./cmd/operon up examples/memcached
@@ -11,6 +11,7 @@ test: lint ## pass all tests; RACE=-race looks for data races in the root module
 	cd cluster && go test ./...
 	OPERON_CLUSTER_BINARY=$(CURDIR)/bin/operon-cluster go test $(RACE) ./...
 	cd examples/memcached && OPERON_CLUSTER_BINARY=$(CURDIR)/bin/operon-cluster go test ./...
+	cd bench && go test ./...
 
 lint:
 	@test -z "$$(gofmt -l $(MODULES))" || { echo "not formatted:"; gofmt -l $(MODULES); exit 1; }

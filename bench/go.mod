@@ -6,10 +6,11 @@ replace github.com/operon-framework/operon => ../
 
 require (
 	github.com/go-logr/logr v1.4.3
-	golang.org/x/sync v0.24.0
-	k8s.io/api v0.37.2
-	k8s.io/apimachinery v0.37.2
-	k8s.io/client-go v0.37.2
+	golang.org/x/mod v0.38.0
+	golang.org/x/sync v0.22.0
+	k8s.io/api v0.37.0
+	k8s.io/apimachinery v0.37.0
+	k8s.io/client-go v0.37.0
 	sigs.k8s.io/controller-runtime v0.25.2
 )
 
