@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -193,4 +195,23 @@ func config(name string, data map[string]string) *corev1.ConfigMap {
 func copies(b *Box, out *operon.Composition) error {
 	out.Child(config(b.Name, b.Spec.Data))
 	return nil
+}
+
+// pause lets a while pass, unless ctx ends before.
+func pause(ctx context.Context, while time.Duration) error {
+	timer := time.NewTimer(while)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// ofChildren are the requests that are neither about a status nor an event.
+func ofChildren(requests []string) []string {
+	return slices.DeleteFunc(slices.Clone(requests), func(request string) bool {
+		return strings.HasSuffix(request, "/status") || strings.Contains(request, "/events.k8s.io/")
+	})
 }

@@ -55,40 +55,53 @@ func (a *Applier) Do(ctx context.Context, action plan.Action) error {
 	case plan.Delete:
 		return a.delete(ctx, action.Live)
 	case plan.Create, plan.Recreate:
-		if err := a.mayCreate(ctx, action.Desired); err != nil {
-			return err
-		}
+		return a.create(ctx, action.Desired)
 	}
 	return a.apply(ctx, action.Desired)
 }
 
-// mayCreate asks the server itself whether the name is free: the caches hold only what
-// carries the owner's label, and server-side apply would take over what does not.
-func (a *Applier) mayCreate(ctx context.Context, child *unstructured.Unstructured) error {
-	live := &unstructured.Unstructured{}
-	live.SetGroupVersionKind(child.GroupVersionKind())
-	err := a.client.Get(ctx, client.ObjectKeyFromObject(child), live)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
+// neverRevision is a resource version that no object has: the first write to a store makes
+// a later one.
+const neverRevision = "1"
+
+// create applies a child whose name should be free. The caches hold only what carries the
+// owner's label, and server-side apply would take over what does not. A resource version
+// that no object has makes the API server refuse that, where a look beforehand would cost a
+// request for each child and leave a gap.
+func (a *Applier) create(ctx context.Context, child *unstructured.Unstructured) error {
+	guarded := child.DeepCopy()
+	guarded.SetResourceVersion(neverRevision)
+	err := a.send(ctx, child, guarded)
+	if !apierrors.IsConflict(err) {
 		return err
 	}
-	owner := child.GetLabels()[plan.OwnerLabel]
-	in := plan.Input{Owner: owner, Desired: []*unstructured.Unstructured{child}, Live: map[plan.ID]*unstructured.Unstructured{plan.Of(child): live}}
-	if action := plan.Make(in)[0]; action.Verb == plan.Conflict {
-		return &ConflictError{ID: action.ID(), Why: action.Why}
+	return a.occupied(ctx, child)
+}
+
+// occupied looks at the object that holds the name of a child: it is ours, if the caches lag
+// behind or an earlier process made it, or somebody else's.
+func (a *Applier) occupied(ctx context.Context, child *unstructured.Unstructured) error {
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(child.GroupVersionKind())
+	if err := a.client.Get(ctx, client.ObjectKeyFromObject(child), live); err != nil {
+		return fmt.Errorf("look at %s: %w", plan.Of(child), err)
 	}
-	return nil
+	owner := child.GetLabels()[plan.OwnerLabel]
+	in := plan.Input{Owner: owner, Manager: a.manager, Desired: []*unstructured.Unstructured{child}, Live: map[plan.ID]*unstructured.Unstructured{plan.Of(child): live}}
+	return a.Do(ctx, plan.Make(in)[0])
 }
 
 func (a *Applier) apply(ctx context.Context, child *unstructured.Unstructured) error {
-	result := child.DeepCopy()
-	err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(result), client.FieldOwner(a.manager), client.ForceOwnership)
+	return a.send(ctx, child, child.DeepCopy())
+}
+
+// send applies a child in a form, which becomes the server's answer.
+func (a *Applier) send(ctx context.Context, child, form *unstructured.Unstructured) error {
+	err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(form), client.FieldOwner(a.manager), client.ForceOwnership)
 	if err != nil {
 		return fmt.Errorf("apply %s: %w", plan.Of(child), err)
 	}
-	a.wrote(child, result, a.manager)
+	a.wrote(form)
 	return nil
 }
 

@@ -14,18 +14,16 @@ import (
 	"github.com/operon-framework/operon/plan"
 )
 
-// Memory holds the last write to each child until the cache shows it or something newer,
-// and the fields that the server stores otherwise than they were applied.
+// Memory holds the last write to each child until the cache shows it or something newer.
 //
 // Guarantees: Newest never returns a state older than our last write to that object.
 // Assumptions: resource versions of one kind can be compared as numbers, which Kubernetes
 // promises since 1.35 and etcd has always done.
 // Caveats: it is empty after a restart, when the caches are read anew anyway.
 type Memory struct {
-	mu         sync.Mutex
-	last       map[plan.ID]write
-	known      map[types.NamespacedName]map[plan.ID]schema.GroupVersionKind
-	normalized map[plan.ID]normalized
+	mu    sync.Mutex
+	last  map[plan.ID]write
+	known map[types.NamespacedName]map[plan.ID]schema.GroupVersionKind
 }
 
 // write is what one write left behind.
@@ -36,14 +34,8 @@ type write struct {
 	uid types.UID
 }
 
-// normalized are fields of one object that the server rewrites.
-type normalized struct {
-	hash   string
-	fields map[string]bool
-}
-
 func newMemory() *Memory {
-	return &Memory{last: map[plan.ID]write{}, known: map[types.NamespacedName]map[plan.ID]schema.GroupVersionKind{}, normalized: map[plan.ID]normalized{}}
+	return &Memory{last: map[plan.ID]write{}, known: map[types.NamespacedName]map[plan.ID]schema.GroupVersionKind{}}
 }
 
 // Newest returns the later of what the cache holds, which may be nil, and what was written.
@@ -119,36 +111,15 @@ func (m *Memory) Forget(owner types.NamespacedName) {
 	defer m.mu.Unlock()
 	for id := range m.known[owner] {
 		delete(m.last, id)
-		delete(m.normalized, id)
 	}
 	delete(m.known, owner)
 }
 
-// Normalized tells whether the server stores a field otherwise than what was applied last.
-func (m *Memory) Normalized(id plan.ID, hash, field string) bool {
+// wrote remembers the server's answer to a write.
+func (m *Memory) wrote(result *unstructured.Unstructured) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := m.normalized[id]
-	return n.hash == hash && n.fields[field]
-}
-
-// wrote remembers an apply and its result. A difference that is left right after is the
-// server's way of writing; it must not be repaired for ever.
-func (m *Memory) wrote(applied, result *unstructured.Unstructured, manager string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	id := plan.Of(applied)
-	m.last[id] = write{object: result, uid: result.GetUID()}
-	delete(m.normalized, id)
-	drift := plan.Compare(applied, result, manager)
-	if len(drift) == 0 {
-		return
-	}
-	fields := map[string]bool{}
-	for _, d := range drift {
-		fields[d.Field] = true
-	}
-	m.normalized[id] = normalized{hash: applied.GetAnnotations()[plan.HashAnnotation], fields: fields}
+	m.last[plan.Of(result)] = write{object: result, uid: result.GetUID()}
 }
 
 func (m *Memory) deleted(live *unstructured.Unstructured) {

@@ -20,7 +20,7 @@ func object(uid, version string) *unstructured.Unstructured {
 func TestNewest(t *testing.T) {
 	t.Parallel()
 	wrote := func(o *unstructured.Unstructured) func(*Memory) {
-		return func(m *Memory) { m.wrote(o, o, "us") }
+		return func(m *Memory) { m.wrote(o) }
 	}
 	deleted := func(o *unstructured.Unstructured) func(*Memory) {
 		return func(m *Memory) { m.deleted(o) }
@@ -57,27 +57,9 @@ func TestADeletionThatWasSeenEndsTheMemory(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
 	written := object("a", "10")
-	m.wrote(written, written, "us")
+	m.wrote(written)
 	m.Gone(written)
 	if got := m.Newest(plan.Of(written), nil); got != nil {
 		t.Errorf("got %v of an object that is gone", got)
-	}
-}
-
-func TestNormalizedFieldsBelongToOneComposition(t *testing.T) {
-	t.Parallel()
-	m := newMemory()
-	applied := object("a", "")
-	applied.SetAnnotations(map[string]string{plan.HashAnnotation: "h1"})
-	applied.Object["stringData"] = map[string]any{"a": "1"}
-	stored := object("a", "10")
-	stored.SetAnnotations(applied.GetAnnotations())
-	m.wrote(applied, stored, "us")
-	id := plan.Of(applied)
-	if !m.Normalized(id, "h1", "stringData") {
-		t.Error("what the server stores otherwise is not remembered")
-	}
-	if m.Normalized(id, "h2", "stringData") || m.Normalized(id, "h1", "data") {
-		t.Error("more is remembered than was found")
 	}
 }

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 
@@ -77,7 +78,31 @@ func (a *Applier) toUnstructured(child client.Object) (*unstructured.Unstructure
 	// A Go struct writes these although nobody set them.
 	delete(object.Object, "status")
 	dropNulls(object.Object)
+	foldStringData(object)
 	return object, nil
+}
+
+// foldStringData writes a Secret's stringData as data, which the server does as it stores
+// it. Applied as it is, nobody would own the data, and so nobody would put it back.
+func foldStringData(object *unstructured.Unstructured) {
+	if object.GroupVersionKind() != (schema.GroupVersionKind{Version: "v1", Kind: "Secret"}) {
+		return
+	}
+	plain, ok := object.Object["stringData"].(map[string]any)
+	if !ok {
+		return
+	}
+	data, ok := object.Object["data"].(map[string]any)
+	if !ok {
+		data = map[string]any{}
+		object.Object["data"] = data
+	}
+	for key, value := range plain {
+		if value, ok := value.(string); ok {
+			data[key] = base64.StdEncoding.EncodeToString([]byte(value))
+		}
+	}
+	delete(object.Object, "stringData")
 }
 
 // dropNulls removes fields that are null: to apply one means to own an absent field.

@@ -1,17 +1,9 @@
 package plan
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
 	"maps"
-	"reflect"
 	"slices"
-	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -25,43 +17,42 @@ type Drift struct {
 	By string
 }
 
-// Hash identifies what was composed, whatever the order of its fields.
-func Hash(child *unstructured.Unstructured) (string, error) {
-	data, err := json.Marshal(child.Object) // maps are written in the order of their keys
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", Of(child), err)
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:8]), nil
-}
-
-// Compare finds the composed fields that the live object holds otherwise. What was not
-// composed is not looked at: defaults of the server and fields of other managers are
-// theirs. Quantities are compared by amount, and lists whose elements have a name by it.
+// Compare finds the composed fields that somebody has changed since manager applied them.
+//
+// Guarantees: whatever changes a field in the API server, removes it, or takes an element
+// out of a list, is found; how the server writes a value (quantities, defaults, order) makes
+// no difference, and neither do fields that were not composed. Metadata of the live object
+// is enough, but for one case: a map without a schema that was emptied.
+//
+// Assumptions: desired is what manager applied last, which the hash tells, and the API
+// server keeps managedFields: it takes a field from the managers that own it when another
+// one changes it. List keys are those of the kind's schema, as managedFields hold them.
+//
+// Caveats: what a mutating webhook makes of a field while it is applied is not drift. A
+// write under the same manager's name and by server-side apply is taken for our own,
+// though it drops the annotation of the hash and so leads to an update.
 func Compare(desired, live *unstructured.Unstructured, manager string) []Drift {
-	c := comparison{}
+	c := comparison{live: live, owned: ownedIn(live, manager)}
 	for _, key := range slices.Sorted(maps.Keys(desired.Object)) {
 		switch key {
 		case "apiVersion", "kind", "status":
 		case "metadata":
 			c.metadata(desired, live)
 		default:
-			c.value(step{}.field(key), desired.Object[key], live.Object[key])
+			c.value(step{}.field(key), desired.Object[key], c.owned.ours)
 		}
-	}
-	for i := range c.found {
-		c.drift[i].By = holder(live, c.found[i], manager)
 	}
 	return c.drift
 }
 
-// comparison collects differences, each as text and as managedFields write it.
+// comparison collects what is found.
 type comparison struct {
+	live  *unstructured.Unstructured
+	owned owned
 	drift []Drift
-	found []fieldpath.Path
 }
 
-// step is a position in an object.
+// step is a position in an object, as text and as managedFields write it.
 type step struct {
 	text string
 	path fieldpath.Path
@@ -75,35 +66,23 @@ func (s step) field(name string) step {
 	return s.with(text, fieldpath.PathElement{FieldName: &name})
 }
 
-func (s step) element(key, name string) step {
-	fields := fieldpath.KeyByFields(key, name)
-	return s.with(fmt.Sprintf("%s[%s=%s]", s.text, key, name), fieldpath.PathElement{Key: fields})
-}
-
-func (s step) index(i int) step {
-	return s.with(fmt.Sprintf("%s[%d]", s.text, i), fieldpath.PathElement{Index: &i})
-}
-
 func (s step) with(text string, element fieldpath.PathElement) step {
 	return step{text: text, path: append(slices.Clip(s.path), element)}
 }
 
 func (c *comparison) differs(at step) {
-	c.drift = append(c.drift, Drift{Field: at.text})
-	c.found = append(c.found, at.path)
+	c.drift = append(c.drift, Drift{Field: at.text, By: c.owned.holders(at.path)})
 }
 
-// metadata compares what a composer can set there.
+// metadata compares what a composer can set there. References to owners are few and hold
+// what they are known by, so they are looked at themselves.
 func (c *comparison) metadata(desired, live *unstructured.Unstructured) {
 	at := step{}.field("metadata")
-	for name, pair := range map[string][2]map[string]string{
-		"labels":      {desired.GetLabels(), live.GetLabels()},
-		"annotations": {desired.GetAnnotations(), live.GetAnnotations()},
-	} {
-		for _, key := range slices.Sorted(maps.Keys(pair[0])) {
-			if got, ok := pair[1][key]; !ok || got != pair[0][key] {
-				c.differs(at.field(name).field(key))
-			}
+	ours := below(c.owned.ours, at)
+	metadata, _ := desired.Object["metadata"].(map[string]any)
+	for _, name := range []string{"annotations", "finalizers", "labels"} {
+		if metadata[name] != nil {
+			c.value(at.field(name), metadata[name], ours)
 		}
 	}
 	for _, want := range desired.GetOwnerReferences() {
@@ -114,143 +93,71 @@ func (c *comparison) metadata(desired, live *unstructured.Unstructured) {
 	}
 }
 
-func (c *comparison) value(at step, want, got any) {
+// below is what a set says of the last element of a position; empty if it says nothing.
+func below(set *fieldpath.Set, at step) *fieldpath.Set {
+	if found, ok := set.Children.Get(at.path[len(at.path)-1]); ok {
+		return found
+	}
+	return &fieldpath.Set{}
+}
+
+// value compares what was composed at a position; ours are the fields of its parent.
+func (c *comparison) value(at step, want any, ours *fieldpath.Set) {
+	last := at.path[len(at.path)-1]
+	inside := below(ours, at)
+	if inside.Empty() && ours.Members.Has(last) && !c.emptied(at, want) {
+		return // ours as a whole: a leaf, or a map or list that is atomic or was empty
+	}
 	switch want := want.(type) {
-	case nil:
 	case map[string]any:
-		c.object(at, want, got)
+		if len(want) > 0 {
+			c.object(at, want, inside)
+			return
+		}
 	case []any:
-		c.list(at, want, got)
-	default:
-		if !equal(want, got) {
-			c.differs(at)
+		if len(want) > 0 && !inside.Empty() {
+			c.list(at, want, inside)
+			return
 		}
 	}
-}
-
-func (c *comparison) object(at step, want map[string]any, got any) {
-	live, ok := got.(map[string]any)
-	if !ok && (got != nil || !empty(want)) {
+	if !ours.Members.Has(last) && inside.Empty() {
 		c.differs(at)
-		return
-	}
-	for _, key := range slices.Sorted(maps.Keys(want)) {
-		c.value(at.field(key), want[key], live[key])
 	}
 }
 
-// empty tells whether a map says nothing, however deep.
-func empty(value any) bool {
-	switch value := value.(type) {
-	case nil:
+// emptied tells whether a map that is ours lost all that was composed in it. Where a kind
+// has no schema, a map is owned besides its fields, and when they are gone it looks as if
+// it were atomic: then others own what is in it, or it lacks all that was composed.
+func (c *comparison) emptied(at step, want any) bool {
+	composed, ok := want.(map[string]any)
+	if !ok || len(composed) == 0 {
+		return false
+	}
+	if c.owned.inside(at.path) {
 		return true
-	case map[string]any:
-		return !slices.ContainsFunc(slices.Collect(maps.Values(value)), func(v any) bool { return !empty(v) })
-	case []any:
-		return len(value) == 0
 	}
-	return false
-}
-
-func (c *comparison) list(at step, want []any, got any) {
-	live, ok := got.([]any)
-	if !ok && (got != nil || len(want) > 0) {
-		c.differs(at)
-		return
-	}
-	if key := listKey(want, live); key != "" {
-		c.keyedList(at, key, want, live)
-		return
-	}
-	if len(want) != len(live) {
-		c.differs(at)
-		return
-	}
-	for i := range want {
-		c.value(at.index(i), want[i], live[i])
-	}
-}
-
-// keyedList compares elements of the same key. Further elements are other managers'.
-func (c *comparison) keyedList(at step, key string, want, live []any) {
-	byKey := map[string]any{}
-	for _, element := range live {
-		byKey[keyOf(element, key)] = element
-	}
-	for _, element := range want {
-		name := keyOf(element, key)
-		c.value(at.element(key, name), element, byKey[name])
-	}
-}
-
-// listKeys are the fields by which lists of Kubernetes objects are merged, most common
-// first. A list whose elements all have one of them, each with a value of its own, is
-// taken to be merged by it.
-var listKeys = []string{"name", "mountPath", "containerPort", "port", "type", "key", "ip", "topologyKey", "uid"}
-
-func listKey(lists ...[]any) string {
-	for _, key := range listKeys {
-		if !slices.ContainsFunc(lists, func(list []any) bool { return !distinct(list, key) }) {
-			return key
-		}
-	}
-	return ""
-}
-
-func distinct(list []any, key string) bool {
-	seen := map[string]bool{}
-	for _, element := range list {
-		name := keyOf(element, key)
-		if name == "" || seen[name] {
+	var names []string
+	for _, element := range at.path {
+		if element.FieldName == nil {
 			return false
 		}
-		seen[name] = true
+		names = append(names, *element.FieldName)
 	}
-	return len(list) > 0
-}
-
-func keyOf(element any, key string) string {
-	object, ok := element.(map[string]any)
-	if !ok || object[key] == nil {
-		return ""
+	found, _, _ := unstructured.NestedFieldNoCopy(c.live.Object, names...)
+	live, ok := found.(map[string]any)
+	if !ok {
+		return false
 	}
-	return fmt.Sprint(object[key])
-}
-
-// equal compares leaves. Numbers may be of different Go types; a quantity may be written
-// in several ways. That a composer writes another form of the same quantity is seen by
-// the hash, not here.
-func equal(want, got any) bool {
-	if reflect.DeepEqual(want, got) || fmt.Sprint(want) == fmt.Sprint(got) && want != nil && got != nil {
-		return true
-	}
-	if got == nil {
-		return isZero(want)
-	}
-	a, errA := resource.ParseQuantity(fmt.Sprint(want))
-	b, errB := resource.ParseQuantity(fmt.Sprint(got))
-	return errA == nil && errB == nil && a.Cmp(b) == 0
-}
-
-// isZero: the server leaves out what is empty or false.
-func isZero(value any) bool {
-	return value == nil || reflect.ValueOf(value).IsZero()
-}
-
-// holder finds the manager, other than ours, that owns a field or something in it.
-func holder(live *unstructured.Unstructured, path fieldpath.Path, manager string) string {
-	var names []string
-	for _, entry := range live.GetManagedFields() {
-		if entry.Manager == manager || entry.FieldsV1 == nil {
-			continue
-		}
-		var owned fieldpath.Set
-		if err := owned.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())); err != nil {
-			continue // written by something that is not Kubernetes; it names nobody
-		}
-		if owned.Has(path) {
-			names = append(names, entry.Manager)
+	for name := range composed {
+		if _, there := live[name]; there {
+			return false
 		}
 	}
-	return strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), ", ")
+	return true
+}
+
+func (c *comparison) object(at step, want map[string]any, ours *fieldpath.Set) {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		c.value(at.field(name), want[name], ours)
+	}
 }

@@ -98,9 +98,6 @@ type Input struct {
 	Owned []*unstructured.Unstructured
 	// Known are the children that were there once, as far as is remembered.
 	Known map[ID]bool
-	// Normalized are fields that the server stores otherwise than they were applied, by
-	// what was applied: a difference there is none.
-	Normalized func(id ID, field string) bool
 }
 
 // Make returns the actions: first the children in the order of their composition, then,
@@ -135,18 +132,23 @@ func decide(in Input, child *unstructured.Unstructured) Action {
 
 func keepOrRepair(in Input, child, live *unstructured.Unstructured) Action {
 	drift := Compare(child, live, in.Manager)
-	if in.Normalized != nil {
-		drift = slices.DeleteFunc(drift, func(d Drift) bool { return in.Normalized(Of(child), d.Field) })
-	}
 	if len(drift) == 0 {
 		return Action{Verb: Keep, Desired: child, Live: live}
 	}
 	return Action{Verb: Repair, Desired: child, Live: live, Drift: drift, Why: describe(drift)}
 }
 
+// maxNamed is how many fields a message names. Where somebody cleared managedFields, all
+// fields of an object are to be applied again.
+const maxNamed = 5
+
 func describe(drift []Drift) string {
 	var parts []string
-	for _, d := range drift {
+	for i, d := range drift {
+		if i == maxNamed {
+			parts = append(parts, fmt.Sprintf("and %d more", len(drift)-i))
+			break
+		}
 		part := d.Field
 		if d.By != "" {
 			part += " (changed by " + d.By + ")"

@@ -21,8 +21,9 @@ var rewrite = flag.Bool("rewrite", false, "write the scenarios' actions as they 
 const separator = "\n----\n"
 
 // scenario is the upper half of a file. Objects are written as they are, except that
-// "ours: true" stands for the owner's label, and "applied: same" for the hash of the
-// desired object of that name.
+// "ours: true" stands for the owner's label, "applied: same" for the hash of the desired
+// object of that name and for managedFields in which we own all of it. What others own
+// there, and what "lost" lists, is taken from that, as the API server does it.
 type scenario struct {
 	Why     string           `json:"why"`
 	Known   []string         `json:"known"`
@@ -68,7 +69,7 @@ func play(t *testing.T, given string) string {
 		t.Fatal(err)
 	}
 	in := plan.Input{Owner: owner, Manager: "us", Live: map[plan.ID]*unstructured.Unstructured{}, Known: map[plan.ID]bool{}}
-	hashes := map[plan.ID]string{}
+	composed := map[plan.ID]*unstructured.Unstructured{}
 	for _, object := range s.Desired {
 		child := &unstructured.Unstructured{Object: object}
 		hash, err := plan.Hash(child)
@@ -76,27 +77,31 @@ func play(t *testing.T, given string) string {
 			t.Fatal(err)
 		}
 		mark(child, hash)
-		hashes[plan.Of(child)] = hash
+		composed[plan.Of(child)] = child
 		in.Known[plan.Of(child)] = slices.Contains(s.Known, child.GetName())
 		in.Desired = append(in.Desired, child)
 	}
 	for _, object := range s.Live {
-		addLive(&in, object, hashes)
+		addLive(t, &in, object, composed)
 	}
 	return print(plan.Make(in))
 }
 
-func addLive(in *plan.Input, object map[string]any, hashes map[plan.ID]string) {
-	ours, applied := object["ours"] == true, object["applied"]
-	delete(object, "ours")
-	delete(object, "applied")
+func addLive(t *testing.T, in *plan.Input, object map[string]any, composed map[plan.ID]*unstructured.Unstructured) {
+	t.Helper()
+	ours, applied, lost := object["ours"] == true, object["applied"], object["lost"]
+	for _, key := range []string{"ours", "applied", "lost"} {
+		delete(object, key)
+	}
 	live := &unstructured.Unstructured{Object: object}
 	if ours {
 		mark(live, "older")
 		in.Owned = append(in.Owned, live)
 	}
 	if applied == "same" {
-		mark(live, hashes[plan.Of(live)])
+		desired := composed[plan.Of(live)]
+		mark(live, desired.GetAnnotations()[plan.HashAnnotation])
+		own(t, live, desired, lost)
 	}
 	in.Live[plan.Of(live)] = live
 }

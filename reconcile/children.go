@@ -178,20 +178,18 @@ func (r *Reconciler[T]) kindsOf(p *pass[T]) []schema.GroupVersionKind {
 
 // plan decides what to do.
 func (r *Reconciler[T]) plan(_ context.Context, p *pass[T]) (outcome.Outcome, error) {
-	hashes, known := map[plan.ID]string{}, map[plan.ID]bool{}
+	known := map[plan.ID]bool{}
 	for _, child := range p.desired {
 		id := plan.Of(child)
-		hashes[id] = child.GetAnnotations()[plan.HashAnnotation]
 		known[id] = r.applier.Known(p.request.NamespacedName, id)
 	}
 	p.actions = plan.Make(plan.Input{
-		Owner:      string(p.object.GetUID()),
-		Manager:    r.Manager,
-		Desired:    p.desired,
-		Live:       p.live,
-		Owned:      p.owned,
-		Known:      known,
-		Normalized: func(id plan.ID, field string) bool { return r.applier.Normalized(id, hashes[id], field) },
+		Owner:   string(p.object.GetUID()),
+		Manager: r.Manager,
+		Desired: p.desired,
+		Live:    p.live,
+		Owned:   p.owned,
+		Known:   known,
 	})
 	return outcome.Done(), nil
 }

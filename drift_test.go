@@ -1,0 +1,100 @@
+package operon_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// drifts are changes of the rich samples: what somebody sends, and what is named when it is
+// put back.
+var drifts = []struct {
+	name, sample, patch, field string
+	kind                       types.PatchType
+}{
+	{"a leaf", "rich-deployment", `{"spec":{"revisionHistoryLimit":5}}`, "spec.revisionHistoryLimit (changed by intruder)", types.MergePatchType},
+	{"a zero value", "rich-deployment", `{"spec":{"replicas":1}}`, "spec.replicas (changed by intruder)", types.MergePatchType},
+	{"an int or string", "rich-deployment", `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":"50%"}}}}`, "spec.strategy.rollingUpdate.maxSurge", types.MergePatchType},
+	{"a quantity in an element", "rich-deployment", `{"spec":{"template":{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"501m"}}}]}}}}`, "spec.template.spec.containers[name=main].resources.requests.cpu", types.StrategicMergePatchType},
+	{"a removed element", "rich-deployment", `{"spec":{"template":{"spec":{"volumes":[{"name":"config","$patch":"delete"}],"containers":[{"name":"main","volumeMounts":[{"mountPath":"/config","$patch":"delete"}]}]}}}}`, "spec.template.spec.volumes", types.StrategicMergePatchType},
+	{"one of two ports of one number", "rich-service", `[{"op":"replace","path":"/spec/ports/1/targetPort","value":"other"}]`, "spec.ports[port=53,protocol=UDP].targetPort", types.JSONPatchType},
+	{"an atomic map", "rich-service", `{"spec":{"selector":{"more":"b"}}}`, "spec.selector", types.MergePatchType},
+	{"what was stringData", "rich-secret", `{"data":{"b":"YQ=="}}`, "data.b", types.MergePatchType},
+	{"a label", "rich-configmap", `{"metadata":{"labels":{"empty":"no"}}}`, "metadata.labels.empty", types.MergePatchType},
+	{"an atomic list", "rich-role", `{"rules":[]}`, "rules", types.MergePatchType},
+	{"the owner reference", "rich-lease", `{"metadata":{"ownerReferences":null}}`, "metadata.ownerReferences", types.MergePatchType},
+	{"managedFields cleared", "rich-pdb", `{"metadata":{"managedFields":[{}]}}`, "spec.", types.MergePatchType},
+	{"an element with a key left to its default", "rich-crate", `[{"op":"remove","path":"/spec/merged/2"}]`, "spec.merged[name=b]", types.JSONPatchType},
+	{"an element of a set", "rich-crate", `[{"op":"remove","path":"/spec/tags/0"}]`, "spec.tags[b]", types.JSONPatchType},
+	{"a number of a set", "rich-crate", `[{"op":"replace","path":"/spec/numbers","value":[1]}]`, "spec.numbers[3]", types.JSONPatchType},
+	{"the order of a list", "rich-crate", `{"spec":{"order":["a","b","b"]}}`, "spec.order", types.MergePatchType},
+	{"fields without a schema", "rich-crate", `{"spec":{"free":{"a":{"b":[1]}}}}`, "spec.free.a.b (changed by intruder)", types.MergePatchType},
+	{"fields without a schema that go", "rich-crate", `{"spec":{"free":{"a":{"b":null}}}}`, "spec.free.a.b", types.MergePatchType},
+	{"a map without a schema that goes", "rich-crate", `{"spec":{"free":{"a":null}}}`, "spec.free.a", types.MergePatchType},
+}
+
+func TestDriftOfEverySortIsPutBackOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.InstallCRDs(t, "testdata/crates.yaml")
+	samples := w.samples()
+	used := map[string]*unstructured.Unstructured{}
+	for _, drift := range drifts {
+		used[drift.sample] = samples[drift.sample]
+	}
+	composer := &sampleComposer{samples: used, passes: map[string]int{}}
+	requests, _ := w.run(composer)
+	for name := range used {
+		w.box(name, nil)
+	}
+	w.exist(used)
+	w.quiet(requests)
+	before := len(requests.all(true))
+	for _, drift := range drifts {
+		w.renew(composer, drift.sample)
+		w.spoil(used[drift.sample], drift.kind, drift.patch)
+		w.event("Repaired", drift.field)
+	}
+	w.quiet(requests)
+	if repairs := ofChildren(requests.all(true)[before:]); len(repairs) != len(drifts) {
+		t.Errorf("%d changes were put back by %d writes: %q", len(drifts), len(repairs), repairs)
+	}
+}
+
+// renew makes another version of a sample's owner, as events of one version with one
+// reason become a series under the first one's note.
+func (w *world) renew(composer *sampleComposer, name string) {
+	w.Helper()
+	composer.reset()
+	b := &Box{}
+	b.Name, b.Namespace = name, w.Namespace
+	w.change(b, func() { b.Annotations = map[string]string{"poke": b.ResourceVersion} })
+	w.eventually("a reconcile of "+name, func(context.Context) error { return composer.waiting(name) })
+}
+
+// spoil patches a sample as somebody else, and makes sure that this is seen before the
+// next of its changes.
+func (w *world) spoil(sample *unstructured.Unstructured, kind types.PatchType, patch string) {
+	w.Helper()
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(sample.GroupVersionKind())
+	live.SetName(sample.GetName())
+	live.SetNamespace(w.Namespace)
+	w.must(w.client.Patch(w.Context(), live, client.RawPatch(kind, []byte(patch)), client.FieldOwner("intruder")))
+	spoilt := live.GetResourceVersion()
+	w.eventually(fmt.Sprintf("a repair of %s after %s", sample.GetName(), patch), func(ctx context.Context) error {
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(live), live); err != nil {
+			return err
+		}
+		for _, entry := range live.GetManagedFields() {
+			if entry.Manager == "box-operator" && live.GetResourceVersion() != spoilt {
+				return nil
+			}
+		}
+		return fmt.Errorf("managed by %v", live.GetManagedFields())
+	})
+}
