@@ -22,7 +22,7 @@ const lockPeriod = 10 * time.Millisecond
 // file is closed or the process ends, however it ends.
 func tryLock(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the folder for the cluster's state: %w; OPERON_HOME names another place", err)
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -146,6 +146,9 @@ func (s *server) lockData() error {
 	if err := os.MkdirAll(s.spec.Data, 0o700); err != nil {
 		return fmt.Errorf("data folder: %w", err)
 	}
+	if err := checkSpace(s.spec.Data); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
 	var err error
 	s.dataLock, err = tryLock(filepath.Join(s.spec.Data, ".lock"))
 	if errors.Is(err, errHeld) {

@@ -96,6 +96,9 @@ func (f folder) prepare(spec Spec) error {
 	if err := os.MkdirAll(f.path, 0o700); err != nil {
 		return err
 	}
+	if err := checkSpace(f.path); err != nil {
+		return err
+	}
 	data, err := json.Marshal(spec)
 	if err != nil {
 		return err
