@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/operon-framework/operon/bench/report"
 )
 
 // binaries are what is measured, each built by go build with the same flags.
@@ -35,7 +37,7 @@ func build(ctx context.Context, dir string) (binaries, error) {
 			return binaries{}, err
 		}
 	}
-	progress("built in %s", seconds(time.Since(began)))
+	progress("built in %s", report.Seconds(time.Since(began)))
 	return binaries{
 		kubeAPIServer: bin + "kube-apiserver",
 		etcd:          bin + "server", // etcd's main package is called so

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/bench/report"
 )
 
 // deployments measures single-pod Deployments from their creation to Available, and when
@@ -23,7 +25,7 @@ func deployments(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	before, err := usage(c.pid)
+	before, err := report.Usage(c.pid)
 	if err != nil {
 		return err
 	}
@@ -32,16 +34,16 @@ func deployments(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	after, err := usage(c.pid)
+	after, err := report.Usage(c.pid)
 	if err != nil {
 		return err
 	}
 	for _, s := range stages {
-		b.table = append(b.table, within(fmt.Sprintf("%d Deployments: the last %s", b.objects, s.name), []time.Duration{s.last.Sub(began)}, 0))
+		b.table = append(b.table, report.Within(fmt.Sprintf("%d Deployments: the last %s", b.objects, s.name), []time.Duration{s.last.Sub(began)}, 0))
 	}
 	b.table = append(b.table,
-		within("… CPU of the cluster meanwhile", []time.Duration{after.cpu - before.cpu}, 0),
-		figure{name: "… memory afterwards (resident)", operon: megabytes(after.resident), goal: "–", met: none},
+		report.Within("… CPU of the cluster meanwhile", []time.Duration{after.CPU - before.CPU}, 0),
+		report.Figure{Name: "… memory afterwards (resident)", Operon: report.Megabytes(after.Resident), Met: report.None},
 	)
 	_, err = b.cluster(ctx, "down")
 	return err

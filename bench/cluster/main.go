@@ -23,6 +23,8 @@ import (
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/operon-framework/operon/bench/report"
 )
 
 // part is one measurement. It adds its figures to the table.
@@ -44,7 +46,7 @@ type bench struct {
 	home     string // OPERON_HOME of the clusters that are measured
 	rounds   int
 	objects  int
-	table    []figure
+	table    []report.Figure
 }
 
 func main() {
@@ -80,7 +82,7 @@ func run(ctx context.Context) (err error) {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
-	return write(os.Stdout, b.table)
+	return report.Write(os.Stdout, "envtest", b.table)
 }
 
 // clear takes down what an interrupted part left running.

@@ -35,14 +35,3 @@ func versions(t *testing.T, path string) map[string]string {
 	}
 	return found
 }
-
-func TestMedianAndRatio(t *testing.T) {
-	t.Parallel()
-	f := against("x", []int64{4, 90, 3}, []int64{10, 8, 7}, megabytes, 0.5)
-	if f.ratio != 0.5 || f.met != met {
-		t.Errorf("got ratio %v, met %s; want 0.5, yes", f.ratio, f.met)
-	}
-	if f := against("x", []int64{5}, []int64{8}, megabytes, 0.5); f.met != missed {
-		t.Errorf("a ratio of %v meets a goal of 0.5", f.ratio)
-	}
-}

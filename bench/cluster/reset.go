@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/bench/report"
 )
 
 // writers create objects side by side.
@@ -34,7 +36,7 @@ func reset(ctx context.Context, b *bench) error {
 		}
 		took = append(took, time.Since(began))
 	}
-	b.table = append(b.table, within(fmt.Sprintf("reset with %d objects", b.objects), took, 300*time.Millisecond))
+	b.table = append(b.table, report.Within(fmt.Sprintf("reset with %d objects", b.objects), took, 300*time.Millisecond))
 	_, err = b.cluster(ctx, "down")
 	return err
 }

@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/operon-framework/operon/bench/report"
 )
 
 // rest is how long both are left alone before their memory is read: what a start needed and
@@ -41,13 +43,13 @@ func start(ctx context.Context, b *bench) error {
 		}
 	}
 	b.table = append(b.table,
-		against("start to ready", ours.start, theirs.start, seconds, 0.5),
-		against("memory at rest (resident)", ours.memory, theirs.memory, megabytes, 0.8),
-		against("memory at its peak (resident)", ours.peak, theirs.peak, megabytes, 0),
-		against("CPU for the start", ours.cpu, theirs.cpu, seconds, 0),
-		figure{name: "first Deployment's pod Ready, after start", operon: seconds(median(ours.pod)), peer: "never", goal: "–", met: none},
-		against("stop", ours.down, theirs.down, seconds, 0),
-		within("operon cluster down", ours.down, time.Second),
+		report.AtMost("start to ready", ours.start, theirs.start, report.Seconds, 0.5),
+		report.AtMost("memory at rest (resident)", ours.memory, theirs.memory, report.Megabytes, 0.8),
+		report.AtMost("memory at its peak (resident)", ours.peak, theirs.peak, report.Megabytes, 0),
+		report.AtMost("CPU for the start", ours.cpu, theirs.cpu, report.Seconds, 0),
+		report.Figure{Name: "first Deployment's pod Ready, after start", Operon: report.Seconds(report.Median(ours.pod)), Peer: "never", Met: report.None},
+		report.AtMost("stop", ours.down, theirs.down, report.Seconds, 0),
+		report.Within("operon cluster down", ours.down, time.Second),
 	)
 	return nil
 }
@@ -67,11 +69,11 @@ func (l *life) rested(ctx context.Context, pids ...int) error {
 	var memory, peak int64
 	var cpu time.Duration
 	for _, pid := range pids {
-		p, err := usage(pid)
+		p, err := report.Usage(pid)
 		if err != nil {
 			return err
 		}
-		memory, peak, cpu = memory+p.resident, peak+p.peak, cpu+p.cpu
+		memory, peak, cpu = memory+p.Resident, peak+p.Peak, cpu+p.CPU
 	}
 	l.memory, l.peak, l.cpu = append(l.memory, memory), append(l.peak, peak), append(l.cpu, cpu)
 	return nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"path/filepath"
 	"time"
+
+	"github.com/operon-framework/operon/bench/report"
 )
 
 // up measures the whole loop: from nothing running to a sample that is Ready, with
@@ -27,6 +29,6 @@ func up(ctx context.Context, b *bench) error {
 			return err
 		}
 	}
-	b.table = append(b.table, within("operon up examples/memcached --once", took, 5*time.Second))
+	b.table = append(b.table, report.Within("operon up examples/memcached --once", took, 5*time.Second))
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"fmt"
@@ -8,36 +8,37 @@ import (
 	"time"
 )
 
-// process is what a process uses, as Linux counts it.
-type process struct {
-	// resident is the memory that it has now, peak the most that it had, in bytes.
-	resident, peak int64
-	// cpu is the time that all its threads ran, in user space and in the kernel.
-	cpu time.Duration
+// Process is what a process uses, as Linux counts it.
+type Process struct {
+	// Resident is the memory that it has now, Peak the most that it had, in bytes.
+	Resident, Peak int64
+	// CPU is the time that all its threads ran, in user space and in the kernel.
+	CPU time.Duration
 }
 
 // tick is the unit of times in /proc/PID/stat: Linux fixes it for user space.
 const tick = time.Second / 100
 
-func usage(pid int) (process, error) {
+// Usage reads what a running process has used so far.
+func Usage(pid int) (Process, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return process{}, err
+		return Process{}, err
 	}
-	var p process
+	var p Process
 	for line := range strings.Lines(string(status)) {
 		name, value, _ := strings.Cut(line, ":")
 		switch name {
 		case "VmRSS":
-			p.resident, err = kilobytes(value)
+			p.Resident, err = kilobytes(value)
 		case "VmHWM":
-			p.peak, err = kilobytes(value)
+			p.Peak, err = kilobytes(value)
 		}
 		if err != nil {
-			return process{}, err
+			return Process{}, err
 		}
 	}
-	p.cpu, err = cpu(pid)
+	p.CPU, err = cpu(pid)
 	return p, err
 }
 

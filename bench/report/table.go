@@ -1,0 +1,121 @@
+// Package report is what the benchmarks share: figures of Operon and of a peer that was
+// measured in the same run, judged as ratios and written as a Markdown table, and what a
+// process uses of the machine.
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Figure is a line of the table. A figure without a peer is judged by itself.
+type Figure struct {
+	Name string `json:"name"`
+	// Operon and Peer are as people read them, such as "1.05 s".
+	Operon string `json:"operon"`
+	Peer   string `json:"peer,omitempty"`
+	// Ratio is Operon's to the peer's; 0 without a peer.
+	Ratio float64 `json:"ratio,omitempty"`
+	// Goal is empty where a figure is told but not judged.
+	Goal string  `json:"goal,omitempty"`
+	Met  Verdict `json:"met"`
+}
+
+// Verdict tells whether a goal was met.
+type Verdict string
+
+// The verdicts.
+const (
+	Met    Verdict = "yes"
+	Missed Verdict = "no"
+	None   Verdict = "–"
+)
+
+func judge(ok bool) Verdict {
+	if ok {
+		return Met
+	}
+	return Missed
+}
+
+// Write prints the figures as a Markdown table, with the peer's name in its head.
+func Write(out io.Writer, peer string, figures []Figure) error {
+	lines := []string{
+		fmt.Sprintf("| figure | Operon | %s | ratio | goal | met |", peer),
+		"| --- | --- | --- | --- | --- | --- |",
+	}
+	for _, f := range figures {
+		ratio := ""
+		if f.Ratio > 0 {
+			ratio = fmt.Sprintf("%.2f", f.Ratio)
+		}
+		lines = append(lines, fmt.Sprintf("| %s | %s | %s | %s | %s | %s |", f.Name, f.Operon, f.Peer, ratio, cmp.Or(f.Goal, "–"), f.Met))
+	}
+	_, err := fmt.Fprintln(out, strings.Join(lines, "\n"))
+	return err
+}
+
+// AtMost makes a figure of two medians, met when Operon has at most goal times as much. A
+// goal of 0 judges nothing.
+func AtMost[N ~int64 | ~float64](name string, operon, peer []N, show func(N) string, goal float64) Figure {
+	f := compare(name, operon, peer, show)
+	if goal > 0 {
+		f.Goal, f.Met = fmt.Sprintf("≤ %.1f ×", goal), judge(f.Ratio <= goal)
+	}
+	return f
+}
+
+// AtLeast makes a figure of two medians, met when Operon has at least goal times as much.
+func AtLeast[N ~int64 | ~float64](name string, operon, peer []N, show func(N) string, goal float64) Figure {
+	f := compare(name, operon, peer, show)
+	f.Goal, f.Met = fmt.Sprintf("≥ %.1f ×", goal), judge(f.Ratio >= goal)
+	return f
+}
+
+func compare[N ~int64 | ~float64](name string, operon, peer []N, show func(N) string) Figure {
+	ours, theirs := Median(operon), Median(peer)
+	f := Figure{Name: name, Operon: show(ours), Peer: show(theirs), Met: None}
+	if theirs != 0 {
+		f.Ratio = float64(ours) / float64(theirs)
+	}
+	return f
+}
+
+// Within makes a figure that is met when the median is at most goal. A goal of 0 judges
+// nothing.
+func Within(name string, values []time.Duration, goal time.Duration) Figure {
+	f := Figure{Name: name, Operon: Seconds(Median(values)), Met: None}
+	if goal > 0 {
+		f.Goal, f.Met = "≤ "+Seconds(goal), judge(Median(values) <= goal)
+	}
+	return f
+}
+
+// NoneOf makes a figure of a count that has to be 0; peer's is told beside it.
+func NoneOf(name string, operon, peer int64) Figure {
+	return Figure{Name: name, Operon: Count(operon), Peer: Count(peer), Goal: "0", Met: judge(operon == 0)}
+}
+
+// Median of at least one value.
+func Median[N cmp.Ordered](values []N) N {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
+}
+
+// Seconds shows a duration: in milliseconds below one second.
+func Seconds(d time.Duration) string {
+	if d < time.Second {
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	}
+	return fmt.Sprintf("%.2f s", d.Seconds())
+}
+
+// Megabytes shows a number of bytes.
+func Megabytes(bytes int64) string { return fmt.Sprintf("%d MB", bytes/1_000_000) }
+
+// Count shows a number of things.
+func Count(n int64) string { return fmt.Sprint(n) }
