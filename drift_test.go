@@ -72,7 +72,7 @@ func (w *world) renew(composer *sampleComposer, name string) {
 	composer.reset()
 	b := &Box{}
 	b.Name, b.Namespace = name, w.Namespace
-	w.change(b, func() { b.Annotations = map[string]string{"poke": b.ResourceVersion} })
+	w.poke(b)
 	w.eventually("a reconcile of "+name, func(context.Context) error { return composer.waiting(name) })
 }
 

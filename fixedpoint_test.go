@@ -55,21 +55,6 @@ func TestEveryKindIsAFixedPoint(t *testing.T) {
 	if extra := requests.all(true); len(extra) > 0 {
 		t.Errorf("a restart wrote %q", extra)
 	}
-	w.removeAll(samples)
-}
-
-// removeAll deletes the owners of the samples while there is an operator to clean up.
-func (w *world) removeAll(samples map[string]*unstructured.Unstructured) {
-	w.Helper()
-	b := &Box{}
-	for name := range samples {
-		b.Name, b.Namespace = name, w.Namespace
-		w.must(w.client.Delete(w.Context(), b))
-	}
-	for name := range samples {
-		b.Name = name
-		w.gone(b)
-	}
 }
 
 // samples reads the objects of testdata/fixedpoint, by a name for each.
@@ -144,7 +129,7 @@ func (w *world) reconcileAll(composer *sampleComposer) {
 	for name := range composer.samples {
 		b := &Box{}
 		b.Name, b.Namespace = name, w.Namespace
-		w.change(b, func() { b.Annotations = map[string]string{"poke": b.ResourceVersion} })
+		w.poke(b)
 	}
 	w.composedAll(composer)
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -67,8 +68,53 @@ func (w *world) runAs(config *rest.Config, composer operon.Composer[*Box]) (*tra
 			w.Errorf("the operator ended with %v", err)
 		}
 	})
-	w.Cleanup(stop)
+	w.Cleanup(func() {
+		if ctx.Err() == nil {
+			w.removeBoxes()
+		}
+		stop()
+	})
 	return requests, stop
+}
+
+// removeBoxes deletes the Boxes while there is an operator to lift their finalizers.
+func (w *world) removeBoxes() {
+	w.Helper()
+	localtest.Eventually(w.afterwards(), "the Boxes to go", func(ctx context.Context) error {
+		var left BoxList
+		if err := w.client.List(ctx, &left, client.InNamespace(w.Namespace)); err != nil {
+			return err
+		}
+		var names []string
+		for i := range left.Items {
+			names = append(names, left.Items[i].Name)
+			if err := w.client.Delete(ctx, &left.Items[i]); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+		}
+		if len(names) > 0 {
+			return fmt.Errorf("left are %q", names)
+		}
+		return nil
+	})
+}
+
+// afterwards is a test whose context outlives it, for what is done in a cleanup.
+func (w *world) afterwards() testing.TB { return outliving{w.T} }
+
+type outliving struct{ *testing.T }
+
+func (o outliving) Context() context.Context { return context.WithoutCancel(o.T.Context()) }
+
+// poke changes a Box so that it is reconciled, with nothing to do.
+func (w *world) poke(b *Box) {
+	w.Helper()
+	w.change(b, func() {
+		if b.Annotations == nil {
+			b.Annotations = map[string]string{}
+		}
+		b.Annotations["poke"] = b.ResourceVersion
+	})
 }
 
 // traffic is the list of requests that an operator sent, watches left out.
@@ -214,4 +260,12 @@ func ofChildren(requests []string) []string {
 	return slices.DeleteFunc(slices.Clone(requests), func(request string) bool {
 		return strings.HasSuffix(request, "/status") || strings.Contains(request, "/events.k8s.io/")
 	})
+}
+
+// uid is that of the test's namespace.
+func (w *world) uid() types.UID {
+	w.Helper()
+	namespace := &corev1.Namespace{}
+	w.must(w.client.Get(w.Context(), client.ObjectKey{Name: w.Namespace}, namespace))
+	return namespace.UID
 }

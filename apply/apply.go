@@ -1,8 +1,7 @@
-// Package apply carries out the actions of a plan: server-side apply under the operator's
-// one field manager, deletion by UID, and nothing else.
-//
-// It also remembers what it wrote until the caches have caught up, so that the next
-// reconcile of the same object does not decide on the state before its own writes.
+// Package apply carries out what a plan says: it writes children with server-side apply
+// as one field manager, deletes and releases them, and remembers each write until the caches
+// show it, so that the next reconcile of the same object does not decide on the state before
+// its own writes.
 package apply
 
 import (
@@ -44,20 +43,24 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s %s; it is left alone", e.ID, e.Why)
 }
 
-// Do carries out one action. An object that turns out to be somebody else's is left alone
-// and makes a *ConflictError.
-func (a *Applier) Do(ctx context.Context, action plan.Action) error {
+// Do carries out one action and returns what came of it, which is another action where the
+// API server knew better: a creation that found its name taken, or a change of what cannot
+// be changed. An object that turns out to be somebody else's is left alone and makes a
+// *ConflictError; a field that cannot be changed makes an *ImmutableError.
+func (a *Applier) Do(ctx context.Context, action plan.Action) (plan.Action, error) {
 	switch action.Verb {
-	case plan.Keep, plan.Await:
-		return nil
 	case plan.Conflict:
-		return &ConflictError{ID: action.ID(), Why: action.Why}
+		return action, &ConflictError{ID: action.ID(), Why: action.Why}
 	case plan.Delete:
-		return a.delete(ctx, action.Live)
+		return action, a.delete(ctx, action.Live)
+	case plan.Release:
+		return action, a.release(ctx, action.Live)
 	case plan.Create, plan.Recreate:
-		return a.create(ctx, action.Desired)
+		return a.create(ctx, action)
+	case plan.Update, plan.Repair, plan.Adopt:
+		return a.change(ctx, action)
 	}
-	return a.apply(ctx, action.Desired)
+	return action, nil // Keep, Await, Hold: nothing, or nothing yet
 }
 
 // neverRevision is a resource version that no object has: the first write to a store makes
@@ -68,31 +71,46 @@ const neverRevision = "1"
 // owner's label, and server-side apply would take over what does not. A resource version
 // that no object has makes the API server refuse that, where a look beforehand would cost a
 // request for each child and leave a gap.
-func (a *Applier) create(ctx context.Context, child *unstructured.Unstructured) error {
-	guarded := child.DeepCopy()
+func (a *Applier) create(ctx context.Context, action plan.Action) (plan.Action, error) {
+	guarded := action.Desired.DeepCopy()
 	guarded.SetResourceVersion(neverRevision)
-	err := a.send(ctx, child, guarded)
+	err := a.send(ctx, action.Desired, guarded)
 	if !apierrors.IsConflict(err) {
-		return err
+		return action, err
 	}
-	return a.occupied(ctx, child)
+	return a.occupied(ctx, action)
 }
 
 // occupied looks at the object that holds the name of a child: it is ours, if the caches lag
 // behind or an earlier process made it, or somebody else's.
-func (a *Applier) occupied(ctx context.Context, child *unstructured.Unstructured) error {
+func (a *Applier) occupied(ctx context.Context, action plan.Action) (plan.Action, error) {
+	child, id := action.Desired, action.ID()
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(child.GroupVersionKind())
 	if err := a.client.Get(ctx, client.ObjectKeyFromObject(child), live); err != nil {
-		return fmt.Errorf("look at %s: %w", plan.Of(child), err)
+		return action, fmt.Errorf("look at %s: %w", id, err)
 	}
-	owner := child.GetLabels()[plan.OwnerLabel]
-	in := plan.Input{Owner: owner, Manager: a.manager, Desired: []*unstructured.Unstructured{child}, Live: map[plan.ID]*unstructured.Unstructured{plan.Of(child): live}}
-	return a.Do(ctx, plan.Make(in)[0])
+	action.Options.After = nil // they were ready for the creation
+	again := plan.Make(plan.Input{
+		Owner:   child.GetLabels()[plan.OwnerLabel],
+		Manager: a.manager,
+		Desired: []*unstructured.Unstructured{child},
+		Live:    map[plan.ID]*unstructured.Unstructured{id: live},
+		Options: map[plan.ID]plan.Options{id: action.Options},
+	})[0]
+	if again.Verb == plan.Keep {
+		a.wrote(live)
+	}
+	return a.Do(ctx, again)
 }
 
-func (a *Applier) apply(ctx context.Context, child *unstructured.Unstructured) error {
-	return a.send(ctx, child, child.DeepCopy())
+// change applies a child over what is there.
+func (a *Applier) change(ctx context.Context, action plan.Action) (plan.Action, error) {
+	err := a.send(ctx, action.Desired, action.Desired.DeepCopy())
+	if !apierrors.IsInvalid(err) {
+		return action, err
+	}
+	return a.refused(ctx, action, err)
 }
 
 // send applies a child in a form, which becomes the server's answer.

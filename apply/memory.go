@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,8 +31,10 @@ type Memory struct {
 type write struct {
 	// object is what the server answered; nil after a deletion.
 	object *unstructured.Unstructured
-	// uid is the object that was written or deleted.
+	// uid is the object that was written, deleted or released.
 	uid types.UID
+	// released: it is there, and ours no more.
+	released bool
 }
 
 func newMemory() *Memory {
@@ -47,8 +50,10 @@ func (m *Memory) Newest(id plan.ID, cached *unstructured.Unstructured) *unstruct
 		return cached
 	}
 	switch {
+	case last.released && cached != nil && cached.GetUID() == last.uid:
+		return nil // the cache still shows what was released
 	case last.object == nil && cached != nil && cached.GetUID() == last.uid:
-		return nil // the cache still shows what was deleted
+		return going(cached) // finalizers may still hold it: it is gone when the cache says so
 	case last.object != nil && (cached == nil || older(cached, last.object)):
 		return last.object
 	}
@@ -126,6 +131,22 @@ func (m *Memory) deleted(live *unstructured.Unstructured) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.last[plan.Of(live)] = write{uid: live.GetUID()}
+}
+
+func (m *Memory) released(live *unstructured.Unstructured) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.last[plan.Of(live)] = write{uid: live.GetUID(), released: true}
+}
+
+// going is an object that was deleted, as the cache will show it.
+func going(cached *unstructured.Unstructured) *unstructured.Unstructured {
+	if cached.GetDeletionTimestamp() != nil {
+		return cached
+	}
+	deleting, now := cached.DeepCopy(), metav1.Now()
+	deleting.SetDeletionTimestamp(&now)
+	return deleting
 }
 
 // older tells whether a is an earlier state of the same object than b. An object of

@@ -25,6 +25,9 @@ func TestNewest(t *testing.T) {
 	deleted := func(o *unstructured.Unstructured) func(*Memory) {
 		return func(m *Memory) { m.deleted(o) }
 	}
+	released := func(o *unstructured.Unstructured) func(*Memory) {
+		return func(m *Memory) { m.released(o) }
+	}
 	old, written, later, another := object("a", "9"), object("a", "10"), object("a", "11"), object("b", "8")
 	tests := []struct {
 		name   string
@@ -38,7 +41,7 @@ func TestNewest(t *testing.T) {
 		{"the cache caught up", wrote(written), written, written},
 		{"the cache is ahead", wrote(written), later, later},
 		{"another object took the place", wrote(written), another, another},
-		{"the cache lags behind a deletion", deleted(written), old, nil},
+		{"the cache lags behind a release", released(written), old, nil},
 		{"deleted and made again by somebody", deleted(written), another, another},
 	}
 	for _, test := range tests {
@@ -50,6 +53,23 @@ func TestNewest(t *testing.T) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
+	}
+}
+
+func TestWhatWasDeletedIsGoingUntilTheCacheLostIt(t *testing.T) {
+	t.Parallel()
+	m := newMemory()
+	cached := object("a", "10")
+	m.deleted(cached)
+	got := m.Newest(plan.Of(cached), cached)
+	if got == nil || got.GetDeletionTimestamp() == nil {
+		t.Errorf("got %v, want an object that is being deleted", got)
+	}
+	if cached.GetDeletionTimestamp() != nil {
+		t.Error("the cached object was changed")
+	}
+	if got := m.Newest(plan.Of(cached), nil); got != nil {
+		t.Errorf("got %v of an object that the cache lost", got)
 	}
 }
 

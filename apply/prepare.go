@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,52 +23,97 @@ const ManagedByLabel = "app.kubernetes.io/managed-by"
 // Prepare turns a composed child into what is applied: with its kind, the owner's
 // namespace unless it has one, the labels by which it is found again, an owner reference
 // where garbage collection can use it, and the hash of all that. The child itself is not
-// changed.
-func (a *Applier) Prepare(owner client.Object, kind schema.GroupVersionKind, child client.Object) (*unstructured.Unstructured, error) {
+// changed. The error of a child that cannot be one is an *InvalidError, that of a kind
+// that the cluster does not have a *MissingKindError.
+func (a *Applier) Prepare(owner client.Object, kind schema.GroupVersionKind, child client.Object, options plan.Options) (*unstructured.Unstructured, error) {
 	object, err := a.toUnstructured(child)
 	if err != nil {
 		return nil, err
 	}
-	namespaced, err := a.namespaced(object)
-	if err != nil {
+	if object.GetName() == "" {
+		return nil, &InvalidError{Message: fmt.Sprintf("a child of kind %s has no name", object.GetKind())}
+	}
+	if err := a.place(owner, object); err != nil {
 		return nil, err
 	}
-	if object.GetName() == "" {
-		return nil, fmt.Errorf("a child of kind %s has no name", object.GetKind())
-	}
-	if namespaced && object.GetNamespace() == "" {
-		object.SetNamespace(owner.GetNamespace())
-	}
-	setLabel(object, plan.OwnerLabel, string(owner.GetUID()))
-	if object.GetLabels()[ManagedByLabel] == "" {
-		setLabel(object, ManagedByLabel, a.manager)
-	}
-	if Collected(owner, object) {
-		object.SetOwnerReferences(append(object.GetOwnerReferences(), *metav1.NewControllerRef(owner, kind)))
-	}
+	a.mark(owner, kind, object, options)
 	hash, err := plan.Hash(object)
 	if err != nil {
 		return nil, err
 	}
-	annotations := object.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[plan.HashAnnotation] = hash
-	object.SetAnnotations(annotations)
+	setAnnotation(object, plan.HashAnnotation, hash)
 	return object, nil
 }
 
-// Collected tells whether garbage collection removes the child when its owner goes: it
-// does within a namespace, and everywhere for an owner without one.
-func Collected(owner, child client.Object) bool {
+// mark writes whose the child is and what was composed of it besides its fields.
+func (a *Applier) mark(owner client.Object, kind schema.GroupVersionKind, object *unstructured.Unstructured, options plan.Options) {
+	setLabel(object, plan.OwnerLabel, string(owner.GetUID()))
+	setLabel(object, plan.PartOfLabel, plan.ApplySetID(plan.ID{GroupKind: kind.GroupKind(), Namespace: owner.GetNamespace(), Name: owner.GetName()}))
+	if object.GetLabels()[ManagedByLabel] == "" {
+		setLabel(object, ManagedByLabel, a.manager)
+	}
+	if len(options.After) > 0 {
+		setAnnotation(object, plan.AfterAnnotation, plan.Keys(options.After))
+	}
+	if options.Has(plan.LeaveBehind) {
+		setAnnotation(object, plan.RemovalAnnotation, plan.RemovalOrphan)
+		return
+	}
+	if reaches(owner, object) {
+		object.SetOwnerReferences(append(object.GetOwnerReferences(), *metav1.NewControllerRef(owner, kind)))
+	}
+}
+
+// Identify names a child as Prepare would.
+func (a *Applier) Identify(owner, child client.Object) (plan.ID, error) {
+	kind, err := a.kindOf(child)
+	if err != nil {
+		return plan.ID{}, err
+	}
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(kind)
+	object.SetName(child.GetName())
+	object.SetNamespace(child.GetNamespace())
+	err = a.place(owner, object)
+	return plan.Of(object), err
+}
+
+// place gives a child its owner's namespace, unless it has one or its kind is in none.
+func (a *Applier) place(owner client.Object, object *unstructured.Unstructured) error {
+	namespaced, err := a.namespaced(object)
+	if err == nil && namespaced && object.GetNamespace() == "" {
+		object.SetNamespace(owner.GetNamespace())
+	}
+	return err
+}
+
+// Collected tells whether garbage collection removes the child when its owner goes, for it
+// holds a reference to it.
+func Collected(owner client.Object, child *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(child.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == owner.GetUID() })
+}
+
+// reaches tells whether garbage collection can follow a reference from child to owner: it
+// does within a namespace, and everywhere to an owner without one.
+func reaches(owner, child client.Object) bool {
 	return owner.GetNamespace() == "" || owner.GetNamespace() == child.GetNamespace()
 }
 
-func (a *Applier) toUnstructured(child client.Object) (*unstructured.Unstructured, error) {
+func (a *Applier) kindOf(child client.Object) (schema.GroupVersionKind, error) {
 	kind, err := apiutil.GVKForObject(child, a.client.Scheme())
+	switch {
+	case runtime.IsMissingKind(err):
+		return kind, &InvalidError{Message: fmt.Sprintf("child %q has no kind: set apiVersion and kind", child.GetName())}
+	case err != nil:
+		return kind, &InvalidError{Message: fmt.Sprintf("a child of type %T: %v; register its API with operon.API", child, err)}
+	}
+	return kind, nil
+}
+
+func (a *Applier) toUnstructured(child client.Object) (*unstructured.Unstructured, error) {
+	kind, err := a.kindOf(child)
 	if err != nil {
-		return nil, fmt.Errorf("a child of type %T: %w; register its API with operon.API", child, err)
+		return nil, err
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(child.DeepCopyObject())
 	if err != nil {
@@ -127,16 +173,23 @@ func (a *Applier) namespaced(object *unstructured.Unstructured) (bool, error) {
 	namespaced, err := a.client.IsObjectNamespaced(object)
 	var unknown *meta.NoKindMatchError
 	if errors.As(err, &unknown) {
-		return false, fmt.Errorf("the cluster has no kind %s in %s; is its CRD installed?", object.GetKind(), object.GetAPIVersion())
+		return false, &MissingKindError{Kind: object.GroupVersionKind()}
 	}
 	return namespaced, err
 }
 
 func setLabel(object *unstructured.Unstructured, key, value string) {
-	labels := object.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
+	object.SetLabels(with(object.GetLabels(), key, value))
+}
+
+func setAnnotation(object *unstructured.Unstructured, key, value string) {
+	object.SetAnnotations(with(object.GetAnnotations(), key, value))
+}
+
+func with(all map[string]string, key, value string) map[string]string {
+	if all == nil {
+		all = map[string]string{}
 	}
-	labels[key] = value
-	object.SetLabels(labels)
+	all[key] = value
+	return all
 }

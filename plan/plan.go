@@ -7,9 +7,7 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,19 +56,32 @@ const (
 	Await Verb = "await"
 	// Conflict does nothing: the object is somebody else's.
 	Conflict Verb = "conflict"
+	// Hold does nothing yet: a child has to be ready, or gone, first.
+	Hold Verb = "hold"
+	// Adopt takes over an object that nobody controls, as the author allowed.
+	Adopt Verb = "adopt"
+	// Replace deletes a child in which a field was to change that cannot be changed; it is
+	// created again when it is gone.
+	Replace Verb = "replace"
+	// Immutable does nothing: a field cannot be changed.
+	Immutable Verb = "immutable"
 	// Delete removes a child that is no longer composed.
 	Delete Verb = "delete"
+	// Release leaves a child behind that is no longer composed.
+	Release Verb = "release"
 )
 
 // Action is one step of a plan.
 type Action struct {
 	Verb Verb
-	// Desired is the child as composed; nil for Delete.
+	// Desired is the child as composed; nil for Delete, Release, and Hold before them.
 	Desired *unstructured.Unstructured
 	// Live is the object as observed; nil for Create and Recreate.
 	Live *unstructured.Unstructured
 	// Drift are the fields to put back; for Repair.
 	Drift []Drift
+	// Options are those of the desired child.
+	Options Options
 	// Why is a clause for people, such as "is controlled by Deployment web".
 	Why string
 }
@@ -96,20 +107,55 @@ type Input struct {
 	Live map[ID]*unstructured.Unstructured
 	// Owned are all objects that carry the owner's label.
 	Owned []*unstructured.Unstructured
+	// Options of the desired children.
+	Options map[ID]Options
+	// Unready says of desired children that are there why they are not ready.
+	Unready map[ID]string
+	// Incomplete: more may be composed later, so nothing is pruned.
+	Incomplete bool
 	// Known are the children that were there once, as far as is remembered.
 	Known map[ID]bool
 }
 
-// Make returns the actions: first the children in the order of their composition, then,
-// in reverse order of their creation, what is no longer composed.
+// Make returns the actions: first the children in the order of Desired, which is that of
+// Order, then, in reverse order of their creation, what is no longer composed.
 func Make(in Input) []Action {
 	var actions []Action
-	desired := map[ID]bool{}
+	desired, done := map[ID]bool{}, map[ID]Verb{}
 	for _, child := range in.Desired {
-		desired[Of(child)] = true
-		actions = append(actions, decide(in, child))
+		id := Of(child)
+		action := decide(in, child)
+		action.Options = in.Options[id]
+		if why := in.waitsFor(action, done); why != "" {
+			action.Verb, action.Why = Hold, why
+		}
+		desired[id], done[id] = true, action.Verb
+		actions = append(actions, action)
+	}
+	if in.Incomplete {
+		return actions
 	}
 	return append(actions, prune(in, desired)...)
+}
+
+// waitsFor says what has to be ready before an action, if anything. What is kept is kept, and
+// what somebody spoiled is put back at once: it was allowed before.
+func (in Input) waitsFor(action Action, done map[ID]Verb) string {
+	switch action.Verb {
+	case Create, Recreate, Update, Adopt:
+	default:
+		return ""
+	}
+	for _, before := range action.Options.After {
+		why := in.Unready[before]
+		if done[before] != Keep && done[before] != Repair {
+			why = "it is not as composed yet"
+		}
+		if why != "" {
+			return fmt.Sprintf("waits until %s is ready: %s", before, why)
+		}
+	}
+	return ""
 }
 
 func decide(in Input, child *unstructured.Unstructured) Action {
@@ -121,13 +167,37 @@ func decide(in Input, child *unstructured.Unstructured) Action {
 	case live == nil:
 		return Action{Verb: Create, Desired: child}
 	case live.GetLabels()[OwnerLabel] != in.Owner:
-		return Action{Verb: Conflict, Desired: child, Live: live, Why: ownerOf(live)}
+		return taken(in, child, live)
 	case live.GetDeletionTimestamp() != nil:
 		return Action{Verb: Await, Desired: child, Live: live, Why: "is being deleted" + finalizers(live)}
 	case live.GetAnnotations()[HashAnnotation] != child.GetAnnotations()[HashAnnotation]:
 		return Action{Verb: Update, Desired: child, Live: live}
 	}
 	return keepOrRepair(in, child, live)
+}
+
+// taken decides on an object that is not ours. One that went with an owner of the same name
+// only has to go first; one that nobody controls may be adopted where the author allows it.
+func taken(in Input, child, live *unstructured.Unstructured) Action {
+	controller, wanted := metav1.GetControllerOf(live), metav1.GetControllerOf(child)
+	switch {
+	case controller != nil && wanted != nil && controller.Kind == wanted.Kind && controller.Name == wanted.Name && controller.UID != wanted.UID:
+		return Action{Verb: Await, Desired: child, Live: live, Why: "belongs to an earlier object of the owner's name and has to go first"}
+	case controller == nil && live.GetLabels()[OwnerLabel] == "" && live.GetDeletionTimestamp() == nil && in.Options[Of(child)].Has(MayAdopt):
+		return Action{Verb: Adopt, Desired: child, Live: live, Why: ownerOf(live)}
+	}
+	return Action{Verb: Conflict, Desired: child, Live: live, Why: ownerOf(live)}
+}
+
+// Refused says what follows when the API server refused an action because fields cannot be
+// changed.
+func Refused(action Action, fields string) Action {
+	action.Why = fields + " cannot be changed"
+	action.Verb = Immutable
+	if action.Options.Has(MayReplace) && action.Live != nil {
+		action.Verb = Replace
+	}
+	return action
 }
 
 func keepOrRepair(in Input, child, live *unstructured.Unstructured) Action {
@@ -176,25 +246,4 @@ func finalizers(live *unstructured.Unstructured) string {
 		return " and waits for its finalizers " + strings.Join(names, ", ")
 	}
 	return ""
-}
-
-// prune deletes the youngest first, as what came later may lean on what came earlier.
-func prune(in Input, desired map[ID]bool) []Action {
-	var doomed []*unstructured.Unstructured
-	for _, live := range in.Owned {
-		if !desired[Of(live)] && live.GetLabels()[OwnerLabel] == in.Owner && live.GetDeletionTimestamp() == nil {
-			doomed = append(doomed, live)
-		}
-	}
-	slices.SortStableFunc(doomed, func(a, b *unstructured.Unstructured) int {
-		return cmp.Or(
-			b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time),
-			cmp.Compare(Of(a).String(), Of(b).String()),
-		)
-	})
-	var actions []Action
-	for _, live := range doomed {
-		actions = append(actions, Action{Verb: Delete, Live: live, Why: "is no longer composed"})
-	}
-	return actions
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/operon-framework/operon/plan"
@@ -25,10 +26,17 @@ const separator = "\n----\n"
 // object of that name and for managedFields in which we own all of it. What others own
 // there, and what "lost" lists, is taken from that, as the API server does it.
 type scenario struct {
-	Why     string           `json:"why"`
-	Known   []string         `json:"known"`
-	Desired []map[string]any `json:"desired"`
-	Live    []map[string]any `json:"live"`
+	Why        string              `json:"why"`
+	Known      []string            `json:"known"`
+	After      map[string][]string `json:"after"`
+	Unready    map[string]string   `json:"unready"`
+	Adopt      []string            `json:"adopt"`
+	Replace    []string            `json:"replace"`
+	Immutable  map[string]string   `json:"immutable"`
+	Incomplete bool                `json:"incomplete"`
+	Dismantle  bool                `json:"dismantle"`
+	Desired    []map[string]any    `json:"desired"`
+	Live       []map[string]any    `json:"live"`
 }
 
 const owner = "owner-uid"
@@ -84,7 +92,56 @@ func play(t *testing.T, given string) string {
 	for _, object := range s.Live {
 		addLive(t, &in, object, composed)
 	}
-	return print(plan.Make(in))
+	return print(s.decide(t, in))
+}
+
+// decide makes the plan. Children are named by their names alone.
+func (s scenario) decide(t *testing.T, in plan.Input) []plan.Action {
+	t.Helper()
+	if s.Dismantle {
+		return plan.Dismantle(in.Owner, in.Owned)
+	}
+	in.Incomplete = s.Incomplete
+	in.Options, in.Unready = map[plan.ID]plan.Options{}, map[plan.ID]string{}
+	ids := map[string]plan.ID{}
+	for _, child := range in.Desired {
+		ids[child.GetName()] = plan.Of(child)
+	}
+	for name, id := range ids {
+		in.Options[id] = s.options(name, ids)
+		if why := s.Unready[name]; why != "" {
+			in.Unready[id] = why
+		}
+	}
+	var err error
+	if in.Desired, err = plan.Order(in.Desired, in.Options); err != nil {
+		return []plan.Action{{Verb: "error", Desired: &unstructured.Unstructured{}, Why: err.Error()}}
+	}
+	actions := plan.Make(in)
+	for i, action := range actions {
+		if fields := s.Immutable[action.ID().Name]; fields != "" {
+			actions[i] = plan.Refused(action, fields)
+		}
+	}
+	return actions
+}
+
+func (s scenario) options(name string, ids map[string]plan.ID) plan.Options {
+	var options plan.Options
+	for _, before := range s.After[name] {
+		id, ok := ids[before]
+		if !ok {
+			id = plan.ID{GroupKind: schema.GroupKind{Kind: "Unknown"}, Name: before}
+		}
+		options.After = append(options.After, id)
+	}
+	if slices.Contains(s.Adopt, name) {
+		options.Policy |= plan.MayAdopt
+	}
+	if slices.Contains(s.Replace, name) {
+		options.Policy |= plan.MayReplace
+	}
+	return options
 }
 
 func addLive(t *testing.T, in *plan.Input, object map[string]any, composed map[plan.ID]*unstructured.Unstructured) {

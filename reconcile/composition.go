@@ -7,22 +7,44 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/outcome"
 	"github.com/operon-framework/operon/plan"
 	"github.com/operon-framework/operon/track"
 )
 
 // Composition collects the children that a composer declares.
 type Composition struct {
-	children []client.Object
+	children []*child
+	waits    []outcome.Outcome
 }
 
 // Child declares that object should exist: typed or unstructured, with a name, with what
 // matters of its spec and nothing else. Without a namespace it gets its owner's. Children
-// are created in the order of their declaration.
-func (c *Composition) Child(object client.Object) { c.children = append(c.children, object) }
+// are created in the order of their declaration, unless options say otherwise. A child
+// that is declared only under a condition is deleted when the condition ends.
+func (c *Composition) Child(object client.Object, options ...ChildOption) {
+	declared := &child{object: object}
+	for _, option := range options {
+		option(declared)
+	}
+	c.children = append(c.children, declared)
+}
+
+// Wait says that the composer waits for something outside before it can declare the rest.
+// reason is one CamelCase word and message a sentence, for the Ready condition. What was
+// declared is applied; nothing is deleted for not being declared.
+func (c *Composition) Wait(reason, message string) {
+	c.waits = append(c.waits, outcome.Wait(reason, message))
+}
 
 // Children are what was declared, in order.
-func (c *Composition) Children() []client.Object { return c.children }
+func (c *Composition) Children() []client.Object {
+	var objects []client.Object
+	for _, declared := range c.children {
+		objects = append(objects, declared.object)
+	}
+	return objects
+}
 
 // Observed is what an observer can see.
 type Observed struct {

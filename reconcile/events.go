@@ -28,6 +28,12 @@ func (p *pass[T]) tell(action plan.Action) {
 		p.warning("Recreated", "Create", "%s %s; created it again", id, action.Why)
 	case plan.Repair:
 		p.warning("Repaired", "Update", "put back in %s: %s", id, action.Why)
+	case plan.Adopt:
+		p.warning("Adopted", "Update", "took over %s, which %s", id, action.Why)
+	case plan.Replace:
+		p.warning("Replaced", "Delete", "deleted %s to make it again: %s", id, action.Why)
+	case plan.Release:
+		p.normal("Released", "Update", "left %s behind, which %s", id, action.Why)
 	case plan.Delete:
 		p.normal("Pruned", "Delete", "deleted %s, which %s", id, action.Why)
 	}

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/operon-framework/operon/apply"
 	"github.com/operon-framework/operon/outcome"
+	"github.com/operon-framework/operon/plan"
 )
 
 // Reasons of the Ready condition when a reconcile failed.
@@ -18,6 +20,22 @@ const (
 	ReasonPermissionDenied = "PermissionDenied"
 	// ReasonChildRefused: the API server finds a child invalid.
 	ReasonChildRefused = "ChildRefused"
+	// ReasonChildTooLarge: a child is larger than the API server takes.
+	ReasonChildTooLarge = "ChildTooLarge"
+	// ReasonImmutableField: a field of a child was to change that cannot be changed.
+	ReasonImmutableField = "ImmutableField"
+	// ReasonNamespaceMissing: a child is to be in a namespace that is not there.
+	ReasonNamespaceMissing = "NamespaceMissing"
+	// ReasonKindMissing: the cluster does not have the kind of a child.
+	ReasonKindMissing = "KindMissing"
+	// ReasonInvalidChild: what was composed is no child.
+	ReasonInvalidChild = "InvalidChild"
+	// ReasonDuplicateChild: two children were composed under one name.
+	ReasonDuplicateChild = "DuplicateChild"
+	// ReasonDependencyCycle: children wait for each other.
+	ReasonDependencyCycle = "DependencyCycle"
+	// ReasonDependencyMissing: a child is to come after one that is not composed.
+	ReasonDependencyMissing = "DependencyMissing"
 	// ReasonConflict: an object of the name of a child is somebody else's.
 	ReasonConflict = "Conflict"
 	// ReasonPanicked: the author's code panicked.
@@ -30,21 +48,63 @@ const (
 // may mend it somewhere that sends no event.
 const slowRetry = 30 * time.Second
 
-// explain is the rule by which an error becomes an outcome.
+// explain is the rule by which an error becomes an outcome: what somebody else may cure
+// at any time is tried again soon and then ever later; what only a person can, at slowRetry.
 func explain(err error) outcome.Outcome {
-	var conflict *apply.ConflictError
-	var panicked *panicError
+	if reason := mistake(err); reason != "" {
+		return again(outcome.Stalled(reason, err.Error()))
+	}
 	switch {
-	case errors.As(err, &conflict):
-		return again(outcome.Stalled(ReasonConflict, conflict.Error()))
-	case errors.As(err, &panicked):
-		return again(outcome.Stalled(ReasonPanicked, panicked.Error()))
+	case is[*apply.MissingKindError](err):
+		return outcome.Retry(0, ReasonKindMissing, err.Error())
+	case isMissingNamespace(err):
+		return outcome.Retry(0, ReasonNamespaceMissing, err.Error())
 	case apierrors.IsForbidden(err) && !isTerminating(err):
 		return outcome.Retry(0, ReasonPermissionDenied, err.Error())
-	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
-		return again(outcome.Stalled(ReasonChildRefused, err.Error()))
 	}
 	return outcome.Retry(0, ReasonFailed, err.Error())
+}
+
+// mistake is the reason of an error that a person has to cure: in the spec, in the
+// operator's code, or in an object that is in the way. It is empty for other errors.
+func mistake(err error) string {
+	switch {
+	case is[*apply.ConflictError](err):
+		return ReasonConflict
+	case is[*panicError](err):
+		return ReasonPanicked
+	case is[*apply.ImmutableError](err):
+		return ReasonImmutableField
+	case is[*apply.InvalidError](err):
+		return ReasonInvalidChild
+	case is[*DuplicateError](err):
+		return ReasonDuplicateChild
+	case is[*plan.CycleError](err):
+		return ReasonDependencyCycle
+	case is[*plan.MissingError](err):
+		return ReasonDependencyMissing
+	case isTooLarge(err):
+		return ReasonChildTooLarge
+	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+		return ReasonChildRefused
+	}
+	return ""
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// isTooLarge: a request has a limit in the API server, and an object another one in etcd.
+func isTooLarge(err error) bool {
+	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "etcdserver: request is too large")
+}
+
+// isMissingNamespace: of an apply, it can only be the namespace that is not found.
+func isMissingNamespace(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && apierrors.IsNotFound(err) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
 }
 
 // again lets a stalled object be tried again slowly.

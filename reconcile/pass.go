@@ -24,10 +24,15 @@ type pass[T client.Object] struct {
 	before T // as it was read
 
 	desired []*unstructured.Unstructured
+	options map[plan.ID]plan.Options
+	ready   map[plan.ID][]Readiness
 	owned   []*unstructured.Unstructured
 	live    map[plan.ID]*unstructured.Unstructured
 	actions []plan.Action
 	events  []event
+
+	waits      []outcome.Outcome // what composing waits for
+	incomplete bool              // more may be composed later
 
 	outcomes []outcome.Outcome
 	err      error

@@ -55,6 +55,9 @@ type Config[T client.Object] struct {
 	REST *rest.Config
 	// Namespaces limits what is watched; empty means all.
 	Namespaces map[string]cache.Config
+	// ApplySets lets every object carry what makes it the parent of an ApplySet, at one write
+	// more for each. Objects with the finalizer carry it anyway.
+	ApplySets bool
 	// Events records events.
 	Events events.EventRecorder
 	// Changed queues an object because something that it read changed.

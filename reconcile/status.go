@@ -2,49 +2,15 @@ package reconcile
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
-
 	"github.com/operon-framework/operon/condition"
 	"github.com/operon-framework/operon/outcome"
-	"github.com/operon-framework/operon/plan"
 )
-
-// ReasonChildNotReady: a child is there but not ready.
-const ReasonChildNotReady = "ChildNotReady"
-
-// ReasonChildFailed: a child says of itself that it failed.
-const ReasonChildFailed = "ChildFailed"
-
-// await waits for the first child that is not ready, as kstatus reads it.
-func (r *Reconciler[T]) await(_ context.Context, p *pass[T]) (outcome.Outcome, error) {
-	combined := outcome.Done()
-	for _, child := range p.desired {
-		id := plan.Of(child)
-		live := r.applier.Newest(id, p.live[id])
-		if live == nil {
-			return outcome.Wait(ReasonChildNotReady, fmt.Sprintf("%s is not there yet", id)), nil
-		}
-		found, err := status.Compute(live)
-		if err != nil {
-			return outcome.Done(), fmt.Errorf("tell whether %s is ready: %w", id, err)
-		}
-		switch found.Status {
-		case status.CurrentStatus:
-		case status.FailedStatus:
-			combined = outcome.Combine(combined, outcome.Wait(ReasonChildFailed, fmt.Sprintf("%s: %s", id, found.Message)))
-		default:
-			combined = outcome.Combine(combined, outcome.Wait(ReasonChildNotReady, fmt.Sprintf("%s: %s", id, found.Message)))
-		}
-	}
-	return combined, nil
-}
 
 // status lets the author fill the object's status.
 func (r *Reconciler[T]) status(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {

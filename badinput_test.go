@@ -1,0 +1,105 @@
+package operon_test
+
+import (
+	"crypto/rand"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon"
+)
+
+// badInputs are compositions that cannot be brought about, and what the user is told.
+var badInputs = []struct {
+	name, reason, text string
+	compose            compose
+}{
+	{"two children of one name", "DuplicateChild", "two children are composed as ConfigMap bad", func(b *Box, out *operon.Composition) error {
+		out.Child(config(b.Name, nil))
+		out.Child(config(b.Name, nil))
+		return nil
+	}},
+	{"no name", "InvalidChild", "a child of kind ConfigMap has no name", func(_ *Box, out *operon.Composition) error {
+		out.Child(config("", nil))
+		return nil
+	}},
+	{"no kind", "InvalidChild", `child "bad" has no kind`, func(b *Box, out *operon.Composition) error {
+		object := &unstructured.Unstructured{Object: map[string]any{}}
+		object.SetName(b.Name)
+		out.Child(object)
+		return nil
+	}},
+	{"no such namespace", "NamespaceMissing", `namespaces "no-such-namespace" not found`, func(b *Box, out *operon.Composition) error {
+		child := config(b.Name, nil)
+		child.Namespace = "no-such-namespace"
+		out.Child(child)
+		return nil
+	}},
+	{"refused by the API server", "ChildRefused", "spec.ports", func(b *Box, out *operon.Composition) error {
+		out.Child(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: b.Name}})
+		return nil
+	}},
+	{"a name too long", "ChildRefused", "metadata.name", func(_ *Box, out *operon.Composition) error {
+		out.Child(config(strings.Repeat("x", 254), nil))
+		return nil
+	}},
+	{"a field that is not there", "ReconcileFailed", ".spec.other: field not declared in schema", func(b *Box, out *operon.Composition) error {
+		out.Child(crate(b.Name, map[string]any{"other": "x"}))
+		return nil
+	}},
+	{"a cycle", "DependencyCycle", "ConfigMap a comes after ConfigMap b comes after ConfigMap a", func(_ *Box, out *operon.Composition) error {
+		one, two := config("a", nil), config("b", nil)
+		out.Child(one, operon.After(two))
+		out.Child(two, operon.After(one))
+		return nil
+	}},
+	{"after what is not composed", "DependencyMissing", "ConfigMap a is to come after ConfigMap b, which is not composed", func(_ *Box, out *operon.Composition) error {
+		out.Child(config("a", nil), operon.After(config("b", nil)))
+		return nil
+	}},
+	{"no such kind", "KindMissing", "the cluster has no kind Nothing", func(b *Box, out *operon.Composition) error {
+		object := crate(b.Name, nil)
+		object.SetKind("Nothing")
+		out.Child(object)
+		return copies(&Box{ObjectMeta: metav1.ObjectMeta{Name: "beside"}}, out)
+	}},
+	{"too large for its kind", "ChildRefused", "1048576", func(b *Box, out *operon.Composition) error {
+		out.Child(config(b.Name, map[string]string{"a": strings.Repeat("x", 1<<20+1)}))
+		return nil
+	}},
+	{"too large for a request", "ChildTooLarge", "too large", func(b *Box, out *operon.Composition) error {
+		out.Child(config(b.Name, map[string]string{"a": strings.Repeat(rand.Text(), 1<<20)}))
+		return nil
+	}},
+	{"a readiness that panics", "Panicked", "no such field", func(b *Box, out *operon.Composition) error {
+		out.Child(config(b.Name, nil), operon.ReadyWhen(func(*unstructured.Unstructured) (bool, string) { panic("no such field") }))
+		return nil
+	}},
+}
+
+// TestBadInputIsTold lets one operator compose what cannot be, beside an object that can.
+func TestBadInputIsTold(t *testing.T) {
+	t.Parallel()
+	for _, test := range badInputs {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.InstallCRDs(t, "testdata/crates.yaml")
+			w.run(compose(func(b *Box, out *operon.Composition) error {
+				if b.Name == "good" {
+					return copies(b, out)
+				}
+				return test.compose(b, out)
+			}))
+			w.ready(w.box("bad", nil), metav1.ConditionFalse, test.reason, test.text)
+			w.event(test.reason, test.text)
+			w.isReady(w.box("good", nil))
+			if test.reason == "KindMissing" {
+				w.lives("beside") // its siblings go on
+			}
+		})
+	}
+}

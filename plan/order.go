@@ -1,0 +1,78 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// CycleError says that children wait for each other.
+type CycleError struct {
+	// Cycle begins and ends with the same child.
+	Cycle []ID
+}
+
+func (e *CycleError) Error() string {
+	var names []string
+	for _, id := range e.Cycle {
+		names = append(names, id.String())
+	}
+	return "children wait for each other: " + strings.Join(names, " comes after ")
+}
+
+// MissingError says that a child is to come after one that is not composed.
+type MissingError struct {
+	ID, After ID
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("%s is to come after %s, which is not composed", e.ID, e.After)
+}
+
+// Order returns the children so that each comes after those that it has to come after, and
+// otherwise as they were composed. The error is a *CycleError or a *MissingError.
+func Order(desired []*unstructured.Unstructured, options map[ID]Options) ([]*unstructured.Unstructured, error) {
+	o := ordering{options: options, children: map[ID]*unstructured.Unstructured{}, placed: map[ID]bool{}}
+	for _, child := range desired {
+		o.children[Of(child)] = child
+	}
+	for _, child := range desired {
+		if err := o.place(Of(child)); err != nil {
+			return nil, err
+		}
+	}
+	return o.ordered, nil
+}
+
+// ordering places children one by one, those that come before first.
+type ordering struct {
+	options  map[ID]Options
+	children map[ID]*unstructured.Unstructured
+	placed   map[ID]bool
+	path     []ID // from the child that is being placed to the one that it waits for
+	ordered  []*unstructured.Unstructured
+}
+
+func (o *ordering) place(id ID) error {
+	if o.placed[id] {
+		return nil
+	}
+	if start := slices.Index(o.path, id); start >= 0 {
+		return &CycleError{Cycle: append(slices.Clone(o.path[start:]), id)}
+	}
+	o.path = append(o.path, id)
+	for _, before := range o.options[id].After {
+		if o.children[before] == nil {
+			return &MissingError{ID: id, After: before}
+		}
+		if err := o.place(before); err != nil {
+			return err
+		}
+	}
+	o.path = o.path[:len(o.path)-1]
+	o.placed[id] = true
+	o.ordered = append(o.ordered, o.children[id])
+	return nil
+}

@@ -1,0 +1,75 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/operon-framework/operon/outcome"
+	"github.com/operon-framework/operon/plan"
+)
+
+const (
+	// ReasonWaiting: a child has to be ready, or gone, before another one is written.
+	ReasonWaiting = "WaitingForChild"
+	// ReasonChildDeleting: a child is being deleted and has to go first.
+	ReasonChildDeleting = "ChildDeleting"
+)
+
+// apply carries the plan out.
+func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
+	if err := r.hold(ctx, p); err != nil {
+		return outcome.Done(), err
+	}
+	applied, err := r.carryOut(ctx, p)
+	return outcome.Combine(append(p.waits, applied)...), err
+}
+
+// carryOut does what the plan says. One child that fails does not stop the others.
+func (r *Reconciler[T]) carryOut(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
+	combined := outcome.Done()
+	for _, action := range p.actions {
+		done, err := r.applier.Do(ctx, action)
+		if err != nil {
+			combined = outcome.Combine(combined, explain(err))
+			p.errored(ctx, string(action.Verb), err)
+			continue
+		}
+		combined = outcome.Combine(combined, waitsAfter(done))
+		r.remember(p, done)
+		p.tell(done)
+	}
+	return combined, nil
+}
+
+// waitsAfter is what an action leaves to wait for.
+func waitsAfter(done plan.Action) outcome.Outcome {
+	message := fmt.Sprintf("%s %s", done.ID(), done.Why)
+	switch done.Verb {
+	case plan.Hold:
+		return outcome.Wait(ReasonWaiting, message)
+	case plan.Await:
+		if done.Live.GetLabels()[plan.OwnerLabel] != ownerOf(done) {
+			return outcome.Retry(0, ReasonChildDeleting, message) // of an earlier owner: its events go elsewhere
+		}
+		return outcome.Wait(ReasonChildDeleting, message)
+	case plan.Replace:
+		return outcome.Wait(ReasonChildDeleting, fmt.Sprintf("%s is deleted to be made again: %s", done.ID(), done.Why))
+	}
+	return outcome.Done()
+}
+
+// ownerOf is the owner that an action is carried out for.
+func ownerOf(action plan.Action) string {
+	if action.Desired == nil {
+		return action.Live.GetLabels()[plan.OwnerLabel]
+	}
+	return action.Desired.GetLabels()[plan.OwnerLabel]
+}
+
+// remember forgets children that were removed on purpose: they are not recreated.
+func (r *Reconciler[T]) remember(p *pass[T], done plan.Action) {
+	switch done.Verb {
+	case plan.Delete, plan.Replace, plan.Release:
+		r.applier.Unsee(p.request.NamespacedName, done.ID())
+	}
+}

@@ -1,0 +1,123 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/operon-framework/operon/apply"
+	"github.com/operon-framework/operon/outcome"
+	"github.com/operon-framework/operon/plan"
+)
+
+// ReasonDeleting: the object is being deleted, and children have to go before it.
+const ReasonDeleting = "Deleting"
+
+// finalize ends the pass of an object that is being deleted. Garbage collection removes
+// most children; the rest is done here, in reverse. Nothing is composed for it: what there
+// is says itself what is to become of it.
+func (r *Reconciler[T]) finalize(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
+	if p.object.GetDeletionTimestamp() == nil {
+		return outcome.Done(), nil
+	}
+	if !controllerutil.ContainsFinalizer(p.object, Finalizer) {
+		p.over = true
+		return outcome.Done(), nil
+	}
+	if _, err := r.look(ctx, p); err != nil {
+		return outcome.Done(), err
+	}
+	p.actions = plan.Dismantle(string(p.object.GetUID()), p.owned)
+	if len(p.actions) > 0 {
+		o, err := r.carryOut(ctx, p)
+		return outcome.Combine(outcome.Wait(ReasonDeleting, fmt.Sprintf("waits until %s is gone", p.actions[len(p.actions)-1].ID())), o), err
+	}
+	p.over = true
+	return outcome.Done(), client.IgnoreNotFound(r.patchMetadata(ctx, p, func(o client.Object) { controllerutil.RemoveFinalizer(o, Finalizer) }))
+}
+
+// hold sets the finalizer before the first child that needs it, and lifts it after the last.
+// The same write tells which kinds there are to look for, and makes the owner the parent of
+// an ApplySet that kubectl understands.
+func (r *Reconciler[T]) hold(ctx context.Context, p *pass[T]) error {
+	needs := func(c *unstructured.Unstructured) bool { return r.needsFinalizer(p, c) }
+	held := controllerutil.ContainsFinalizer(p.object, Finalizer)
+	needed := slices.ContainsFunc(p.desired, needs) || held && slices.ContainsFunc(p.leftovers(), needs)
+	if !needed && !held && !r.ApplySets {
+		return nil
+	}
+	return r.patchMetadata(ctx, p, func(o client.Object) {
+		if needed {
+			controllerutil.AddFinalizer(o, Finalizer)
+		}
+		if !needed {
+			controllerutil.RemoveFinalizer(o, Finalizer)
+		}
+		if needed || r.ApplySets {
+			r.describeSet(p, o)
+		}
+	})
+}
+
+// leftovers are the children that are there and not composed any more.
+func (p *pass[T]) leftovers() []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(p.owned), func(live *unstructured.Unstructured) bool {
+		_, composed := p.options[plan.Of(live)]
+		return composed
+	})
+}
+
+func (r *Reconciler[T]) needsFinalizer(p *pass[T], child *unstructured.Unstructured) bool {
+	return !apply.Collected(p.object, child) || child.GetAnnotations()[plan.AfterAnnotation] != ""
+}
+
+// describeSet writes the labels and annotations of an ApplySet's parent.
+func (r *Reconciler[T]) describeSet(p *pass[T], parent client.Object) {
+	kinds, namespaces := map[schema.GroupKind]bool{}, map[string]bool{}
+	for _, child := range slices.Concat(p.desired, p.owned) {
+		kinds[child.GroupVersionKind().GroupKind()] = true
+		if other := child.GetNamespace(); other != "" && other != parent.GetNamespace() {
+			namespaces[other] = true
+		}
+	}
+	parent.SetLabels(with(parent.GetLabels(), map[string]string{plan.SetLabel: plan.ApplySetID(r.self(parent))}))
+	parent.SetAnnotations(with(parent.GetAnnotations(), map[string]string{
+		plan.ToolingAnnotation:    r.Manager + "/v1",
+		plan.KindsAnnotation:      plan.GroupKinds(kinds),
+		plan.NamespacesAnnotation: strings.Join(slices.Sorted(maps.Keys(namespaces)), ","),
+	}))
+}
+
+// with returns a copy of all with more.
+func with(all, more map[string]string) map[string]string {
+	both := map[string]string{}
+	maps.Copy(both, all)
+	maps.Copy(both, more)
+	return both
+}
+
+// patchMetadata writes what edit changes in the metadata of the object, if anything. The
+// object itself, as the author's code may have changed it, keeps what it has.
+func (r *Reconciler[T]) patchMetadata(ctx context.Context, p *pass[T], edit func(client.Object)) error {
+	edited := p.before.DeepCopyObject().(T)
+	edit(edited)
+	patch := client.MergeFrom(p.before)
+	data, err := patch.Data(edited)
+	if err != nil {
+		return err
+	}
+	if string(data) == "{}" {
+		return nil
+	}
+	if err := r.Client.Patch(ctx, edited, client.RawPatch(patch.Type(), data), client.FieldOwner(r.Manager)); err != nil {
+		return fmt.Errorf("write the metadata of %s: %w", r.self(p.object), err)
+	}
+	return nil
+}
