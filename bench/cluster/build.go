@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,10 +20,6 @@ type binaries struct {
 
 // build builds everything into dir. The first time takes minutes: it is a whole Kubernetes.
 func build(ctx context.Context, dir string) (binaries, error) {
-	root, err := repository(ctx)
-	if err != nil {
-		return binaries{}, err
-	}
 	bin := filepath.Join(dir, "bin") + string(filepath.Separator)
 	began := time.Now()
 	for _, b := range []struct{ module, target string }{
@@ -33,7 +28,7 @@ func build(ctx context.Context, dir string) (binaries, error) {
 		{".", "./cmd/operon"},
 	} {
 		progress("build %s in %s", b.target, b.module)
-		if err := goBuild(ctx, filepath.Join(root, b.module), bin, b.target); err != nil {
+		if err := report.Build(ctx, b.module, b.target, bin); err != nil {
 			return binaries{}, err
 		}
 	}
@@ -44,25 +39,6 @@ func build(ctx context.Context, dir string) (binaries, error) {
 		operonCluster: bin + "operon-cluster",
 		operon:        bin + "operon",
 	}, nil
-}
-
-func goBuild(ctx context.Context, module, out, target string) error {
-	command := exec.CommandContext(ctx, "go", "build", "-o", out, target)
-	command.Dir, command.Stderr = module, os.Stderr
-	return command.Run()
-}
-
-// repository is the folder that holds this module's.
-func repository(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
-	if err != nil {
-		return "", err
-	}
-	bench := filepath.Dir(strings.TrimSpace(string(out)))
-	if filepath.Base(bench) != "bench" {
-		return "", errors.New("run this in the folder bench of a checkout")
-	}
-	return filepath.Dir(bench), nil
 }
 
 // cluster runs operon-cluster and returns what it printed.

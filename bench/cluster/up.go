@@ -11,7 +11,7 @@ import (
 // up measures the whole loop: from nothing running to a sample that is Ready, with
 // everything built before.
 func up(ctx context.Context, b *bench) error {
-	root, err := repository(ctx)
+	root, err := report.Repository(ctx)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,34 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Build builds a target of one of the repository's modules, named by its folder, into out.
+func Build(ctx context.Context, module, target, out string) error {
+	root, err := Repository(ctx)
+	if err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, "go", "build", "-o", out, target)
+	command.Dir, command.Stderr = filepath.Join(root, module), os.Stderr
+	return command.Run()
+}
+
+// Repository is the folder of the checkout that the benchmark runs in.
+func Repository(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	if err != nil {
+		return "", err
+	}
+	bench := filepath.Dir(strings.TrimSpace(string(out)))
+	if filepath.Base(bench) != "bench" {
+		return "", errors.New("run this in the folder bench of a checkout")
+	}
+	return filepath.Dir(bench), nil
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+)
+
+// operatorAgent ends the user agent of the operators' requests, and no other's.
+const operatorAgent = "bench-operator"
+
+// auditPolicy logs what people with a certificate do: the operators and this program.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+omitManagedFields: true
+rules:
+  - level: None
+    users: ["system:kube-controller-manager", "system:kube-scheduler", "system:simulated-nodes", "system:apiserver"]
+  - level: Metadata
+`
+
+// request is a line of the audit log.
+type request struct {
+	Verb                     string
+	UserAgent                string
+	RequestReceivedTimestamp time.Time
+	ObjectRef                struct{ Resource, Subresource string }
+}
+
+// kind is what a request is counted as.
+type kind string
+
+const (
+	read  kind = "read"
+	write kind = "write"
+	event kind = "event"
+	// aside are requests that an idle operator may make: watches, and leases.
+	aside kind = "aside"
+)
+
+func (r request) kind() kind {
+	switch {
+	case r.ObjectRef.Resource == "leases" || r.Verb == "watch" || r.ObjectRef.Resource == "":
+		return aside
+	case r.ObjectRef.Resource == "events":
+		return event
+	case r.Verb == "get" || r.Verb == "list":
+		return read
+	}
+	return write
+}
+
+// audit reads an audit log as it grows.
+type audit struct{ path string }
+
+// count counts the operator's requests from a time on, by kind.
+func (a audit) count(since time.Time) (map[kind]int64, error) {
+	file, err := os.Open(a.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[kind]int64{}, nil // nothing was logged yet
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	counts := map[kind]int64{}
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var r request
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			return nil, fmt.Errorf("%s: %w", a.path, err)
+		}
+		if strings.HasSuffix(r.UserAgent, "/"+operatorAgent) && !r.RequestReceivedTimestamp.Before(since) {
+			counts[r.kind()]++
+		}
+	}
+	return counts, lines.Err()
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"context"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/condition"
+)
+
+// composed is the same operator written with Operon.
+type composed struct{}
+
+// Compose implements operon.Composer.
+func (composed) Compose(_ context.Context, site *Site, out *operon.Composition) error {
+	out.Child(configMapOf(site))
+	out.Child(serviceOf(site))
+	out.Child(deploymentOf(site))
+	return nil
+}
+
+func runComposed(ctx context.Context, config *rest.Config) error {
+	return operon.Run(ctx, operatorAgent, config, operon.Config{}, operon.API(addToScheme), operon.Manage(composed{}))
+}
+
+// composedReady is the condition that Operon writes.
+const composedReady = condition.Ready

@@ -1,0 +1,129 @@
+// Command runtime measures an operator written with Operon against the same operator
+// written on controller-runtime alone, as kubebuilder's tutorial teaches.
+//
+//	go run ./runtime --objects 1000
+//
+// Each runs as a process of its own, on a cluster of its own that is started for it, so that
+// memory and processor time are those of the operator and nothing is left of the other one.
+// Requests are counted in the API server's audit log. An object makes a ConfigMap, a Service
+// and a Deployment; the Deployment has no replicas unless asked, as pods would cost the
+// cluster much and the operator nothing.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/operon-framework/operon/bench/report"
+)
+
+// settings are the flags.
+type settings struct {
+	objects, replicas, drifts int
+	idle                      time.Duration
+	output                    string
+	cpuProfile, memProfile    string
+}
+
+// contenders are the two operators.
+var contenders = map[string]struct {
+	run       func(context.Context, *rest.Config) error
+	condition string
+}{
+	"plain":  {runPlain, plainAvailable},
+	"operon": {runComposed, composedReady},
+}
+
+func main() {
+	ctrl.SetLogger(logr.Discard())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	var s settings
+	flag.IntVar(&s.objects, "objects", 1000, "how many objects the operators manage")
+	flag.IntVar(&s.replicas, "replicas", 0, "replicas of each Deployment")
+	flag.IntVar(&s.drifts, "drifts", 100, "how often somebody changes a child")
+	flag.DurationVar(&s.idle, "idle", 20*time.Second, "how long converged operators are watched")
+	flag.StringVar(&s.output, "o", "text", "text or json")
+	flag.StringVar(&s.cpuProfile, "cpuprofile", "", "`FILE` for a profile of the operator written with Operon")
+	flag.StringVar(&s.memProfile, "memprofile", "", "`FILE` for its heap when all objects have converged")
+	operator := flag.String("operator", "", "run as an operator: plain or operon")
+	kubeconfig := flag.String("cluster", "", "with --operator: the kubeconfig of its cluster")
+	flag.Parse()
+	if *operator != "" {
+		return operate(ctx, *operator, *kubeconfig, s)
+	}
+	return compare(ctx, s)
+}
+
+// operate is the process of one operator.
+func operate(ctx context.Context, name, kubeconfig string, s settings) error {
+	contender, ok := contenders[name]
+	if !ok {
+		return fmt.Errorf("--operator %q: want plain or operon", name)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.QPS = -1 // as controller-runtime's GetConfig has it
+	finish, err := profile(s)
+	if err != nil {
+		return err
+	}
+	return errors.Join(contender.run(ctx, config), finish())
+}
+
+func compare(ctx context.Context, s settings) error {
+	measured := map[string]*measurement{}
+	for _, name := range []string{"plain", "operon"} {
+		fmt.Fprintln(os.Stderr, name)
+		m, err := measure(ctx, name, s)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		measured[name] = m
+	}
+	table := figures(measured["operon"], measured["plain"], s)
+	if s.output == "json" {
+		return json.NewEncoder(os.Stdout).Encode(table)
+	}
+	fmt.Printf("%d objects\n\n", s.objects)
+	return report.Write(os.Stdout, "controller-runtime", table)
+}
+
+func figures(o, p *measurement, s settings) []report.Figure {
+	rate := func(m *measurement) []float64 { return []float64{float64(s.objects) / m.converged.Seconds()} }
+	show := func(rate float64) string { return fmt.Sprintf("%.0f /s", rate) }
+	perMinute := func(m *measurement) int64 { return int64(float64(m.idle) / s.idle.Minutes()) }
+	return []report.Figure{
+		report.AtLeast("objects converged a second", rate(o), rate(p), show, 1.5),
+		report.AtMost("API writes for converging, events aside", []int64{o.writes}, []int64{p.writes}, report.Count, 0.7),
+		report.AtMost("events written", []int64{o.events}, []int64{p.events}, report.Count, 0),
+		report.AtMost("reads for converging", []int64{o.reads}, []int64{p.reads}, report.Count, 0),
+		report.NoneOf("requests a minute when converged", perMinute(o), perMinute(p)),
+		report.NoneOf("writes after a restart", o.restart, p.restart),
+		report.AtMost("peak memory of the operator", []int64{o.used.Peak}, []int64{p.used.Peak}, report.Megabytes, 0.5),
+		report.AtMost("CPU of the operator for converging", []time.Duration{o.used.CPU}, []time.Duration{p.used.CPU}, report.Seconds, 0.8),
+		report.AtMost("drift repaired, median", o.drifts, p.drifts, report.Seconds, 0),
+		report.Within("drift repaired, p99", []time.Duration{p99(o.drifts)}, 250*time.Millisecond),
+	}
+}
