@@ -95,6 +95,13 @@ func (s Status) remove(kinds ...string) {
 	}
 }
 
+// DropMessages empties the messages of the conditions, so that what is left can be compared.
+func (s Status) DropMessages() {
+	for i := range *s.conditions {
+		(*s.conditions)[i].Message = ""
+	}
+}
+
 // Ready returns a copy of the Ready condition; its zero value where there is none yet.
 func (s Status) Ready() metav1.Condition {
 	if found := meta.FindStatusCondition(*s.conditions, Ready); found != nil {

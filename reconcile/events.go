@@ -21,9 +21,9 @@ func (p *pass[T]) tell(action plan.Action) {
 	id := action.ID()
 	switch action.Verb {
 	case plan.Create:
-		p.normal("Created", "Create", "created %s", id)
+		p.together("Created", "Create", "created", id)
 	case plan.Update:
-		p.normal("Updated", "Update", "updated %s as composed", id)
+		p.together("Updated", "Update", "updated as composed:", id)
 	case plan.Recreate:
 		p.warning("Recreated", "Create", "%s %s; created it again", id, action.Why)
 	case plan.Repair:
@@ -35,8 +35,20 @@ func (p *pass[T]) tell(action plan.Action) {
 	case plan.Release:
 		p.normal("Released", "Update", "left %s behind, which %s", id, action.Why)
 	case plan.Delete:
-		p.normal("Pruned", "Delete", "deleted %s, which %s", id, action.Why)
+		p.together("Pruned", "Delete", "deleted as no longer composed:", id)
 	}
+}
+
+// together tells what happened to several children as one event: each event is a request
+// to the API server.
+func (p *pass[T]) together(reason, action, what string, id plan.ID) {
+	for i := range p.events {
+		if p.events[i].reason == reason {
+			p.events[i].note += ", " + id.String()
+			return
+		}
+	}
+	p.normal(reason, action, "%s %s", what, id)
 }
 
 func (p *pass[T]) normal(reason, action, note string, args ...any) {

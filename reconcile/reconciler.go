@@ -70,6 +70,7 @@ type Reconciler[T client.Object] struct {
 	kind    schema.GroupVersionKind
 	applier *apply.Applier
 	tracker *track.Tracker
+	pending pending
 }
 
 // New returns a reconciler that watches until life ends. A type that lacks the status

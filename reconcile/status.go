@@ -37,11 +37,15 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T]) (outcome.Outcome
 			return outcome.Done(), err
 		}
 	}
-	if err := r.writeStatus(ctx, p); err != nil {
+	r.sendEvents(p)
+	only, err := p.onlyMessages()
+	if err != nil {
 		return outcome.Done(), err
 	}
-	r.sendEvents(p)
-	return outcome.Done(), nil
+	if left := r.pending.hold(p.request.NamespacedName, only); left > 0 {
+		return outcome.Retry(left, "", ""), nil
+	}
+	return outcome.Done(), r.writeStatus(ctx, p)
 }
 
 func (r *Reconciler[T]) writeStatus(ctx context.Context, p *pass[T]) error {
@@ -59,13 +63,15 @@ func statusOf(object any) any {
 	return reflect.ValueOf(object).Elem().FieldByName("Status").Interface()
 }
 
-// tellReadiness makes an event of a change of the Ready condition.
+// tellReadiness makes an event of a change of the Ready condition. That an object which was
+// not ready yet waits for its children is no news.
 func (p *pass[T]) tellReadiness(before, after metav1.Condition) {
-	if before.Status == after.Status && before.Reason == after.Reason {
+	now := p.outcome().Kind()
+	if before.Status == after.Status && before.Reason == after.Reason || now == outcome.KindWait && before.Status != metav1.ConditionTrue {
 		return
 	}
 	kind := corev1.EventTypeNormal
-	if o := p.outcome().Kind(); o == outcome.KindStalled || o == outcome.KindRetry {
+	if now == outcome.KindStalled || now == outcome.KindRetry {
 		kind = corev1.EventTypeWarning
 	}
 	p.events = append(p.events, event{kind: kind, reason: after.Reason, action: "Reconcile", note: after.Message})

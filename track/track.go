@@ -49,12 +49,33 @@ type Selection struct {
 func (s Selection) keys() string { return strings.Join(slices.Sorted(maps.Keys(s.Labels)), ",") }
 
 // index is what an object must have to be in the selection.
-func (s Selection) index() string {
-	parts := []string{s.Namespace}
+func (s Selection) index() string { return s.Namespace + separator + s.values() }
+
+// values are those of the labels, in the order of their keys.
+func (s Selection) values() string {
+	var values []string
 	for _, key := range slices.Sorted(maps.Keys(s.Labels)) {
-		parts = append(parts, s.Labels[key])
+		values = append(values, s.Labels[key])
 	}
-	return strings.Join(parts, "\x00")
+	return strings.Join(values, separator)
+}
+
+// separator is in no name, label key or value.
+const separator = "\x00"
+
+// selected is the index of an informer by the values of the labels that its watch selects
+// by. Without it, each read would look at every object of the kind.
+const selected = "selected"
+
+// valuesOf tells where in the index selected an object stands.
+func valuesOf(keys string) client.IndexerFunc {
+	return func(o client.Object) []string {
+		sel := Selection{Labels: map[string]string{}}
+		for key := range strings.SplitSeq(keys, ",") {
+			sel.Labels[key] = o.GetLabels()[key]
+		}
+		return []string{sel.values()}
+	}
 }
 
 // Config of a tracker.
@@ -175,7 +196,7 @@ func (s *Session) List(ctx context.Context, list client.ObjectList, sel Selectio
 		return err
 	}
 	s.used[use{id, sel.index()}] = true
-	return reader.List(ctx, list, client.InNamespace(sel.Namespace), client.MatchingLabels(sel.Labels))
+	return reader.List(ctx, list, client.InNamespace(sel.Namespace), client.MatchingFields{selected: sel.values()})
 }
 
 func (t *Tracker) identify(list client.ObjectList, sel Selection) (client.Object, watchID, error) {
@@ -225,6 +246,9 @@ func (t *Tracker) start(ctx context.Context, w *watch, source cache.Cache, id wa
 	}
 	patient, cancel := context.WithTimeout(ctx, syncDeadline)
 	defer cancel()
+	if err := source.IndexField(patient, w.object, selected, valuesOf(id.keys)); err != nil {
+		return fmt.Errorf("watch %s: %w", id.kind.Kind, err)
+	}
 	informer, err := source.GetInformer(patient, w.object)
 	if err != nil {
 		return fmt.Errorf("watch %s: %w", id.kind.Kind, err)
