@@ -18,7 +18,7 @@ const modulePath = "github.com/operon-framework/operon"
 var floors = map[string]float64{
 	"outcome": 1.0, "plan": 1.0, "condition": 1.1,
 	"apply": 2.0, "track": 2.0, "reconcile": 2.1,
-	"":      3,
+	"": 3, "cel": 3.1,
 	"local": 4.0, "project": 4.0, "local/localtest": 4.1, "up/tree": 4.2, "up/view": 4.3, "up": 4.4,
 	"cmd/operon": 5,
 }
@@ -152,6 +152,7 @@ func checkSize(t *testing.T, fset *token.FileSet, file *ast.File) {
 var heavy = []string{
 	"helm.sh/helm", "github.com/google/go-containerregistry", "sigs.k8s.io/controller-tools",
 	"k8s.io/kubernetes", "github.com/containerd", "go.etcd.io/etcd", "github.com/spf13/cobra",
+	"github.com/google/cel-go",
 }
 
 func TestOperatorsStayLight(t *testing.T) {

@@ -56,6 +56,7 @@ func manage[T client.Object](ctx context.Context, o *operator, composer Composer
 		Direct:     o.direct,
 		REST:       o.manager.GetConfig(),
 		Namespaces: o.namespaces,
+		Record:     o.record,
 		Events:     o.manager.GetEventRecorder(o.name),
 		Changed: func(key types.NamespacedName) {
 			if q := work.Load(); q != nil {

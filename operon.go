@@ -1,12 +1,14 @@
 package operon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -46,6 +48,7 @@ type operator struct {
 	manager    ctrl.Manager
 	direct     client.WithWatch
 	namespaces map[string]cache.Config
+	record     *reconcile.Record
 }
 
 // API makes the operator know Go types of an API group. The types of Kubernetes itself are
@@ -139,6 +142,7 @@ func newOperator(name string, cluster *rest.Config, cfg Config, all []Part) (*op
 	o.direct, err = client.NewWithWatch(cluster, client.Options{
 		Scheme: scheme, Mapper: o.manager.GetRESTMapper(), HTTPClient: o.manager.GetHTTPClient(),
 	})
+	o.record = reconcile.NewRecord(o.direct, cmp.Or(cfg.LeaderElectionNamespace, cfg.Namespace, metav1.NamespaceDefault), name)
 	return o, p.setups, err
 }
 

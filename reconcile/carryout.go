@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/operon-framework/operon/outcome"
 	"github.com/operon-framework/operon/plan"
 )
@@ -17,6 +19,13 @@ const (
 
 // apply carries the plan out.
 func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
+	var kinds []schema.GroupKind
+	for _, child := range p.desired {
+		kinds = append(kinds, child.GroupVersionKind().GroupKind())
+	}
+	if err := r.Record.Add(ctx, r.kind.GroupKind(), kinds); err != nil {
+		return outcome.Done(), err
+	}
 	if err := r.hold(ctx, p); err != nil {
 		return outcome.Done(), err
 	}

@@ -1,9 +1,12 @@
 package reconcile
 
 import (
+	"errors"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/outcome"
 	"github.com/operon-framework/operon/plan"
 )
 
@@ -13,6 +16,7 @@ type child struct {
 	after  []client.Object
 	ready  []Readiness
 	policy plan.Policy
+	err    error // what is wrong with an option
 }
 
 // ChildOption says more of a child than its fields do.
@@ -37,4 +41,19 @@ func ReadyWhen(ready Readiness) ChildOption {
 // Allow adds to what the author allows for a child.
 func Allow(policy plan.Policy) ChildOption {
 	return func(c *child) { c.policy |= policy }
+}
+
+// Invalid is an option that cannot be: the object stalls with the reason InvalidChild.
+func Invalid(err error) ChildOption {
+	return func(c *child) { c.err = errors.Join(c.err, err) }
+}
+
+// Ask tells what options say of a live object's readiness, for tests of them.
+func Ask(live *unstructured.Unstructured, options ...ChildOption) (ready bool, why string, err error) {
+	declared := &child{}
+	for _, option := range options {
+		option(declared)
+	}
+	state := agreed(declared.ready, live)
+	return state.Kind() == outcome.KindDone, state.Message(), declared.err
 }

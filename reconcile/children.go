@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/operon-framework/operon/outcome"
 	"github.com/operon-framework/operon/plan"
@@ -64,7 +65,7 @@ func (r *Reconciler[T]) look(ctx context.Context, p *pass[T]) (outcome.Outcome, 
 		return outcome.Done(), err
 	}
 	for _, kind := range kinds {
-		if err := r.lookFor(ctx, p, kind); err != nil {
+		if err := r.lookForEarlier(ctx, p, kind); err != nil {
 			return outcome.Done(), err
 		}
 	}
@@ -108,7 +109,11 @@ func (r *Reconciler[T]) kindsOf(ctx context.Context, p *pass[T]) ([]schema.Group
 			kinds = append(kinds, kind)
 		}
 	}
-	for _, kind := range plan.ParseGroupKinds(p.object.GetAnnotations()[plan.KindsAnnotation]) {
+	earlier, err := r.Record.Kinds(ctx, r.kind.GroupKind())
+	if err != nil {
+		return nil, err
+	}
+	for _, kind := range append(earlier, plan.ParseGroupKinds(p.object.GetAnnotations()[plan.KindsAnnotation])...) {
 		if slices.ContainsFunc(kinds, func(k schema.GroupVersionKind) bool { return k.GroupKind() == kind }) {
 			continue
 		}
@@ -122,6 +127,26 @@ func (r *Reconciler[T]) kindsOf(ctx context.Context, p *pass[T]) ([]schema.Group
 		kinds = append(kinds, mapping.GroupVersionKind)
 	}
 	return kinds, nil
+}
+
+// lookForEarlier is lookFor where a kind may only have been composed by an earlier version.
+// This one may lack the permission to read it: that is logged, once, and stops nothing.
+func (r *Reconciler[T]) lookForEarlier(ctx context.Context, p *pass[T], kind schema.GroupVersionKind) error {
+	if slices.ContainsFunc(p.desired, func(c *unstructured.Unstructured) bool { return c.GroupVersionKind() == kind }) ||
+		slices.Contains(r.applier.Kinds(p.request.NamespacedName), kind) || p.object.GetDeletionTimestamp() != nil {
+		return r.lookFor(ctx, p, kind)
+	}
+	if _, unreadable := r.unreadable.Load(kind); unreadable {
+		return nil
+	}
+	err := r.lookFor(ctx, p, kind)
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	if _, told := r.unreadable.LoadOrStore(kind, true); !told {
+		log.FromContext(ctx).Error(err, "children of a kind that an earlier version composed are not looked for until the operator starts again", "kind", kind.Kind)
+	}
+	return nil
 }
 
 // idOf names an object of any type.

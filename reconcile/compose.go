@@ -44,6 +44,9 @@ func (r *Reconciler[T]) compose(ctx context.Context, p *pass[T]) (outcome.Outcom
 
 // prepare adds a child to the pass.
 func (r *Reconciler[T]) prepare(p *pass[T], declared *child) error {
+	if declared.err != nil {
+		return &apply.InvalidError{Message: fmt.Sprintf("child %s: %v", declared.object.GetName(), declared.err)}
+	}
 	options := plan.Options{Policy: declared.policy}
 	for _, before := range declared.after {
 		id, err := r.applier.Identify(p.object, before)

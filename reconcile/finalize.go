@@ -96,8 +96,8 @@ func (r *Reconciler[T]) describeSet(p *pass[T], parent client.Object) {
 }
 
 // with returns a copy of all with more.
-func with(all, more map[string]string) map[string]string {
-	both := map[string]string{}
+func with[K comparable, V any](all, more map[K]V) map[K]V {
+	both := map[K]V{}
 	maps.Copy(both, all)
 	maps.Copy(both, more)
 	return both

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -55,6 +56,8 @@ type Config[T client.Object] struct {
 	REST *rest.Config
 	// Namespaces limits what is watched; empty means all.
 	Namespaces map[string]cache.Config
+	// Record is the operator's, shared by its kinds.
+	Record *Record
 	// ApplySets lets every object carry what makes it the parent of an ApplySet, at one write
 	// more for each. Objects with the finalizer carry it anyway.
 	ApplySets bool
@@ -71,6 +74,8 @@ type Reconciler[T client.Object] struct {
 	applier *apply.Applier
 	tracker *track.Tracker
 	pending pending
+	// unreadable are kinds that an earlier version composed and this one may not read.
+	unreadable sync.Map
 }
 
 // New returns a reconciler that watches until life ends. A type that lacks the status
