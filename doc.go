@@ -27,6 +27,8 @@
 //		return nil
 //	}
 //
+// Options say more of a child: [After], [ReadyWhen], [Replace], [Adopt], [Orphan].
+//
 // # Further roles
 //
 // A composer may take on more, each by one more method. An [Observer] fills the status:

@@ -3,8 +3,8 @@
 //
 //	out.Child(database, cel.ReadyWhen("self.status.phase == 'Up'"))
 //
-// It is a package of its own because the language brings a parser along: an operator that
-// does not import it is 5 MB smaller.
+// It is a package of its own because the language brings a parser and its tables along: an
+// operator that does not import it has none of that in its binary and memory.
 package cel
 
 import (

@@ -105,7 +105,8 @@ type Input struct {
 	Desired []*unstructured.Unstructured
 	// Live holds the objects that there are under the IDs of the desired ones.
 	Live map[ID]*unstructured.Unstructured
-	// Owned are all objects that carry the owner's label.
+	// Owned are all objects that carry the owner's label, those included that got it as a
+	// copy, which are left alone.
 	Owned []*unstructured.Unstructured
 	// Options of the desired children.
 	Options map[ID]Options

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
 // Dismantle returns the actions for an owner that is being deleted: children that were
@@ -15,10 +17,11 @@ import (
 // others are left to garbage collection.
 //
 // With no action left, nothing holds the owner any more.
-func Dismantle(owner string, owned []*unstructured.Unstructured) []Action {
+func Dismantle(owner, manager string, labelled []*unstructured.Unstructured) []Action {
+	owned := applied(owner, manager, labelled)
 	var doomed []*unstructured.Unstructured
 	for _, live := range owned {
-		if live.GetLabels()[OwnerLabel] == owner && needsHelp(live, owner, owned) {
+		if needsHelp(live, owner, owned) {
 			doomed = append(doomed, live)
 		}
 	}
@@ -37,14 +40,33 @@ func needsHelp(live *unstructured.Unstructured, owner string, owned []*unstructu
 
 // prune removes what is no longer composed.
 func prune(in Input, desired map[ID]bool) []Action {
+	owned := applied(in.Owner, in.Manager, in.Owned)
 	var doomed []*unstructured.Unstructured
-	for _, live := range in.Owned {
-		if !desired[Of(live)] && live.GetLabels()[OwnerLabel] == in.Owner && live.GetDeletionTimestamp() == nil {
+	for _, live := range owned {
+		if !desired[Of(live)] && live.GetDeletionTimestamp() == nil {
 			doomed = append(doomed, live)
 		}
 	}
-	return remove(doomed, in.Owned, "is no longer composed")
+	return remove(doomed, owned, "is no longer composed")
 }
+
+// applied are those of the objects with an owner's label that were applied for it. Others
+// got the label from a child: controllers copy a Service's labels to its Endpoints.
+func applied(owner, manager string, labelled []*unstructured.Unstructured) []*unstructured.Unstructured {
+	var found []*unstructured.Unstructured
+	for _, live := range labelled {
+		if live.GetLabels()[OwnerLabel] != owner {
+			continue
+		}
+		controller := metav1.GetControllerOfNoCopy(live)
+		if controller != nil && string(controller.UID) == owner || ownedIn(live, manager).ours.Has(ownerLabelPath) {
+			found = append(found, live)
+		}
+	}
+	return found
+}
+
+var ownerLabelPath = fieldpath.MakePathOrDie("metadata", "labels", OwnerLabel)
 
 // remove deletes or releases, the youngest first, as what came later may lean on what came
 // earlier. What was composed to come after another child has to be gone first.

@@ -22,7 +22,7 @@ var rewrite = flag.Bool("rewrite", false, "write the scenarios' actions as they 
 const separator = "\n----\n"
 
 // scenario is the upper half of a file. Objects are written as they are, except that
-// "ours: true" stands for the owner's label, "applied: same" for the hash of the desired
+// "ours: true" stands for the owner's label, which we applied ("ours: copied": not), "applied: same" for the hash of the desired
 // object of that name and for managedFields in which we own all of it. What others own
 // there, and what "lost" lists, is taken from that, as the API server does it.
 type scenario struct {
@@ -99,7 +99,7 @@ func play(t *testing.T, given string) string {
 func (s scenario) decide(t *testing.T, in plan.Input) []plan.Action {
 	t.Helper()
 	if s.Dismantle {
-		return plan.Dismantle(in.Owner, in.Owned)
+		return plan.Dismantle(in.Owner, in.Manager, in.Owned)
 	}
 	in.Incomplete = s.Incomplete
 	in.Options, in.Unready = map[plan.ID]plan.Options{}, map[plan.ID]string{}
@@ -146,13 +146,17 @@ func (s scenario) options(name string, ids map[string]plan.ID) plan.Options {
 
 func addLive(t *testing.T, in *plan.Input, object map[string]any, composed map[plan.ID]*unstructured.Unstructured) {
 	t.Helper()
-	ours, applied, lost := object["ours"] == true, object["applied"], object["lost"]
+	ours, applied, lost := object["ours"] != nil, object["applied"], object["lost"]
+	copied := object["ours"] == "copied"
 	for _, key := range []string{"ours", "applied", "lost"} {
 		delete(object, key)
 	}
 	live := &unstructured.Unstructured{Object: object}
 	if ours {
 		mark(live, "older")
+		if applied != "same" && !copied {
+			own(t, live, live, nil)
+		}
 		in.Owned = append(in.Owned, live)
 	}
 	if applied == "same" {

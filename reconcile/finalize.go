@@ -34,7 +34,7 @@ func (r *Reconciler[T]) finalize(ctx context.Context, p *pass[T]) (outcome.Outco
 	if _, err := r.look(ctx, p); err != nil {
 		return outcome.Done(), err
 	}
-	p.actions = plan.Dismantle(string(p.object.GetUID()), p.owned)
+	p.actions = plan.Dismantle(string(p.object.GetUID()), r.Manager, p.owned)
 	if len(p.actions) > 0 {
 		o, err := r.carryOut(ctx, p)
 		return outcome.Combine(outcome.Wait(ReasonDeleting, fmt.Sprintf("waits until %s is gone", p.actions[len(p.actions)-1].ID())), o), err
