@@ -118,12 +118,31 @@ func (s scenario) decide(t *testing.T, in plan.Input) []plan.Action {
 		return []plan.Action{{Verb: "error", Desired: &unstructured.Unstructured{}, Why: err.Error()}}
 	}
 	actions := plan.Make(in)
+	sameOnceCompact(t, in, actions)
 	for i, action := range actions {
 		if fields := s.Immutable[action.ID().Name]; fields != "" {
 			actions[i] = plan.Refused(action, fields)
 		}
 	}
 	return actions
+}
+
+// sameOnceCompact checks that the plan for objects as caches hold them is the same.
+func sameOnceCompact(t *testing.T, in plan.Input, want []plan.Action) {
+	t.Helper()
+	compact := in
+	compact.Live = map[plan.ID]*unstructured.Unstructured{}
+	for id, live := range in.Live {
+		compact.Live[id] = live.DeepCopy()
+		if err := plan.Compact(compact.Live[id]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, got := range plan.Make(compact) {
+		if got.Verb != want[i].Verb || got.Why != want[i].Why {
+			t.Errorf("of compact objects: %s %s %q, of whole ones: %s %q", got.Verb, got.ID(), got.Why, want[i].Verb, want[i].Why)
+		}
+	}
 }
 
 func (s scenario) options(name string, ids map[string]plan.ID) plan.Options {

@@ -159,8 +159,10 @@ func (r *Reconciler[T]) idOf(object client.Object) (plan.ID, error) {
 }
 
 func fromUnstructured(live *unstructured.Unstructured, object client.Object) error {
+	live = live.DeepCopy()
+	live.SetManagedFields(nil) // held in a form of our own
 	if loose, ok := object.(*unstructured.Unstructured); ok {
-		live.DeepCopyInto(loose)
+		loose.Object = live.Object
 		return nil
 	}
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, object)

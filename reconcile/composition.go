@@ -80,5 +80,10 @@ func (o *Observed) List(ctx context.Context, list client.ObjectList, labels clie
 	if err := o.reads.List(ctx, list, track.Selection{Namespace: opts.Namespace, Labels: labels}); err != nil {
 		return fmt.Errorf("list %T: %w", list, err)
 	}
+	if loose, ok := list.(*unstructured.UnstructuredList); ok {
+		for i := range loose.Items {
+			loose.Items[i].SetManagedFields(nil) // held in a form of our own
+		}
+	}
 	return nil
 }

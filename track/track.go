@@ -323,6 +323,7 @@ func (t *Tracker) cache(sel Selection) (cache.Cache, error) {
 		Mapper:               t.cfg.Client.RESTMapper(),
 		DefaultNamespaces:    t.cfg.Namespaces,
 		DefaultLabelSelector: selector,
+		DefaultTransform:     slim,
 	})
 	if err != nil {
 		return nil, err

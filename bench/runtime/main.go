@@ -85,11 +85,19 @@ func operate(ctx context.Context, name, kubeconfig string, s settings) error {
 		return err
 	}
 	config.QPS = -1 // as controller-runtime's GetConfig has it
+	// Profiles are taken when the operator is told to stop, before it lets go of anything.
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
 	finish, err := profile(s)
 	if err != nil {
 		return err
 	}
-	return errors.Join(contender.run(ctx, config), finish())
+	var profiled error
+	context.AfterFunc(ctx, func() {
+		profiled = finish()
+		stop()
+	})
+	return errors.Join(contender.run(running, config), profiled)
 }
 
 func compare(ctx context.Context, s settings) error {
