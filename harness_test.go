@@ -49,18 +49,18 @@ func newWorld(t *testing.T) *world {
 }
 
 // run runs an operator until the test ends, or until the returned function is called.
-func (w *world) run(composer operon.Composer[*Box]) (requests *traffic, stop func()) {
-	return w.runAs(w.Config, composer)
+func (w *world) run(composer operon.Composer[*Box], options ...operon.ManageOption) (requests *traffic, stop func()) {
+	return w.runAs(w.Config, composer, options...)
 }
 
-func (w *world) runAs(config *rest.Config, composer operon.Composer[*Box]) (*traffic, func()) {
+func (w *world) runAs(config *rest.Config, composer operon.Composer[*Box], options ...operon.ManageOption) (*traffic, func()) {
 	requests := &traffic{}
 	config = rest.CopyConfig(config)
 	config.Wrap(requests.count)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- operon.Run(ctx, "box-operator", config, operon.Config{Namespace: w.Namespace}, operon.API(addBox), operon.Manage(composer))
+		ended <- operon.Run(ctx, "box-operator", config, operon.Config{Namespace: w.Namespace}, operon.API(addBox), operon.Manage(composer, options...))
 	}()
 	stop := sync.OnceFunc(func() {
 		cancel()

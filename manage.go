@@ -2,6 +2,7 @@ package operon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"sync/atomic"
@@ -28,18 +29,19 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
-// several operators may run in one process, as tests do, each with a controller of the kind.
-var several = true
-
 // queue is the work queue of a controller.
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // Manage lets the operator manage the objects of the kind that composer composes. Further
 // roles that composer has, such as Observer, are found by their methods.
-func Manage[T client.Object](composer Composer[T]) Part {
+func Manage[T client.Object](composer Composer[T], options ...ManageOption) Part {
+	settings := manageSettings{concurrency: concurrency}
+	for _, option := range options {
+		option(&settings)
+	}
 	return func(p *parts) {
 		p.setups = append(p.setups, func(ctx context.Context, o *operator) error {
-			if err := manage(ctx, o, composer); err != nil {
+			if err := manage(ctx, o, composer, settings); err != nil {
 				return fmt.Errorf("manage %s: %w", reflect.TypeFor[T](), err)
 			}
 			return nil
@@ -47,7 +49,13 @@ func Manage[T client.Object](composer Composer[T]) Part {
 	}
 }
 
-func manage[T client.Object](ctx context.Context, o *operator, composer Composer[T]) error {
+func manage[T client.Object](ctx context.Context, o *operator, composer Composer[T], settings manageSettings) error {
+	if err := settings.validate(); err != nil {
+		return err
+	}
+	if !o.claim(reflect.TypeFor[T]()) {
+		return errors.New("the operator manages it twice: each kind has one composer, which declares all of its children")
+	}
 	var work atomic.Pointer[queue]
 	r, err := reconcile.New(ctx, reconcile.Config[T]{
 		Composer:   composer,
@@ -57,6 +65,7 @@ func manage[T client.Object](ctx context.Context, o *operator, composer Composer
 		REST:       o.manager.GetConfig(),
 		Namespaces: o.namespaces,
 		Record:     o.record,
+		ApplySets:  settings.applySets,
 		Events:     o.manager.GetEventRecorder(o.name),
 		Changed: func(key types.NamespacedName) {
 			if q := work.Load(); q != nil {
@@ -79,7 +88,7 @@ func manage[T client.Object](ctx context.Context, o *operator, composer Composer
 		For(object).
 		WatchesRawSource(takeQueue).
 		WithOptions(controller.Options{
-			MaxConcurrentReconciles: concurrency,
+			MaxConcurrentReconciles: settings.concurrency,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 			SkipNameValidation:      new(true), // one process may run several operators, as tests do
 		}).

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,6 +50,16 @@ type operator struct {
 	direct     client.WithWatch
 	namespaces map[string]cache.Config
 	record     *reconcile.Record
+	managed    map[reflect.Type]bool
+}
+
+// claim tells whether no other Manage is of the kind.
+func (o *operator) claim(kind reflect.Type) bool {
+	if o.managed[kind] {
+		return false
+	}
+	o.managed[kind] = true
+	return true
 }
 
 // API makes the operator know Go types of an API group. The types of Kubernetes itself are
@@ -123,7 +134,7 @@ func newOperator(name string, cluster *rest.Config, cfg Config, all []Part) (*op
 	if err != nil {
 		return nil, nil, err
 	}
-	o := &operator{name: name}
+	o := &operator{name: name, managed: map[reflect.Type]bool{}}
 	if cfg.Namespace != "" {
 		o.namespaces = map[string]cache.Config{cfg.Namespace: {}}
 	}
