@@ -7,6 +7,7 @@ package condition
 import (
 	"fmt"
 	"reflect"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,12 +67,13 @@ func field[T any](structure reflect.Value, name string) (*T, bool) {
 }
 
 // Report writes what became of the reconcile of a generation. The time of a transition
-// changes only when a condition's status does.
-func (s Status) Report(o outcome.Outcome, generation int64) {
+// becomes now only when a condition's status changes.
+func (s Status) Report(o outcome.Outcome, generation int64, now time.Time) {
 	*s.observed = generation
 	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(s.conditions, metav1.Condition{
 			Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: generation,
+			LastTransitionTime: metav1.NewTime(now),
 		})
 	}
 	switch o.Kind() {

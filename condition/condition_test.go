@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -40,8 +41,8 @@ func TestReport(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				status.Report(before, 1)
-				status.Report(test.in, 2)
+				status.Report(before, 1, time.Now())
+				status.Report(test.in, 2, time.Now())
 				if got := describe(object.Status.Conditions); !slices.Equal(got, test.want) {
 					t.Errorf("after %v: got %q, want %q", before, got, test.want)
 				}
@@ -62,20 +63,27 @@ func describe(conditions []metav1.Condition) []string {
 	return all
 }
 
-func TestReportKeepsTransitionTime(t *testing.T) {
+func TestReportTellsTheTimeOfATransition(t *testing.T) {
 	t.Parallel()
 	var object thing
 	status, err := condition.Of(&object)
 	if err != nil {
 		t.Fatal(err)
 	}
-	status.Report(outcome.Done(), 1)
-	before := status.Ready()
-	before.LastTransitionTime = metav1.Unix(1, 0)
-	object.Status.Conditions = []metav1.Condition{before}
-	status.Report(outcome.Done(), 1)
-	if got := status.Ready(); got != before {
-		t.Errorf("got %v, want %v", got, before)
+	first := time.Unix(1, 0)
+	status.Report(outcome.Done(), 1, first)
+	for _, step := range []struct {
+		outcome  outcome.Outcome
+		at, want int64
+	}{
+		{outcome.Done(), 2, 1},
+		{outcome.Wait("Pods", ""), 3, 3},
+		{outcome.Wait("Others", ""), 4, 3},
+	} {
+		status.Report(step.outcome, 1, time.Unix(step.at, 0))
+		if got := status.Ready().LastTransitionTime.Unix(); got != step.want {
+			t.Errorf("%s at %d: the transition was at %d, want %d", step.outcome, step.at, got, step.want)
+		}
 	}
 }
 

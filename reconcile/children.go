@@ -37,7 +37,7 @@ func (r *Reconciler[T]) fetch(ctx context.Context, p *pass[T]) (outcome.Outcome,
 	if apierrors.IsNotFound(err) {
 		p.over = true
 		r.applier.Forget(p.request.NamespacedName)
-		r.pending.hold(p.request.NamespacedName, false)
+		r.pending.hold(p.request.NamespacedName, false, r.Clock.Now())
 		return outcome.Done(), p.reads.End(ctx) // nobody reads for it any more
 	}
 	if err != nil {

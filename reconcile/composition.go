@@ -50,7 +50,7 @@ func (c *Composition) Children() []client.Object {
 type Observed struct {
 	live  map[plan.ID]*unstructured.Unstructured
 	kinds func(client.Object) (plan.ID, error)
-	reads *track.Session
+	reads Reads
 	owner client.Object
 }
 

@@ -12,13 +12,12 @@ import (
 
 	"github.com/operon-framework/operon/outcome"
 	"github.com/operon-framework/operon/plan"
-	"github.com/operon-framework/operon/track"
 )
 
 // pass is what one reconcile of one object knows as it goes on.
 type pass[T client.Object] struct {
 	request Request
-	reads   *track.Session
+	reads   Reads
 
 	object T // as the author's code may change it
 	before T // as it was read
@@ -42,7 +41,7 @@ type pass[T client.Object] struct {
 func (r *Reconciler[T]) begin(request Request) *pass[T] {
 	return &pass[T]{
 		request: request,
-		reads:   r.tracker.Begin(request.NamespacedName),
+		reads:   r.Reads(request.NamespacedName),
 		live:    map[plan.ID]*unstructured.Unstructured{},
 	}
 }

@@ -23,7 +23,7 @@ type pending struct {
 
 // hold returns how much longer the status is to be held back, 0 when it is to be written
 // or nothing is.
-func (p *pending) hold(key types.NamespacedName, onlyMessages bool) time.Duration {
+func (p *pending) hold(key types.NamespacedName, onlyMessages bool, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !onlyMessages {
@@ -35,10 +35,10 @@ func (p *pending) hold(key types.NamespacedName, onlyMessages bool) time.Duratio
 	}
 	since, held := p.since[key]
 	if !held {
-		p.since[key] = time.Now()
+		p.since[key] = now
 		return messagePeriod
 	}
-	if left := messagePeriod - time.Since(since); left > 0 {
+	if left := messagePeriod - now.Sub(since); left > 0 {
 		return left
 	}
 	delete(p.since, key)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -18,7 +19,6 @@ import (
 	"github.com/operon-framework/operon/apply"
 	"github.com/operon-framework/operon/condition"
 	"github.com/operon-framework/operon/outcome"
-	"github.com/operon-framework/operon/track"
 )
 
 // Request and Result are controller-runtime's.
@@ -65,6 +65,10 @@ type Config[T client.Object] struct {
 	Events events.EventRecorder
 	// Changed queues an object because something that it read changed.
 	Changed func(types.NamespacedName)
+	// Reads begins the reading of a reconcile. Nil: from watches, by REST.
+	Reads func(reader types.NamespacedName) Reads
+	// Clock tells the time. Nil: the real one.
+	Clock clock.PassiveClock
 }
 
 // Reconciler reconciles the objects of one kind.
@@ -72,7 +76,6 @@ type Reconciler[T client.Object] struct {
 	Config[T]
 	kind    schema.GroupVersionKind
 	applier *apply.Applier
-	tracker *track.Tracker
 	pending pending
 	// unreadable are kinds that an earlier version composed and this one may not read.
 	unreadable sync.Map
@@ -92,13 +95,12 @@ func New[T client.Object](life context.Context, cfg Config[T]) (*Reconciler[T], 
 	if _, err := condition.Of(object); err != nil {
 		return nil, err
 	}
-	r.tracker = track.New(life, track.Config{
-		REST:       cfg.REST,
-		Client:     cfg.Direct,
-		Namespaces: cfg.Namespaces,
-		Changed:    cfg.Changed,
-		Deleted:    r.applier.Gone,
-	})
+	if r.Reads == nil {
+		r.Reads = r.watches(life)
+	}
+	if r.Clock == nil {
+		r.Clock = clock.RealClock{}
+	}
 	return r, nil
 }
 

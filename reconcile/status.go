@@ -30,7 +30,7 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T]) (outcome.Outcome
 		return outcome.Done(), err
 	}
 	before := conditions.Ready()
-	conditions.Report(p.outcome(), p.object.GetGeneration())
+	conditions.Report(p.outcome(), p.object.GetGeneration(), r.Clock.Now())
 	p.tellReadiness(before, conditions.Ready())
 	if !p.failed() {
 		if err := p.reads.End(ctx); err != nil {
@@ -42,7 +42,7 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T]) (outcome.Outcome
 	if err != nil {
 		return outcome.Done(), err
 	}
-	if left := r.pending.hold(p.request.NamespacedName, only); left > 0 {
+	if left := r.pending.hold(p.request.NamespacedName, only, r.Clock.Now()); left > 0 {
 		return outcome.Retry(left, "", ""), nil
 	}
 	return outcome.Done(), r.writeStatus(ctx, p)
