@@ -40,7 +40,7 @@
 //
 // # What happens in a reconcile
 //
-// The list of steps stands in reconcile/steps.go: fetch, pause, finalize, compose, observe,
+// The list of steps stands in reconcile/steps.go: fetch, pace, pause, finalize, compose, observe,
 // plan, apply, await, status, report. The status gets the conditions Ready, Reconciling
 // and Stalled and observedGeneration; the kind's Go type has to have the fields for them.
 //

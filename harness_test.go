@@ -54,13 +54,17 @@ func (w *world) run(composer operon.Composer[*Box], options ...operon.ManageOpti
 }
 
 func (w *world) runAs(config *rest.Config, composer operon.Composer[*Box], options ...operon.ManageOption) (*traffic, func()) {
+	return w.runWith(config, operon.Config{Namespace: w.Namespace}, operon.API(addBox), operon.Manage(composer, options...))
+}
+
+func (w *world) runWith(config *rest.Config, cfg operon.Config, parts ...operon.Part) (*traffic, func()) {
 	requests := &traffic{}
 	config = rest.CopyConfig(config)
 	config.Wrap(requests.count)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- operon.Run(ctx, "box-operator", config, operon.Config{Namespace: w.Namespace}, operon.API(addBox), operon.Manage(composer, options...))
+		ended <- operon.Run(ctx, "box-operator", config, cfg, parts...)
 	}()
 	stop := sync.OnceFunc(func() {
 		cancel()
@@ -202,6 +206,17 @@ func (w *world) isReady(b *Box) {
 func (w *world) eventually(what string, check func(context.Context) error) {
 	w.Helper()
 	localtest.Eventually(w.T, what, check)
+}
+
+// still looks for a while that a check holds.
+func (w *world) still(what string, check func(context.Context) error) {
+	w.Helper()
+	localtest.Always(w.T, stillness, what, check)
+}
+
+// meta is that of an object of the test's namespace.
+func (w *world) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: w.Namespace}
 }
 
 // event waits for an event of a reason whose note has all the texts.

@@ -35,7 +35,7 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // Manage lets the operator manage the objects of the kind that composer composes. Further
 // roles that composer has, such as Observer, are found by their methods.
 func Manage[T client.Object](composer Composer[T], options ...ManageOption) Part {
-	settings := manageSettings{concurrency: concurrency}
+	settings := manageSettings{concurrency: concurrency, rate: reconcile.DefaultRate}
 	for _, option := range options {
 		option(&settings)
 	}
@@ -66,6 +66,8 @@ func manage[T client.Object](ctx context.Context, o *operator, composer Composer
 		Namespaces: o.namespaces,
 		Record:     o.record,
 		ApplySets:  settings.applySets,
+		Rate:       settings.rate,
+		Clock:      o.clock,
 		Events:     o.manager.GetEventRecorder(o.name),
 		Changed: func(key types.NamespacedName) {
 			if q := work.Load(); q != nil {

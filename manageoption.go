@@ -2,6 +2,9 @@ package operon
 
 import (
 	"fmt"
+	"time"
+
+	"github.com/operon-framework/operon/reconcile"
 )
 
 // ManageOption changes how Manage manages one kind.
@@ -11,11 +14,15 @@ type ManageOption func(*manageSettings)
 type manageSettings struct {
 	concurrency int
 	applySets   bool
+	rate        reconcile.Rate
 }
 
 func (s *manageSettings) validate() error {
 	if s.concurrency < 1 {
 		return fmt.Errorf("Concurrency(%d): want 1 or more", s.concurrency)
+	}
+	if s.rate.Burst < 1 || s.rate.Every <= 0 {
+		return fmt.Errorf("RateLimit(%d, %s): want a burst of 1 or more, and a time", s.rate.Burst, s.rate.Every)
 	}
 	return nil
 }
@@ -31,4 +38,12 @@ func Concurrency(n int) ManageOption {
 // understands, also where no child needs a finalizer. It costs one write for each object.
 func ApplySets() ManageOption {
 	return func(s *manageSettings) { s.applySets = true }
+}
+
+// RateLimit bounds how often one object is reconciled: burst times at once, and then once
+// every so often. A storm of changes so costs the operator little, and other objects nothing;
+// the object's reconciles come later and none is lost, as each reads all that happened.
+// Default: 60, then once a second, which convergence of large objects does not reach.
+func RateLimit(burst int, every time.Duration) ManageOption {
+	return func(s *manageSettings) { s.rate = reconcile.Rate{Burst: burst, Every: every} }
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,6 +52,7 @@ type operator struct {
 	namespaces map[string]cache.Config
 	record     *reconcile.Record
 	managed    map[reflect.Type]bool
+	clock      clock.PassiveClock
 }
 
 // claim tells whether no other Manage is of the kind.
@@ -88,6 +90,8 @@ type Config struct {
 	LeaderElectionNamespace string
 	// Log gets structured lines. Nil: they go nowhere.
 	Log *slog.Logger
+	// Clock tells the time, for tests of what takes long. Nil: the system's.
+	Clock clock.PassiveClock
 	// Ready is called once when everything runs. It may be nil.
 	Ready func()
 }
@@ -134,7 +138,7 @@ func newOperator(name string, cluster *rest.Config, cfg Config, all []Part) (*op
 	if err != nil {
 		return nil, nil, err
 	}
-	o := &operator{name: name, managed: map[reflect.Type]bool{}}
+	o := &operator{name: name, managed: map[reflect.Type]bool{}, clock: cfg.Clock}
 	if cfg.Namespace != "" {
 		o.namespaces = map[string]cache.Config{cfg.Namespace: {}}
 	}

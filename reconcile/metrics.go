@@ -13,4 +13,10 @@ var stepSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 	Buckets: prometheus.ExponentialBuckets(0.0005, 4, 8),
 }, []string{"kind", "step"})
 
-func init() { metrics.Registry.MustRegister(stepSeconds) }
+// delayed counts the passes that were put off because their object is reconciled too often.
+var delayed = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "operon_reconciles_delayed_total",
+	Help: "How many reconciles were delayed because something changed all the time.",
+}, []string{"kind"})
+
+func init() { metrics.Registry.MustRegister(stepSeconds, delayed) }

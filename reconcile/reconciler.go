@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -65,6 +66,8 @@ type Config[T client.Object] struct {
 	Events events.EventRecorder
 	// Changed queues an object because something that it read changed.
 	Changed func(types.NamespacedName)
+	// Rate bounds how often one object is reconciled. Zero: DefaultRate.
+	Rate Rate
 	// Reads begins the reading of a reconcile. Nil: from watches, by REST.
 	Reads func(reader types.NamespacedName) Reads
 	// Clock tells the time. Nil: the real one.
@@ -77,6 +80,7 @@ type Reconciler[T client.Object] struct {
 	kind    schema.GroupVersionKind
 	applier *apply.Applier
 	pending pending
+	buckets *buckets
 	// unreadable are kinds that an earlier version composed and this one may not read.
 	unreadable sync.Map
 }
@@ -84,7 +88,8 @@ type Reconciler[T client.Object] struct {
 // New returns a reconciler that watches until life ends. A type that lacks the status
 // fields which Operon writes is an error.
 func New[T client.Object](life context.Context, cfg Config[T]) (*Reconciler[T], error) {
-	r := &Reconciler[T]{Config: cfg, applier: apply.New(cfg.Direct, cfg.Manager)}
+	cfg.Rate = cmp.Or(cfg.Rate, DefaultRate)
+	r := &Reconciler[T]{Config: cfg, applier: apply.New(cfg.Direct, cfg.Manager), buckets: newBuckets(cfg.Rate)}
 	object, err := r.newObject()
 	if err != nil {
 		return nil, err

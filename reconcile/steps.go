@@ -21,6 +21,7 @@ type step[T client.Object] struct {
 func (r *Reconciler[T]) steps() []step[T] {
 	return []step[T]{
 		{name: "fetch", run: r.fetch},       // the object, or its absence
+		{name: "pace", run: r.pace},         // later, if it is reconciled too often
 		{name: "pause", run: r.pause},       // nothing, if a user asked for nothing
 		{name: "finalize", run: r.finalize}, // an object that is being deleted, and nothing else
 		{name: "compose", run: r.compose},   // the author declares the children
