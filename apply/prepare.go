@@ -26,7 +26,7 @@ const ManagedByLabel = "app.kubernetes.io/managed-by"
 // changed. The error of a child that cannot be one is an *InvalidError, that of a kind
 // that the cluster does not have a *MissingKindError.
 func (a *Applier) Prepare(owner client.Object, kind schema.GroupVersionKind, child client.Object, options plan.Options) (*unstructured.Unstructured, error) {
-	object, err := a.toUnstructured(child)
+	object, err := a.Fields(child)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,8 @@ func (a *Applier) kindOf(child client.Object) (schema.GroupVersionKind, error) {
 	return kind, nil
 }
 
-func (a *Applier) toUnstructured(child client.Object) (*unstructured.Unstructured, error) {
+// Fields returns what was set of a child, with its kind. The child itself is not changed.
+func (a *Applier) Fields(child client.Object) (*unstructured.Unstructured, error) {
 	kind, err := a.kindOf(child)
 	if err != nil {
 		return nil, err

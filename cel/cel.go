@@ -35,7 +35,7 @@ func ReadyWhen(expression string) operon.ChildOption {
 	if err != nil {
 		return reconcile.Invalid(fmt.Errorf("readiness %q: %w", expression, err))
 	}
-	return operon.ReadyWhen(func(live *unstructured.Unstructured) (bool, string) {
+	return reconcile.ReadyAs(expression, func(live *unstructured.Unstructured) (bool, string) {
 		result, _, err := program.Eval(map[string]any{"self": live.Object})
 		if err != nil {
 			return false, fmt.Sprintf("%s: %v", expression, err)

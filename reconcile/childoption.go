@@ -15,6 +15,7 @@ type child struct {
 	object client.Object
 	after  []client.Object
 	ready  []Readiness
+	said   []string // ready, in words
 	policy plan.Policy
 	err    error // what is wrong with an option
 }
@@ -35,7 +36,12 @@ func After(objects ...client.Object) ChildOption {
 // ReadyWhen lets a function tell whether the child is ready, in the place of kstatus. Of
 // several, all have to agree.
 func ReadyWhen(ready Readiness) ChildOption {
-	return func(c *child) { c.ready = append(c.ready, ready) }
+	return ReadyAs("a function says so", ready)
+}
+
+// ReadyAs is ReadyWhen for what can be said in words too, as a golden file shows it.
+func ReadyAs(words string, ready Readiness) ChildOption {
+	return func(c *child) { c.ready, c.said = append(c.ready, ready), append(c.said, words) }
 }
 
 // Allow adds to what the author allows for a child.

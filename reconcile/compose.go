@@ -19,7 +19,7 @@ func (r *Reconciler[T]) compose(ctx context.Context, p *pass[T]) (outcome.Outcom
 	if err := r.Composer.Compose(ctx, p.object, &composition); err != nil {
 		return outcome.Done(), err
 	}
-	p.waits = composition.waits
+	p.composed, p.waits = composition.children, composition.waits
 	p.incomplete = len(p.waits) > 0
 	p.desired, p.options, p.ready = nil, map[plan.ID]plan.Options{}, map[plan.ID][]Readiness{}
 	for _, declared := range composition.children {

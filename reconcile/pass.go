@@ -22,13 +22,14 @@ type pass[T client.Object] struct {
 	object T // as the author's code may change it
 	before T // as it was read
 
-	desired []*unstructured.Unstructured
-	options map[plan.ID]plan.Options
-	ready   map[plan.ID][]Readiness
-	owned   []*unstructured.Unstructured
-	live    map[plan.ID]*unstructured.Unstructured
-	actions []plan.Action
-	events  []event
+	composed []*child // as declared
+	desired  []*unstructured.Unstructured
+	options  map[plan.ID]plan.Options
+	ready    map[plan.ID][]Readiness
+	owned    []*unstructured.Unstructured
+	live     map[plan.ID]*unstructured.Unstructured
+	actions  []plan.Action
+	events   []event
 
 	waits      []outcome.Outcome // what composing waits for
 	incomplete bool              // more may be composed later

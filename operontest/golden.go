@@ -1,0 +1,131 @@
+package operontest
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/yaml"
+
+	"github.com/operon-framework/operon/outcome"
+	"github.com/operon-framework/operon/plan"
+	"github.com/operon-framework/operon/reconcile"
+)
+
+// The flag has the package's name, so that a package of tests can have a -rewrite of its
+// own; that one rewrites golden files too.
+var rewriteGolden = flag.Bool("operontest.rewrite", false, "write golden files as compositions are now")
+
+func rewriting() bool {
+	own := flag.Lookup("rewrite")
+	return *rewriteGolden || own != nil && own.Value.String() == "true"
+}
+
+// Golden composes an object, without a cluster, and compares the children as they are
+// declared with a file of YAML documents, in their order, with their options and what is
+// waited for in comments. A composition that cannot be, such as two children of one name,
+// fails the test.
+//
+// The flag -operontest.rewrite writes the file; it should stand after the package:
+// go test . -operontest.rewrite.
+func (o *Operator[T]) Golden(t testing.TB, object T, file string) {
+	t.Helper()
+	got, err := o.Children(t.Context(), object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rewriting() {
+		if err := write(file, got); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("there is no %s yet; -operontest.rewrite writes it:\n%s", file, got)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(want) != got {
+		t.Errorf("the children are not as in %s; -operontest.rewrite accepts them:\n%s", file, difference(string(want), got))
+	}
+}
+
+func write(file, content string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(content), 0o644)
+}
+
+// Children composes an object, without a cluster, and returns what Golden compares.
+func (o *Operator[T]) Children(ctx context.Context, object T) (string, error) {
+	api, err := o.newAPI(clock.RealClock{})
+	if err != nil {
+		return "", err
+	}
+	r, err := o.reconciler(api, reconcile.Config[T]{Reads: noReads})
+	if err != nil {
+		return "", err
+	}
+	own, err := placed(api, object)
+	if err != nil {
+		return "", err
+	}
+	declared, ended := r.Declare(ctx, own)
+	if ended.Kind() != outcome.KindDone {
+		return "", fmt.Errorf("the composition cannot be: %s: %s", ended.Reason(), ended.Message())
+	}
+	return text(declared)
+}
+
+func text(declared reconcile.Declaration) (string, error) {
+	var documents []string
+	for _, wait := range declared.Waits {
+		documents = append(documents, comment("waits: %s: %s", wait.Reason(), wait.Message()))
+	}
+	for _, child := range declared.Children {
+		fields, err := yaml.Marshal(child.Fields.Object)
+		if err != nil {
+			return "", err
+		}
+		documents = append(documents, options(child)+string(fields))
+	}
+	return strings.Join(documents, "---\n"), nil
+}
+
+// options are the comments that a child has in a golden file.
+func options(child reconcile.Declared) string {
+	var b strings.Builder
+	for _, before := range child.After {
+		b.WriteString(comment("after: %s", before))
+	}
+	for _, words := range child.Ready {
+		b.WriteString(comment("ready when: %s", words))
+	}
+	for _, policy := range []struct {
+		is    plan.Policy
+		words string
+	}{
+		{plan.MayReplace, "replace: deleted and made again where a field cannot be changed"},
+		{plan.MayAdopt, "adopt: an object of its name that nobody controls is taken over"},
+		{plan.LeaveBehind, "orphan: left behind when it is not declared any more"},
+	} {
+		if child.Has(policy.is) {
+			b.WriteString(comment("%s", policy.words))
+		}
+	}
+	return b.String()
+}
+
+func comment(format string, args ...any) string {
+	return "# " + strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "\n# ") + "\n"
+}

@@ -1,0 +1,125 @@
+package operontest
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
+)
+
+// storage does what an API server does to an object besides storing it: it says who it is,
+// since when it is there, and how often its spec has changed.
+type storage struct {
+	testing.ObjectTracker
+	time clock.PassiveClock
+	last int // number of the object that was made last
+}
+
+// Create stores a new object.
+func (s *storage) Create(resource schema.GroupVersionResource, object runtime.Object, namespace string, options ...metav1.CreateOptions) error {
+	made, err := meta.Accessor(object)
+	if err != nil {
+		return err
+	}
+	s.identify(made)
+	return s.ObjectTracker.Create(resource, object, namespace, options...)
+}
+
+// Update stores another state of an object.
+func (s *storage) Update(resource schema.GroupVersionResource, object runtime.Object, namespace string, options ...metav1.UpdateOptions) error {
+	if err := s.count(resource, object, namespace); err != nil {
+		return err
+	}
+	return s.ObjectTracker.Update(resource, object, namespace, options...)
+}
+
+// Patch stores another state of an object.
+func (s *storage) Patch(resource schema.GroupVersionResource, object runtime.Object, namespace string, options ...metav1.PatchOptions) error {
+	if err := s.count(resource, object, namespace); err != nil {
+		return err
+	}
+	return s.ObjectTracker.Patch(resource, object, namespace, options...)
+}
+
+// Apply stores what a field manager wants of an object.
+func (s *storage) Apply(resource schema.GroupVersionResource, wanted runtime.Object, namespace string, options ...metav1.PatchOptions) error {
+	name, err := meta.Accessor(wanted)
+	if err != nil {
+		return err
+	}
+	before, missing := s.Get(resource, namespace, name.GetName())
+	if err := s.ObjectTracker.Apply(resource, wanted, namespace, options...); err != nil {
+		return err
+	}
+	after, err := s.Get(resource, namespace, name.GetName())
+	if err != nil {
+		return err
+	}
+	object, err := meta.Accessor(after)
+	if err != nil {
+		return err
+	}
+	if missing != nil {
+		s.identify(object)
+	}
+	if missing == nil && !sameSpec(before, after) {
+		object.SetGeneration(object.GetGeneration() + 1)
+	}
+	// Who owns which field stands in the object already.
+	return s.ObjectTracker.Update(resource, after, namespace)
+}
+
+func (s *storage) identify(made metav1.Object) {
+	s.last++
+	made.SetUID(types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", s.last)))
+	made.SetCreationTimestamp(metav1.NewTime(s.time.Now()))
+	made.SetGeneration(1)
+}
+
+// count counts the generation of a state that is to be stored.
+func (s *storage) count(resource schema.GroupVersionResource, object runtime.Object, namespace string) error {
+	after, err := meta.Accessor(object)
+	if err != nil {
+		return err
+	}
+	before, err := s.Get(resource, namespace, after.GetName())
+	if err != nil {
+		return err
+	}
+	was, err := meta.Accessor(before)
+	if err != nil {
+		return err
+	}
+	after.SetGeneration(was.GetGeneration())
+	if !sameSpec(before, object) || was.GetDeletionTimestamp() == nil && after.GetDeletionTimestamp() != nil {
+		after.SetGeneration(was.GetGeneration() + 1)
+	}
+	return nil
+}
+
+// sameSpec tells whether two states differ in metadata and status only.
+func sameSpec(a, b runtime.Object) bool {
+	return reflect.DeepEqual(specOf(a), specOf(b))
+}
+
+func specOf(object runtime.Object) map[string]any {
+	fields := map[string]any{}
+	data, err := json.Marshal(object)
+	if err == nil {
+		err = json.Unmarshal(data, &fields)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("an object that was stored is no JSON: %v", err)) // it came as JSON
+	}
+	for _, other := range []string{"apiVersion", "kind", "metadata", "status"} {
+		delete(fields, other)
+	}
+	return fields
+}

@@ -1,0 +1,88 @@
+package operontest
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/reconcile"
+)
+
+const (
+	// Manager is the name that operators have in tests: their field manager.
+	Manager = "operontest"
+	// Namespace is where objects are that name no other.
+	Namespace = "default"
+)
+
+// Operator is what is tested: a composer and the API that it works on. It may be used by
+// several tests at the same time.
+type Operator[T client.Object] struct {
+	composer operon.Composer[T]
+	api      []func(*runtime.Scheme) error
+	kinds    []kind
+}
+
+// New returns the operator that a composer makes. api registers its Go types, as with
+// operon.API; those of Kubernetes are known.
+func New[T client.Object](composer operon.Composer[T], api ...func(*runtime.Scheme) error) *Operator[T] {
+	return &Operator[T]{composer: composer, api: api}
+}
+
+// Kind lets the API in memory serve a kind that has no Go type, or that is in no namespace.
+// Without it, kinds are those of Go types, and all but Kubernetes' own are namespaced.
+func (o *Operator[T]) Kind(served schema.GroupVersionKind, namespaced bool) *Operator[T] {
+	with := *o
+	with.kinds = append(slices.Clone(o.kinds), kind{served, namespaced})
+	return &with
+}
+
+// scheme knows Kubernetes' types and the operator's. Each API in memory gets one of its
+// own, as it may add to it.
+func (o *Operator[T]) scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range append([]func(*runtime.Scheme) error{clientgoscheme.AddToScheme}, o.api...) {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("register an API: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// reconciler returns the reconciler that operon.Manage makes, on other clients, reads,
+// events and time.
+func (o *Operator[T]) reconciler(api client.WithWatch, with reconcile.Config[T]) (*reconcile.Reconciler[T], error) {
+	with.Composer, with.Manager = o.composer, Manager
+	with.Record = reconcile.NewRecord(api, Namespace, Manager)
+	if with.Client == nil {
+		with.Client, with.Direct = api, api
+	}
+	if with.Events == nil {
+		with.Events = &events.FakeRecorder{}
+	}
+	return reconcile.New(context.Background(), with)
+}
+
+// placed is a copy of an object, in a namespace if its kind is in one and it names none.
+func placed[O client.Object](c client.Client, object O) (O, error) {
+	own, ok := object.DeepCopyObject().(O)
+	if !ok {
+		return own, fmt.Errorf("the copy of a %T is of another type", object)
+	}
+	if value := reflect.ValueOf(object); value.Kind() == reflect.Pointer && value.IsNil() {
+		return own, fmt.Errorf("there is no object: a %T is nil", object)
+	}
+	namespaced, err := c.IsObjectNamespaced(own)
+	if err == nil && namespaced && own.GetNamespace() == "" {
+		own.SetNamespace(Namespace)
+	}
+	return own, err
+}
