@@ -1,8 +1,12 @@
 package operon_test
 
 import (
+	"context"
 	"crypto/rand"
+	"errors"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,7 +50,13 @@ var badInputs = []struct {
 		out.Child(config(strings.Repeat("x", 254), nil))
 		return nil
 	}},
-	{"a field that is not there", "ReconcileFailed", ".spec.other: field not declared in schema", func(b *Box, out *operon.Composition) error {
+	{"a panic", "Panicked", "no such thing", func(*Box, *operon.Composition) error { panic("no such thing") }},
+	{"an error of its own", "ReconcileFailed", "no licence", func(*Box, *operon.Composition) error { return errors.New("no licence") }},
+	{"a value of the wrong type", "ChildRefused", ".spec.small: expected", func(b *Box, out *operon.Composition) error {
+		out.Child(crate(b.Name, map[string]any{"small": map[string]any{"a": "b"}}))
+		return nil
+	}},
+	{"a field that is not there", "ChildRefused", ".spec.other: field not declared in schema", func(b *Box, out *operon.Composition) error {
 		out.Child(crate(b.Name, map[string]any{"other": "x"}))
 		return nil
 	}},
@@ -80,6 +90,10 @@ var badInputs = []struct {
 	}},
 }
 
+// sensible is how often a composition may be tried in the time that a test takes. With the
+// pause doubled after each try, from 20 ms on, a dozen tries take 40 s.
+const sensible = 12
+
 // TestBadInputIsTold lets one operator compose what cannot be, beside an object that can.
 func TestBadInputIsTold(t *testing.T) {
 	t.Parallel()
@@ -88,10 +102,12 @@ func TestBadInputIsTold(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.InstallCRDs(t, "testdata/crates.yaml")
+			var tries atomic.Int64
 			w.run(compose(func(b *Box, out *operon.Composition) error {
 				if b.Name == "good" {
 					return copies(b, out)
 				}
+				tries.Add(1)
 				return test.compose(b, out)
 			}))
 			w.ready(w.box("bad", nil), metav1.ConditionFalse, test.reason, test.text)
@@ -100,6 +116,12 @@ func TestBadInputIsTold(t *testing.T) {
 			if test.reason == "KindMissing" {
 				w.lives("beside") // its siblings go on
 			}
+			w.still("tries at a sensible pace", func(context.Context) error {
+				if got := tries.Load(); got > sensible {
+					return fmt.Errorf("tried %d times, want at most %d", got, sensible)
+				}
+				return nil
+			})
 		})
 	}
 }

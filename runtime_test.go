@@ -303,6 +303,7 @@ func TestMissingPermissionIsTold(t *testing.T) {
 			w.runAs(limited, compose(copies))
 			b := w.box("denied", nil)
 			w.ready(b, metav1.ConditionFalse, "PermissionDenied", fmt.Sprintf(`User "limited" cannot %s resource "configmaps"`, missing))
+			w.event("PermissionDenied", missing)
 			w.change(role, func() { role.Rules[1].Verbs = []string{"*"} })
 			w.isReady(b)
 		})

@@ -85,7 +85,7 @@ func mistake(err error) string {
 		return ReasonDependencyMissing
 	case isTooLarge(err):
 		return ReasonChildTooLarge
-	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || isAgainstSchema(err):
 		return ReasonChildRefused
 	}
 	return ""
@@ -99,6 +99,12 @@ func is[E error](err error) bool {
 // isTooLarge: a request has a limit in the API server, and an object another one in etcd.
 func isTooLarge(err error) bool {
 	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "etcdserver: request is too large")
+}
+
+// isAgainstSchema: a field that its kind does not have, or a value of the wrong type. The API
+// server calls its failure to read such an apply an error of its own.
+func isAgainstSchema(err error) bool {
+	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to create typed patch object")
 }
 
 // isMissingNamespace: of an apply, it can only be the namespace that is not found.
