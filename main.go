@@ -11,11 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
-	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 // Main runs the operator called name as a program: it reads the flags below, connects,
@@ -71,12 +69,11 @@ func run(name string, all []Part) error {
 	if err != nil {
 		return err
 	}
-	log, quiet, err := f.loggers()
+	log, err := f.logger()
 	if err != nil {
 		return err
 	}
-	ctrl.SetLogger(logr.FromSlogHandler(quiet.Handler()))
-	klog.SetSlogLogger(quiet)
+	klog.SetSlogLogger(quiet(log))
 	cluster, err := f.connect()
 	if err != nil {
 		return err
@@ -91,33 +88,27 @@ func run(name string, all []Part) error {
 		HealthProbeBindAddress:  f.health,
 		LeaderElection:          f.elect,
 		LeaderElectionNamespace: os.Getenv("POD_NAMESPACE"),
-		Log:                     quiet,
+		Log:                     log,
 		Ready: func() {
 			log.Info("operator started", "name", name, "after", time.Since(started).Round(time.Millisecond), "metrics", f.metrics, "health", f.health)
 		},
 	}, all...)
 }
 
-// loggers returns the operator's logger, and one for the machinery underneath, which has
-// much to say on the way that is of interest only in debugging.
-func (f *flags) loggers() (own, quiet *slog.Logger, err error) {
+// logger writes to standard error.
+func (f *flags) logger() (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.level)); err != nil {
-		return nil, nil, fmt.Errorf("--log-level %q: want debug, info, warn or error", f.level)
+		return nil, fmt.Errorf("--log-level %q: want debug, info, warn or error", f.level)
 	}
-	below := level
-	if level == slog.LevelInfo {
-		below = slog.LevelWarn
-	}
+	options := &slog.HandlerOptions{Level: level}
 	switch f.format {
 	case "text":
-		return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
-			slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: below})), nil
+		return slog.New(slog.NewTextHandler(os.Stderr, options)), nil
 	case "json":
-		return slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
-			slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: below})), nil
+		return slog.New(slog.NewJSONHandler(os.Stderr, options)), nil
 	}
-	return nil, nil, fmt.Errorf("--log-format %q: want text or json", f.format)
+	return nil, fmt.Errorf("--log-format %q: want text or json", f.format)
 }
 
 // connect finds the cluster as kubectl does, or the one that the operator runs in.

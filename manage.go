@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -87,10 +88,11 @@ func manage[T client.Object](ctx context.Context, o *operator, composer Composer
 		return nil
 	})
 	return ctrl.NewControllerManagedBy(o.manager).
-		For(object).
+		For(object, builder.WithPredicates(r.Noting())).
 		WatchesRawSource(takeQueue).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: settings.concurrency,
+			LogConstructor:          o.logOf(r.Kind()),
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 			SkipNameValidation:      new(true), // one process may run several operators, as tests do
 		}).

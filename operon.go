@@ -53,6 +53,7 @@ type operator struct {
 	record     *reconcile.Record
 	managed    map[reflect.Type]bool
 	clock      clock.PassiveClock
+	log        logr.Logger
 }
 
 // claim tells whether no other Manage is of the kind.
@@ -88,7 +89,9 @@ type Config struct {
 	// name in LeaderElectionNamespace.
 	LeaderElection          bool
 	LeaderElectionNamespace string
-	// Log gets structured lines. Nil: they go nowhere.
+	// Log gets structured lines: at info, an object that becomes ready or ceases to be; at
+	// debug, each reconcile with its causes, and all that controller-runtime has to say. A
+	// composer logs with controller-runtime's log.FromContext. Nil: they go nowhere.
 	Log *slog.Logger
 	// Clock tells the time, for tests of what takes long. Nil: the system's.
 	Clock clock.PassiveClock
@@ -145,7 +148,10 @@ func newOperator(name string, cluster *rest.Config, cfg Config, all []Part) (*op
 	cluster = rest.CopyConfig(cluster)
 	cluster.QPS = -1 // priority and fairness in the API server does the limiting
 	rest.AddUserAgent(cluster, name)
-	if o.manager, err = ctrl.NewManager(cluster, o.options(scheme, cfg)); err != nil {
+	own, machinery := cfg.loggers()
+	o.log = own
+	giveLogger(machinery)
+	if o.manager, err = ctrl.NewManager(cluster, o.options(scheme, machinery, cfg)); err != nil {
 		return nil, nil, err
 	}
 	if err := o.manager.AddHealthzCheck("ping", healthz.Ping); err != nil {
@@ -171,11 +177,7 @@ func (p *parts) scheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-func (o *operator) options(scheme *runtime.Scheme, cfg Config) ctrl.Options {
-	log := logr.Discard()
-	if cfg.Log != nil {
-		log = logr.FromSlogHandler(cfg.Log.Handler())
-	}
+func (o *operator) options(scheme *runtime.Scheme, log logr.Logger, cfg Config) ctrl.Options {
 	return ctrl.Options{
 		Scheme:                        scheme,
 		Logger:                        log,

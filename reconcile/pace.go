@@ -12,6 +12,9 @@ import (
 	"github.com/operon-framework/operon/outcome"
 )
 
+// stepPace names the step, for what only it can end a pass with.
+const stepPace = "pace"
+
 // Rate bounds how often one object is reconciled: Burst times at once, and then once Every.
 type Rate struct {
 	Burst int

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/operon-framework/operon/history"
 	"github.com/operon-framework/operon/outcome"
 	"github.com/operon-framework/operon/plan"
 )
@@ -18,6 +21,8 @@ import (
 type pass[T client.Object] struct {
 	request Request
 	reads   Reads
+	record  history.Pass
+	began   time.Time
 
 	object T // as the author's code may change it
 	before T // as it was read
@@ -30,6 +35,7 @@ type pass[T client.Object] struct {
 	live     map[plan.ID]*unstructured.Unstructured
 	actions  []plan.Action
 	events   []event
+	news     *metav1.Condition // Ready, where it changed
 
 	waits      []outcome.Outcome // what composing waits for
 	incomplete bool              // more may be composed later
@@ -40,9 +46,12 @@ type pass[T client.Object] struct {
 }
 
 func (r *Reconciler[T]) begin(request Request) *pass[T] {
+	now := r.Clock.Now()
 	return &pass[T]{
+		began:   time.Now(),
 		request: request,
 		reads:   r.Reads(request.NamespacedName),
+		record:  history.Pass{Started: now, Gathered: r.causes.take(request.NamespacedName, now)},
 		live:    map[plan.ID]*unstructured.Unstructured{},
 	}
 }

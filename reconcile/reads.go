@@ -23,7 +23,7 @@ func (r *Reconciler[T]) watches(life context.Context) func(types.NamespacedName)
 		REST:       r.REST,
 		Client:     r.Direct,
 		Namespaces: r.Namespaces,
-		Changed:    r.Changed,
+		Changed:    r.changed,
 		Deleted:    r.applier.Gone,
 	})
 	return func(reader types.NamespacedName) Reads { return tracker.Begin(reader) }

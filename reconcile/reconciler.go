@@ -81,6 +81,7 @@ type Reconciler[T client.Object] struct {
 	applier *apply.Applier
 	pending pending
 	buckets *buckets
+	causes  causes
 	// unreadable are kinds that an earlier version composed and this one may not read.
 	unreadable sync.Map
 }
@@ -109,11 +110,14 @@ func New[T client.Object](life context.Context, cfg Config[T]) (*Reconciler[T], 
 	return r, nil
 }
 
+// Kind is the kind of the objects, without its group.
+func (r *Reconciler[T]) Kind() string { return r.kind.Kind }
+
 // timed runs a step: it measures it, names it in errors, and turns a panic of the author's
 // code into an error.
 func (r *Reconciler[T]) timed(ctx context.Context, s step[T], p *pass[T]) (o outcome.Outcome) {
 	started := time.Now()
-	defer func() { stepSeconds.WithLabelValues(r.kind.Kind, s.name).Observe(time.Since(started).Seconds()) }()
+	defer func() { r.stepped(p, s.name, time.Since(started), o) }()
 	o, err := guarded(ctx, s, p)
 	if err == nil {
 		return o

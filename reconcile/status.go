@@ -55,6 +55,7 @@ func (r *Reconciler[T]) writeStatus(ctx context.Context, p *pass[T]) error {
 	// Only the status is written: what else the author's code may have changed stays here.
 	written := p.before.DeepCopyObject().(T)
 	reflect.ValueOf(written).Elem().FieldByName("Status").Set(reflect.ValueOf(p.object).Elem().FieldByName("Status"))
+	p.wrote()
 	err := r.Client.Status().Patch(ctx, written, client.MergeFrom(p.before), client.FieldOwner(r.Manager))
 	return client.IgnoreNotFound(err) // deleted meanwhile
 }
@@ -74,5 +75,6 @@ func (p *pass[T]) tellReadiness(before, after metav1.Condition) {
 	if now == outcome.KindStalled || now == outcome.KindRetry {
 		kind = corev1.EventTypeWarning
 	}
+	p.news = &after
 	p.events = append(p.events, event{kind: kind, reason: after.Reason, action: "Reconcile", note: after.Message})
 }

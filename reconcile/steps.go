@@ -21,7 +21,7 @@ type step[T client.Object] struct {
 func (r *Reconciler[T]) steps() []step[T] {
 	return []step[T]{
 		{name: "fetch", run: r.fetch},       // the object, or its absence
-		{name: "pace", run: r.pace},         // later, if it is reconciled too often
+		{name: stepPace, run: r.pace},       // later, if it is reconciled too often
 		{name: "pause", run: r.pause},       // nothing, if a user asked for nothing
 		{name: "finalize", run: r.finalize}, // an object that is being deleted, and nothing else
 		{name: "compose", run: r.compose},   // the author declares the children
@@ -45,5 +45,5 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, request Request) (Result,
 		}
 		p.note(s.name, r.timed(ctx, s, p))
 	}
-	return p.result()
+	return r.end(ctx, p)
 }

@@ -33,6 +33,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/operon-framework/operon/cause"
 )
 
 // syncDeadline bounds how long a reconcile waits for a new watch to have read its kind.
@@ -86,8 +88,9 @@ type Config struct {
 	Client client.WithWatch
 	// Namespaces limits what is watched; empty means all.
 	Namespaces map[string]cache.Config
-	// Changed is called with each reader of an object that changed. It must not block.
-	Changed func(reader types.NamespacedName)
+	// Changed is called with each reader of an object that changed, and with what happened.
+	// It must not block.
+	Changed func(reader types.NamespacedName, why cause.Cause)
 	// Deleted is called with each object that was seen to go, if it is held as a whole.
 	Deleted func(*unstructured.Unstructured)
 }
@@ -341,10 +344,9 @@ func (t *Tracker) cache(sel Selection) (cache.Cache, error) {
 // handler queues the readers of what changed, by what it was and what it is.
 func (t *Tracker) handler(id watchID) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(o any) { t.changed(id, o) },
+		AddFunc: func(o any) { t.changed(id, appeared, o) },
 		UpdateFunc: func(before, after any) {
-			t.changed(id, before)
-			t.changed(id, after)
+			t.changed(id, changed, before, after)
 		},
 		DeleteFunc: func(o any) {
 			if tombstone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
@@ -353,18 +355,26 @@ func (t *Tracker) handler(id watchID) toolscache.ResourceEventHandler {
 			if gone, ok := o.(*unstructured.Unstructured); ok && t.cfg.Deleted != nil {
 				t.cfg.Deleted(gone)
 			}
-			t.changed(id, o)
+			t.changed(id, gone, o)
 		},
 	}
 }
 
-func (t *Tracker) changed(id watchID, o any) {
-	object, ok := o.(client.Object)
-	if !ok {
+// changed queues the readers of an object, by its states before and after.
+func (t *Tracker) changed(id watchID, what happening, states ...any) {
+	objects := objectsOf(states)
+	if len(objects) == 0 {
 		return
 	}
-	for _, reader := range t.readersOf(id, object) {
-		t.cfg.Changed(reader)
+	why := causeOf(id, what, objects)
+	told := map[types.NamespacedName]bool{}
+	for _, object := range objects {
+		for _, reader := range t.readersOf(id, object) {
+			if !told[reader] {
+				told[reader] = true
+				t.cfg.Changed(reader, why)
+			}
+		}
 	}
 }
 

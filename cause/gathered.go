@@ -1,0 +1,72 @@
+package cause
+
+import "time"
+
+// MaxKept is how many different causes are kept of an object that waits in the queue. One
+// cause is what there is nearly always; a storm must not cost memory.
+const MaxKept = 8
+
+// Gathered are the causes of one reconcile, in the order in which they came.
+type Gathered struct {
+	Causes []Cause `json:"causes"`
+	// More counts those that came when MaxKept different ones were kept already.
+	More int `json:"more,omitempty"`
+}
+
+// Add takes up one more cause; equal ones are counted.
+func (g *Gathered) Add(c Cause) {
+	for i := range g.Causes {
+		if kept := &g.Causes[i]; kept.Same(c) {
+			kept.Times, kept.At = max(kept.Times, 1)+max(c.Times, 1), c.At
+			return
+		}
+	}
+	if len(g.Causes) == MaxKept {
+		g.More++
+		return
+	}
+	g.Causes = append(g.Causes, c)
+}
+
+// Join takes up what others gathered before.
+func (g *Gathered) Join(before Gathered) {
+	after := *g
+	*g = before
+	for _, c := range after.Causes {
+		g.Add(c)
+	}
+	g.More += after.More
+}
+
+// Kinds are the different kinds of causes, in order.
+func (g Gathered) Kinds() []string {
+	var kinds []string
+	seen := map[Kind]bool{}
+	for _, c := range g.Causes {
+		if !seen[c.Kind] {
+			seen[c.Kind] = true
+			kinds = append(kinds, string(c.Kind))
+		}
+	}
+	return kinds
+}
+
+// Texts are the causes in words.
+func (g Gathered) Texts() []string {
+	texts := make([]string, len(g.Causes))
+	for i, c := range g.Causes {
+		texts[i] = c.String()
+	}
+	return texts
+}
+
+// Newest is when the last of them happened.
+func (g Gathered) Newest() time.Time {
+	var newest time.Time
+	for _, c := range g.Causes {
+		if c.At.After(newest) {
+			newest = c.At
+		}
+	}
+	return newest
+}

@@ -1,0 +1,138 @@
+package reconcile
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/operon-framework/operon/cause"
+	"github.com/operon-framework/operon/history"
+	"github.com/operon-framework/operon/outcome"
+	"github.com/operon-framework/operon/plan"
+)
+
+// debugLevel is logr's level that is slog's Debug.
+const debugLevel = 4
+
+// stepped takes note of a step that ended.
+func (r *Reconciler[T]) stepped(p *pass[T], name string, took time.Duration, o outcome.Outcome) {
+	stepSeconds.WithLabelValues(r.kind.Kind, name).Observe(took.Seconds())
+	p.record.Steps = append(p.record.Steps, history.Step{Name: name, Took: took, Outcome: o.Kind().String()})
+}
+
+// acted takes note of an action that was carried out, or tried.
+func (p *pass[T]) acted(action plan.Action, err error) {
+	if action.Verb == plan.Keep {
+		return
+	}
+	id := action.ID()
+	noted := history.Action{
+		Verb:   string(action.Verb),
+		Object: cause.Object{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name},
+		Why:    action.Why,
+	}
+	if err != nil {
+		noted.Error = err.Error()
+	}
+	p.record.Actions = append(p.record.Actions, noted)
+	if err == nil && writes(action.Verb) {
+		p.wrote()
+	}
+}
+
+// writes tells whether an action is a request that changes something.
+func writes(verb plan.Verb) bool {
+	switch verb {
+	case plan.Keep, plan.Await, plan.Hold, plan.Conflict, plan.Immutable:
+		return false
+	}
+	return true
+}
+
+// wrote counts a request that changed something.
+func (p *pass[T]) wrote() { p.record.Writes++ }
+
+// end closes the books of a pass: what it came to, and why the object comes back.
+func (r *Reconciler[T]) end(ctx context.Context, p *pass[T]) (Result, error) {
+	result, err := p.result()
+	p.close(result, err, r.Clock.Now())
+	if p.delayed() {
+		r.causes.putBack(p.request.NamespacedName, p.record.Gathered)
+	}
+	if back := p.record.Back; back != nil {
+		r.causes.schedule(p.request.NamespacedName, back.For, back.At)
+	}
+	r.log(ctx, p)
+	return result, err
+}
+
+// close fills in what is known of a pass only at its end.
+func (p *pass[T]) close(result Result, err error, now time.Time) {
+	o := p.outcome()
+	p.record.Took = time.Since(p.began)
+	p.record.Outcome, p.record.Reason, p.record.Message = o.Kind().String(), o.Reason(), o.Message()
+	switch {
+	case p.gone():
+		p.record.Outcome = history.Gone
+	case p.delayed():
+		p.record.Outcome = history.Delayed
+	}
+	if p.fetched() {
+		p.record.Generation = p.object.GetGeneration()
+	}
+	if p.err != nil {
+		p.record.Error = p.err.Error()
+	}
+	switch {
+	case err != nil:
+		p.record.Back = &history.Back{For: cause.Cause{Kind: cause.RetryAfterError, Note: err.Error()}}
+	case result.RequeueAfter > 0:
+		p.record.Back = &history.Back{At: now.Add(result.RequeueAfter), For: p.timer(result.RequeueAfter)}
+	}
+}
+
+// fetched tells whether the object was read.
+func (p *pass[T]) fetched() bool { return len(p.record.Steps) > 1 }
+
+// gone tells whether the object was found to be gone.
+func (p *pass[T]) gone() bool { return !p.fetched() && p.over && p.err == nil }
+
+// delayed tells whether the pass ended before its work, as it came too early.
+func (p *pass[T]) delayed() bool {
+	return p.over && p.record.Steps[len(p.record.Steps)-1].Name == stepPace
+}
+
+// log tells of a pass in debugging, and of a change of readiness always.
+func (r *Reconciler[T]) log(ctx context.Context, p *pass[T]) {
+	logger := log.FromContext(ctx)
+	if p.news != nil {
+		logNews(logger, p.news, p.outcome().Kind(), p.err)
+	}
+	if !logger.V(debugLevel).Enabled() {
+		return
+	}
+	values := []any{"causes", p.record.Texts(), "outcome", p.record.Outcome, "took", p.record.Took, "writes", p.record.Writes}
+	if p.record.Reason != "" {
+		values = append(values, "reason", p.record.Reason, "message", p.record.Message)
+	}
+	if p.record.Back != nil {
+		values = append(values, "back", p.record.Back.For.String())
+	}
+	logger.V(debugLevel).Info("reconciled", values...)
+}
+
+// logNews tells that an object became ready or ceased to be, as an error where time alone
+// may not cure it.
+func logNews(logger logr.Logger, ready *metav1.Condition, kind outcome.Kind, err error) {
+	switch {
+	case ready.Status == metav1.ConditionTrue:
+		logger.Info("ready")
+	case kind == outcome.KindWait:
+		logger.Info("not ready", "reason", ready.Reason, "message", ready.Message)
+	default:
+		logger.Error(err, "not ready", "reason", ready.Reason)
+	}
+}
