@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -35,7 +34,7 @@ type pass[T client.Object] struct {
 	live     map[plan.ID]*unstructured.Unstructured
 	actions  []plan.Action
 	events   []event
-	news     *metav1.Condition // Ready, where it changed
+	reported *reported
 
 	waits      []outcome.Outcome // what composing waits for
 	incomplete bool              // more may be composed later

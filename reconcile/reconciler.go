@@ -82,6 +82,8 @@ type Reconciler[T client.Object] struct {
 	pending pending
 	buckets *buckets
 	causes  causes
+	// readyStates are what was told.
+	readyStates readyStates
 	// unreadable are kinds that an earlier version composed and this one may not read.
 	unreadable sync.Map
 }

@@ -67,6 +67,7 @@ func statusOf(object any) any {
 // tellReadiness makes an event of a change of the Ready condition. That an object which was
 // not ready yet waits for its children is no news.
 func (p *pass[T]) tellReadiness(before, after metav1.Condition) {
+	p.reported = &reported{before, after}
 	now := p.outcome().Kind()
 	if before.Status == after.Status && before.Reason == after.Reason || now == outcome.KindWait && before.Status != metav1.ConditionTrue {
 		return
@@ -75,6 +76,5 @@ func (p *pass[T]) tellReadiness(before, after metav1.Condition) {
 	if now == outcome.KindStalled || now == outcome.KindRetry {
 		kind = corev1.EventTypeWarning
 	}
-	p.news = &after
 	p.events = append(p.events, event{kind: kind, reason: after.Reason, action: "Reconcile", note: after.Message})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/operon-framework/operon/cause"
@@ -71,7 +72,7 @@ func (r *Reconciler[T]) end(ctx context.Context, p *pass[T]) (Result, error) {
 
 // close fills in what is known of a pass only at its end.
 func (p *pass[T]) close(result Result, err error, now time.Time) {
-	o := p.outcome()
+	o := p.verdict()
 	p.record.Took = time.Since(p.began)
 	p.record.Outcome, p.record.Reason, p.record.Message = o.Kind().String(), o.Reason(), o.Message()
 	switch {
@@ -94,6 +95,15 @@ func (p *pass[T]) close(result Result, err error, now time.Time) {
 	}
 }
 
+// verdict is what the pass came to, whether that was written or is held back.
+func (p *pass[T]) verdict() outcome.Outcome {
+	last := len(p.outcomes) - 1
+	if p.reported != nil && p.outcomes[last].Kind() == outcome.KindRetry && p.outcomes[last].Reason() == "" {
+		return outcome.Combine(p.outcomes[:last]...)
+	}
+	return p.outcome()
+}
+
 // fetched tells whether the object was read.
 func (p *pass[T]) fetched() bool { return len(p.record.Steps) > 1 }
 
@@ -105,11 +115,20 @@ func (p *pass[T]) delayed() bool {
 	return p.over && p.record.Steps[len(p.record.Steps)-1].Name == stepPace
 }
 
-// log tells of a pass in debugging, and of a change of readiness always.
+// reported is the Ready condition as it was read and as it is now.
+type reported struct{ before, after metav1.Condition }
+
+// log tells of a change of readiness, and in debugging of each pass.
 func (r *Reconciler[T]) log(ctx context.Context, p *pass[T]) {
-	logger := log.FromContext(ctx)
-	if p.news != nil {
-		logNews(logger, p.news, p.outcome().Kind(), p.err)
+	logger, key := log.FromContext(ctx), p.request.NamespacedName
+	if p.gone() {
+		r.readyStates.forget(key)
+	}
+	if ready := p.reported; ready != nil {
+		before, after := r.readyStates.become(key, stateOf(ready.before), stateOf(ready.after)), stateOf(ready.after)
+		if before != after {
+			logReadiness(logger, before, ready.after, p)
+		}
 	}
 	if !logger.V(debugLevel).Enabled() {
 		return
@@ -124,15 +143,16 @@ func (r *Reconciler[T]) log(ctx context.Context, p *pass[T]) {
 	logger.V(debugLevel).Info("reconciled", values...)
 }
 
-// logNews tells that an object became ready or ceased to be, as an error where time alone
-// may not cure it.
-func logNews(logger logr.Logger, ready *metav1.Condition, kind outcome.Kind, err error) {
+// logReadiness tells that an object became ready or ceased to be, as an error where waiting
+// alone does not help. That one which was not ready yet waits for its children is no news.
+func logReadiness[T client.Object](logger logr.Logger, before readyState, now metav1.Condition, p *pass[T]) {
+	waits := p.outcome().Kind() == outcome.KindWait
 	switch {
-	case ready.Status == metav1.ConditionTrue:
+	case now.Status == metav1.ConditionTrue:
 		logger.Info("ready")
-	case kind == outcome.KindWait:
-		logger.Info("not ready", "reason", ready.Reason, "message", ready.Message)
-	default:
-		logger.Error(err, "not ready", "reason", ready.Reason)
+	case waits && before.status == metav1.ConditionTrue:
+		logger.Info("not ready", "reason", now.Reason, "message", now.Message)
+	case !waits:
+		logger.Error(p.err, "not ready", "reason", now.Reason)
 	}
 }
