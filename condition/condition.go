@@ -7,6 +7,7 @@ package condition
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -110,4 +111,13 @@ func (s Status) Ready() metav1.Condition {
 		return *found
 	}
 	return metav1.Condition{}
+}
+
+// All returns a copy of the conditions that object has.
+func All(object any) ([]metav1.Condition, error) {
+	status, err := Of(object)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(*status.conditions), nil
 }

@@ -2,6 +2,7 @@ package operontest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -72,17 +73,17 @@ func (o *Operator[T]) reconciler(api client.WithWatch, with reconcile.Config[T])
 }
 
 // placed is a copy of an object, in a namespace if its kind is in one and it names none.
-func placed[O client.Object](c client.Client, object O) (O, error) {
+func placed[O client.Object](p Place, object O) (O, error) {
+	if value := reflect.ValueOf(object); !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil() {
+		return object, errors.New("there is no object: the Case has none, or a Change")
+	}
 	own, ok := object.DeepCopyObject().(O)
 	if !ok {
 		return own, fmt.Errorf("the copy of a %T is of another type", object)
 	}
-	if value := reflect.ValueOf(object); value.Kind() == reflect.Pointer && value.IsNil() {
-		return own, fmt.Errorf("there is no object: a %T is nil", object)
-	}
-	namespaced, err := c.IsObjectNamespaced(own)
-	if err == nil && namespaced && own.GetNamespace() == "" {
-		own.SetNamespace(Namespace)
+	namespaced, err := p.IsObjectNamespaced(own)
+	if err == nil && namespaced && (own.GetNamespace() == "" || own.GetNamespace() == Namespace) {
+		own.SetNamespace(p.Namespace)
 	}
 	return own, err
 }

@@ -1,0 +1,115 @@
+package operontest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// somebody is the field manager of what is not the operator.
+const somebody = "somebody"
+
+// Place is where a case happens: an API and a namespace in it.
+type Place struct {
+	client.Client
+	// Namespace is that of objects that name no other.
+	Namespace string
+}
+
+// Change is something that happens, and that the operator did not do. A function of this
+// type may do anything; Create, Edit, EditStatus and Delete make the usual ones.
+type Change func(context.Context, Place) error
+
+// Create creates an object, with its status.
+func Create(object client.Object) Change {
+	return func(ctx context.Context, p Place) error {
+		own, err := placed(p, object)
+		if err != nil {
+			return err
+		}
+		status, err := statusOf(own)
+		if err != nil {
+			return err
+		}
+		if err := p.Client.Create(ctx, own, client.FieldOwner(somebody)); err != nil {
+			return fmt.Errorf("create %T %s: %w", object, object.GetName(), err)
+		}
+		if len(status) == 0 {
+			return nil
+		}
+		if err := p.Status().Patch(ctx, own, client.RawPatch("application/merge-patch+json", status), client.FieldOwner(somebody)); err != nil {
+			return fmt.Errorf("write the status of %T %s: %w", object, object.GetName(), err)
+		}
+		return nil
+	}
+}
+
+// Edit changes the object of the kind and name of object to what edit makes of it.
+func Edit[O client.Object](object O, edit func(O)) Change {
+	return func(ctx context.Context, p Place) error {
+		own, before, err := read(ctx, p, object)
+		if err != nil {
+			return err
+		}
+		edit(own)
+		return p.Patch(ctx, own, client.MergeFrom(before), client.FieldOwner(somebody))
+	}
+}
+
+// EditStatus changes the status of the object of the kind and name of object.
+func EditStatus[O client.Object](object O, edit func(O)) Change {
+	return func(ctx context.Context, p Place) error {
+		own, before, err := read(ctx, p, object)
+		if err != nil {
+			return err
+		}
+		edit(own)
+		return p.Status().Patch(ctx, own, client.MergeFrom(before), client.FieldOwner(somebody))
+	}
+}
+
+// Delete deletes the object of the kind and name of object.
+func Delete(object client.Object) Change {
+	return func(ctx context.Context, p Place) error {
+		own, err := placed(p, object)
+		if err != nil {
+			return err
+		}
+		if err := p.Client.Delete(ctx, own); err != nil {
+			return fmt.Errorf("delete %T %s: %w", object, object.GetName(), err)
+		}
+		return nil
+	}
+}
+
+// read returns the object that there is, and a copy of it.
+func read[O client.Object](ctx context.Context, p Place, object O) (own, before O, err error) {
+	own, err = placed(p, object)
+	if err != nil {
+		return own, before, err
+	}
+	if err := p.Get(ctx, client.ObjectKeyFromObject(own), own); err != nil {
+		return own, before, fmt.Errorf("read %T %s: %w", object, object.GetName(), err)
+	}
+	before, ok := own.DeepCopyObject().(O)
+	if !ok {
+		return own, before, fmt.Errorf("the copy of a %T is of another type", object)
+	}
+	return own, before, nil
+}
+
+// statusOf is the merge patch that writes the status of an object; nothing if it has none.
+func statusOf(object client.Object) ([]byte, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, err
+	}
+	status, _ := fields["status"].(map[string]any)
+	if len(status) == 0 {
+		return nil, nil
+	}
+	return json.Marshal(map[string]any{"status": status})
+}

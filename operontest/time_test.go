@@ -1,0 +1,79 @@
+package operontest_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/operontest"
+)
+
+// progress is a composer whose child is never ready, and says how far it is.
+func progress(l *Lamp, out *operon.Composition) error {
+	out.Child(config(l.Name, "a", "b"), operon.ReadyWhen(func(live *unstructured.Unstructured) (bool, string) {
+		done, _, _ := unstructured.NestedString(live.Object, "data", "done")
+		return false, "done is " + done
+	}))
+	return nil
+}
+
+func done(percent string) []operontest.Change {
+	return []operontest.Change{operontest.Edit(config("desk", "", ""), func(c *corev1.ConfigMap) { c.Data["done"] = percent })}
+}
+
+// A status whose only news is a message is held back for a second: time is stepped, and
+// nobody sleeps.
+func TestTimeIsStepped(t *testing.T) {
+	t.Parallel()
+	started := time.Now()
+	operontest.New(compose(progress), addLamp).RunOne(t, lampCase{
+		Object: lamp(1),
+		Expect: expect{
+			Writes:     []string{"create ConfigMap desk", "status Lamp desk"},
+			Events:     []string{"Created"},
+			Conditions: []string{"Ready=False ChildNotReady"},
+		},
+		Then: []step{
+			{Name: "a message changes", Do: done("10%"), Wait: 999 * time.Millisecond},
+			{Name: "and again", Do: done("20%"), Expect: expect{Conditions: []string{"Ready=False ChildNotReady: done is "}}},
+			{Name: "until the second is over", Wait: time.Millisecond, Expect: expect{
+				Writes: []string{"status Lamp desk"}, Conditions: []string{"Ready=False ChildNotReady: done is 20%"},
+			}},
+			{Name: "a day passes", Wait: 24 * time.Hour},
+		},
+	})
+	if took := time.Since(started); took > 10*time.Second {
+		t.Errorf("a day took %s", took)
+	}
+}
+
+// An error is tried again, ever later.
+func TestErrorsAreTriedAgain(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	operontest.New(compose(func(l *Lamp, out *operon.Composition) error {
+		if calls++; calls < 5 {
+			return errors.New("no power")
+		}
+		return progress(l, out)
+	}), addLamp).RunOne(t, lampCase{
+		Object: lamp(1),
+		Expect: expect{
+			Writes:     []string{"status Lamp desk"},
+			Events:     []string{"ReconcileFailed: no power"},
+			Conditions: []string{"Ready=False ReconcileFailed: no power"},
+		},
+		Then: []step{
+			{Name: "too early", Wait: 20 * time.Millisecond},
+			{Name: "soon", Wait: time.Second, Expect: expect{
+				Writes:     []string{"create ConfigMap desk", "status Lamp desk"},
+				Events:     []string{"Created"},
+				Conditions: []string{"Ready=False ChildNotReady"},
+			}},
+		},
+	})
+}

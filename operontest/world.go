@@ -1,0 +1,178 @@
+package operontest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/operon-framework/operon/condition"
+	"github.com/operon-framework/operon/reconcile"
+)
+
+const (
+	// maxPasses is how often an object is reconciled at a time before it is taken for one
+	// that never comes to rest.
+	maxPasses = 50
+	// firstRetry and lastRetry are when an error is tried again, as in an operator.
+	firstRetry = 20 * time.Millisecond
+	lastRetry  = 30 * time.Second
+)
+
+// epoch is the time at which every case begins.
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// world is an operator with one object, an API in memory, and a time of its own.
+type world[T client.Object] struct {
+	place      Place
+	time       *clocktesting.FakePassiveClock
+	log        logr.Logger
+	reconciler *reconcile.Reconciler[T]
+	object     T // as it was given
+	reads      *reads
+	writes     *journal
+	events     *diary
+
+	revision string    // of the object when it was last reconciled; empty if it was not there
+	due      time.Time // when it is to be reconciled again, if nothing changes; zero: never
+	failures int       // in a row
+}
+
+func (o *Operator[T]) newWorld(ctx context.Context, t testing.TB, c Case[T]) (*world[T], error) {
+	clock := clocktesting.NewFakePassiveClock(epoch)
+	api, err := o.newAPI(clock)
+	if err != nil {
+		return nil, err
+	}
+	w := &world[T]{
+		place:  Place{Client: api, Namespace: Namespace},
+		time:   clock,
+		log:    funcr.New(func(_, line string) { t.Log(line) }, funcr.Options{}),
+		writes: &journal{}, events: &diary{},
+	}
+	if w.object, err = placed(w.place, c.Object); err != nil {
+		return nil, err
+	}
+	w.writes.namespace = w.object.GetNamespace()
+	w.reads = &reads{api: api, namespace: w.object.GetNamespace()}
+	for _, given := range c.Given {
+		if err := Create(given)(ctx, w.place); err != nil {
+			return nil, err
+		}
+	}
+	recorded := w.writes.through(api)
+	w.reconciler, err = o.reconciler(api, reconcile.Config[T]{
+		Client: recorded, Direct: recorded, Reads: w.reads.begin, Events: w.events, Clock: clock,
+	})
+	return w, err
+}
+
+var _ events.EventRecorder = &diary{}
+
+// pass lets time pass, and reconciles the object whenever it is to be.
+func (w *world[T]) pass(ctx context.Context, wait time.Duration) error {
+	end := w.time.Now().Add(wait)
+	for {
+		if err := w.settle(ctx); err != nil {
+			return err
+		}
+		if w.due.IsZero() || w.due.After(end) {
+			w.time.SetTime(end)
+			return nil
+		}
+		w.time.SetTime(w.due)
+	}
+}
+
+// settle reconciles the object until nothing that it depends on changes any more.
+func (w *world[T]) settle(ctx context.Context) error {
+	for range maxPasses {
+		stale, err := w.stale(ctx)
+		if err != nil || !stale {
+			return err
+		}
+		if err := w.reconcile(ctx); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("the operator does not come to rest: %d reconciles wrote\n%s", maxPasses, strings.Join(w.writes.take(), "\n"))
+}
+
+// stale tells whether the object is to be reconciled.
+func (w *world[T]) stale(ctx context.Context) (bool, error) {
+	if !w.due.IsZero() && !w.due.After(w.time.Now()) {
+		return true, nil
+	}
+	revision, err := w.currentRevision(ctx)
+	if err != nil || revision != w.revision {
+		return true, err
+	}
+	return w.reads.changed(ctx)
+}
+
+// reconcile reconciles the object once, as a work queue does.
+func (w *world[T]) reconcile(ctx context.Context) error {
+	revision, err := w.currentRevision(ctx)
+	if err != nil {
+		return err
+	}
+	w.revision, w.due = revision, time.Time{}
+	request := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(w.object)}
+	result, failed := w.reconciler.Reconcile(log.IntoContext(ctx, w.log), request)
+	if failed != nil {
+		w.log.Info("a reconcile failed", "error", failed.Error())
+		w.due = w.time.Now().Add(min(lastRetry, firstRetry<<min(w.failures, 20)))
+		w.failures++
+		return nil
+	}
+	w.failures = 0
+	if result.RequeueAfter > 0 {
+		w.due = w.time.Now().Add(result.RequeueAfter)
+	}
+	return nil
+}
+
+// currentRevision is the object's, empty if it is not there.
+func (w *world[T]) currentRevision(ctx context.Context) (string, error) {
+	found, err := w.current(ctx)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return found.GetResourceVersion(), nil
+}
+
+func (w *world[T]) current(ctx context.Context) (T, error) {
+	found, err := placed(w.place, w.object)
+	if err != nil {
+		return found, err
+	}
+	return found, w.place.Get(ctx, client.ObjectKeyFromObject(w.object), found)
+}
+
+// take returns what the operator did since it was last asked, and the object as it is.
+func (w *world[T]) take(ctx context.Context) (seen[T], error) {
+	s := seen[T]{writes: w.writes.take(), events: w.events.take()}
+	object, err := w.current(ctx)
+	if apierrors.IsNotFound(err) {
+		s.gone = true
+		return s, nil
+	}
+	if err != nil {
+		return s, err
+	}
+	s.object = object
+	s.conditions, err = condition.All(object)
+	return s, err
+}
