@@ -7,4 +7,20 @@
 //	func TestChildren(t *testing.T) {
 //		memcached.Golden(t, sample(t), "testdata/children.yaml")
 //	}
+//
+// What the operator does about an object is a [Case]: what there is, what happens, and what
+// is written, told and read then. Anything else that is written, told or read fails it. The
+// reconcile is the real one; the API under it is in memory, and time stands still unless a
+// step lets it pass:
+//
+//	memcached.Run(t, operontest.Case[*v1alpha1.Memcached]{
+//		Name:   "a new object",
+//		Object: sample(t),
+//		Reads:  []string{"Pod"},
+//		Expect: operontest.Expect[*v1alpha1.Memcached]{
+//			Writes:     []string{"create Deployment example", "status Memcached example"},
+//			Events:     []string{"Created: Deployment example"},
+//			Conditions: []string{"Ready=False ChildNotReady"},
+//		},
+//	})
 package operontest
