@@ -94,7 +94,7 @@ func (o *Operator[T]) RunOne(t testing.TB, c Case[T]) {
 			t.Errorf("%s: %s", step.title(i), wrong)
 		}
 	}
-	for _, wrong := range compareSets("read", c.Reads, w.reads.read, matchesRead) {
+	for _, wrong := range compareSets("read", c.Reads, w.reads.read, matchesRead).all() {
 		t.Error(wrong)
 	}
 }

@@ -20,7 +20,7 @@ type (
 
 // button is a ConfigMap that lit sees as a switch of a Lamp.
 func button(name, of string) *corev1.ConfigMap {
-	c := config(name, "", "")
+	c := config(name, "is", "off")
 	c.Labels = map[string]string{"switch": of}
 	return c
 }

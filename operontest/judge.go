@@ -7,26 +7,27 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/condition"
 )
 
-// seen is what an operator did in a step, and the object then.
+// seen is what an operator did in a step.
 type seen[T client.Object] struct {
 	writes, events []string
-	object         T
-	gone           bool // the object is not there any more
-	conditions     []metav1.Condition
+	// states are those that the object had; none if it is gone.
+	states []T
 }
 
 // judge says what is not as expected.
 func (e Expect[T]) judge(s seen[T]) []string {
 	wrong := compareWrites(e.Writes, s.writes)
-	wrong = append(wrong, compareSets("event", e.Events, s.events, matchesEvent)...)
-	return append(wrong, e.judgeObject(s)...)
+	wrong = append(wrong, compareSets("event", e.Events, s.events, matchesEvent).all()...)
+	return append(wrong, e.judgeObject(s.states)...)
 }
 
-// judgeObject says what is wrong with the object.
-func (e Expect[T]) judgeObject(s seen[T]) []string {
-	if s.gone {
+// judgeObject says what no state of the object was, as its last one shows it.
+func (e Expect[T]) judgeObject(states []T) []string {
+	if len(states) == 0 {
 		if len(e.Conditions) > 0 || e.Status != nil {
 			return []string{"the object is gone"}
 		}
@@ -34,17 +35,39 @@ func (e Expect[T]) judgeObject(s seen[T]) []string {
 	}
 	var wrong []string
 	for _, want := range e.Conditions {
-		if !slices.ContainsFunc(s.conditions, func(c metav1.Condition) bool { return matchesCondition(want, c) }) {
-			wrong = append(wrong, fmt.Sprintf("no condition %q; there are %s", want, describe(s.conditions)))
+		if failed := first(states, func(object T) error { return hasCondition(object, want) }); failed != nil {
+			wrong = append(wrong, failed.Error())
 		}
 	}
 	if e.Status == nil {
 		return wrong
 	}
-	if err := e.Status(s.object); err != nil {
-		wrong = append(wrong, fmt.Sprintf("the status: %v", err))
+	if failed := first(states, e.Status); failed != nil {
+		wrong = append(wrong, fmt.Sprintf("the status: %v", failed))
 	}
 	return wrong
+}
+
+// first finds a state in which nothing is wrong, or else says what is in the last one.
+func first[T any](states []T, check func(T) error) error {
+	var wrong error
+	for _, state := range states {
+		if wrong = check(state); wrong == nil {
+			return nil
+		}
+	}
+	return wrong
+}
+
+func hasCondition(object client.Object, want string) error {
+	all, err := condition.All(object)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(all, func(c metav1.Condition) bool { return matchesCondition(want, c) }) {
+		return fmt.Errorf("no condition %q; there are %s", want, describe(all))
+	}
+	return nil
 }
 
 // compareWrites shows writes that were not expected with +, and such as did not happen with -.
@@ -55,23 +78,36 @@ func compareWrites(want, got []string) []string {
 	return []string{"writes, + not expected, - missing:\n" + strings.Join(compare(want, got), "\n")}
 }
 
+// verdict is what is not as expected.
+type verdict struct {
+	missing, unexpected []string
+}
+
+func (v verdict) and(other verdict) verdict {
+	return verdict{append(v.missing, other.missing...), append(v.unexpected, other.unexpected...)}
+}
+
+func (v verdict) all() []string { return append(v.missing, v.unexpected...) }
+
 // compareSets finds for each that is wanted one that is there, in any order.
-func compareSets(what string, want, got []string, matches func(want, got string) bool) []string {
+func compareSets(what string, want, got []string, matches func(want, got string) bool) verdict {
 	left := slices.Clone(got)
-	var wrong []string
+	var v verdict
 	for _, w := range want {
 		i := slices.IndexFunc(left, func(g string) bool { return matches(w, g) })
 		if i < 0 {
-			wrong = append(wrong, fmt.Sprintf("missing %s %q", what, w))
+			v.missing = append(v.missing, fmt.Sprintf("missing %s %q", what, w))
 			continue
 		}
 		left = slices.Delete(left, i, i+1)
 	}
 	for _, g := range left {
-		wrong = append(wrong, fmt.Sprintf("%s that was not expected: %q", what, g))
+		v.unexpected = append(v.unexpected, fmt.Sprintf("%s that was not expected: %q", what, g))
 	}
-	return wrong
+	return v
 }
+
+func same(want, got string) bool { return want == got }
 
 // matchesEvent: "Reason", or "Reason: part of the note".
 func matchesEvent(want, got string) bool {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,12 +31,13 @@ type Operator[T client.Object] struct {
 	composer operon.Composer[T]
 	api      []func(*runtime.Scheme) error
 	kinds    []kind
+	patience time.Duration
 }
 
 // New returns the operator that a composer makes. api registers its Go types, as with
 // operon.API; those of Kubernetes are known.
 func New[T client.Object](composer operon.Composer[T], api ...func(*runtime.Scheme) error) *Operator[T] {
-	return &Operator[T]{composer: composer, api: api}
+	return &Operator[T]{composer: composer, api: api, patience: time.Minute}
 }
 
 // Kind lets the API in memory serve a kind that has no Go type, or that is in no namespace.

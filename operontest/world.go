@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/operon-framework/operon/condition"
 	"github.com/operon-framework/operon/reconcile"
 )
 
@@ -166,13 +165,11 @@ func (w *world[T]) take(ctx context.Context) (seen[T], error) {
 	s := seen[T]{writes: w.writes.take(), events: w.events.take()}
 	object, err := w.current(ctx)
 	if apierrors.IsNotFound(err) {
-		s.gone = true
 		return s, nil
 	}
 	if err != nil {
 		return s, err
 	}
-	s.object = object
-	s.conditions, err = condition.All(object)
-	return s, err
+	s.states = []T{object}
+	return s, nil
 }

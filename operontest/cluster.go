@@ -1,0 +1,52 @@
+package operontest
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// quiet is how long nothing may have been written when a step ends.
+	quiet = 300 * time.Millisecond
+	// interval is how often a real cluster is looked at.
+	interval = 20 * time.Millisecond
+)
+
+// RunOn runs a case with the real operator on a real API server, whose CRDs are installed,
+// in a namespace that is the test's own:
+//
+//	env := localtest.Shared(t)
+//	env.InstallCRDs(t, "config/crd")
+//	memcached.RunOn(t, env.Config, env.Namespace, c)
+//
+// There the cluster's own controllers work too, and time is real. So what a case expects is
+// judged by what does not depend on them: each write has to happen, and none but those, but
+// how often and in which order is left open, and so is how often the status is written.
+// Events that tell of readiness may be more. Conditions and status have to be so at some
+// time in the step. Reads are judged by kind.
+func (o *Operator[T]) RunOn(t testing.TB, cluster *rest.Config, namespace string, c Case[T]) {
+	t.Helper()
+	s, err := o.newSite(t, cluster, namespace, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, step := range c.steps() {
+		if err := s.play(t.Context(), step); err != nil {
+			t.Errorf("%s: %v", step.title(i), err)
+			return
+		}
+	}
+	want, got := s.furtherKinds(c)
+	for _, wrong := range compareSets("read of kind", want, got, same).all() {
+		t.Error(wrong)
+	}
+}
+
+// Patience is how long a real cluster has for what a step expects. Without it, a minute.
+func (o *Operator[T]) Patience(limit time.Duration) *Operator[T] {
+	with := *o
+	with.patience = limit
+	return &with
+}
