@@ -19,4 +19,25 @@ var delayed = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Help: "How many reconciles were delayed because something changed all the time.",
 }, []string{"kind"})
 
-func init() { metrics.Registry.MustRegister(stepSeconds, delayed) }
+// Labels are kinds, outcomes, verbs and kinds of causes, never names of objects: the number
+// of series does not grow with what an operator manages.
+var (
+	reconciles = counter("operon_reconciles_total", "Reconciles by what they came to: done, wait, retry, stalled, gone, delayed.", "kind", "outcome")
+	caused     = counter("operon_causes_total", "What objects were reconciled for.", "kind", "cause")
+	written    = counter("operon_writes_total", "Requests that changed something, by the kind of what was written.", "kind", "verb")
+	repaired   = counter("operon_drift_repaired_total", "Children that somebody else changed or deleted, and that were put back.", "kind")
+	objects    = gauge("operon_objects", "Objects by the status of their condition Ready.", "kind", "ready")
+	watches    = gauge("operon_watches", "Watches of what reconciles of a kind read, children included.", "kind")
+)
+
+func counter(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
+func gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+}
+
+func init() {
+	metrics.Registry.MustRegister(stepSeconds, delayed, reconciles, caused, written, repaired, objects, watches)
+}
