@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -27,6 +28,9 @@ import (
 //	--leader-elect                    default: true inside a cluster, false outside
 //	--log-level LEVEL                 debug, info, warn or error; default info
 //	--log-format FORMAT               text or json; default text
+//
+// OpenTelemetry spans are exported where OTEL_EXPORTER_OTLP_ENDPOINT says, by OTLP over HTTP
+// (see telemetry.FromEnvironment).
 func Main(name string, all ...Part) {
 	if err := run(name, all); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
@@ -82,7 +86,7 @@ func run(name string, all []Part) error {
 	defer stop()
 	context.AfterFunc(ctx, stop) // from then on, a second signal does what it always does
 	started := time.Now()
-	return Run(ctx, name, cluster, Config{
+	cfg := Config{
 		Namespace:               f.namespace,
 		MetricsBindAddress:      f.metrics,
 		HealthProbeBindAddress:  f.health,
@@ -92,7 +96,11 @@ func run(name string, all []Part) error {
 		Ready: func() {
 			log.Info("operator started", "name", name, "after", time.Since(started).Round(time.Millisecond), "metrics", f.metrics, "health", f.health)
 		},
-	}, all...)
+	}
+	return withTraces(ctx, name, log, func(provider trace.TracerProvider) error {
+		cfg.TracerProvider = provider
+		return Run(ctx, name, cluster, cfg, all...)
+	})
 }
 
 // logger writes to standard error.

@@ -69,6 +69,7 @@ func manage[T client.Object](ctx context.Context, o *operator, composer Composer
 		ApplySets:  settings.applySets,
 		Rate:       settings.rate,
 		Clock:      o.clock,
+		Tracer:     o.tracer,
 		Events:     o.manager.GetEventRecorder(o.name),
 		Changed: func(key types.NamespacedName) {
 			if q := work.Load(); q != nil {

@@ -9,6 +9,7 @@ import (
 	"reflect"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel/trace"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -21,6 +22,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/operon-framework/operon/reconcile"
+	"github.com/operon-framework/operon/telemetry"
 )
 
 // Composer declares the children of the objects of one kind.
@@ -54,6 +56,7 @@ type operator struct {
 	managed    map[reflect.Type]bool
 	clock      clock.PassiveClock
 	log        logr.Logger
+	tracer     *telemetry.Tracer
 }
 
 // claim tells whether no other Manage is of the kind.
@@ -93,6 +96,9 @@ type Config struct {
 	// debug, each reconcile with its causes, and all that controller-runtime has to say. A
 	// composer logs with controller-runtime's log.FromContext. Nil: they go nowhere.
 	Log *slog.Logger
+	// TracerProvider makes OpenTelemetry spans of reconciles, their steps and the requests that
+	// they send. Nil: none are made. Main sets it where OTEL_EXPORTER_OTLP_ENDPOINT is set.
+	TracerProvider trace.TracerProvider
 	// Clock tells the time, for tests of what takes long. Nil: the system's.
 	Clock clock.PassiveClock
 	// Ready is called once when everything runs. It may be nil.
@@ -148,6 +154,9 @@ func newOperator(name string, cluster *rest.Config, cfg Config, all []Part) (*op
 	cluster = rest.CopyConfig(cluster)
 	cluster.QPS = -1 // priority and fairness in the API server does the limiting
 	rest.AddUserAgent(cluster, name)
+	if o.tracer = telemetry.NewTracer(cfg.TracerProvider); o.tracer != nil {
+		cluster.Wrap(o.tracer.Wrap)
+	}
 	own, machinery := cfg.loggers()
 	o.log = own
 	giveLogger(machinery)

@@ -38,7 +38,7 @@ func (r *Reconciler[T]) carryOut(ctx context.Context, p *pass[T]) (outcome.Outco
 	combined := outcome.Done()
 	for _, action := range p.actions {
 		done, err := r.applier.Do(ctx, action)
-		p.acted(done, err)
+		r.acted(p, done, err)
 		if err != nil {
 			combined = outcome.Combine(combined, explain(err))
 			p.errored(ctx, string(action.Verb), err)

@@ -116,9 +116,9 @@ func (r *Reconciler[T]) patchMetadata(ctx context.Context, p *pass[T], edit func
 	if string(data) == "{}" {
 		return nil
 	}
-	p.wrote()
 	if err := r.Client.Patch(ctx, edited, client.RawPatch(patch.Type(), data), client.FieldOwner(r.Manager)); err != nil {
 		return fmt.Errorf("write the metadata of %s: %w", r.self(p.object), err)
 	}
+	r.wrote(p, r.kind.Kind, "metadata")
 	return nil
 }

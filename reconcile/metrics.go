@@ -22,12 +22,12 @@ var delayed = prometheus.NewCounterVec(prometheus.CounterOpts{
 // Labels are kinds, outcomes, verbs and kinds of causes, never names of objects: the number
 // of series does not grow with what an operator manages.
 var (
-	reconciles = counter("operon_reconciles_total", "Reconciles by what they came to: done, wait, retry, stalled, gone, delayed.", "kind", "outcome")
-	caused     = counter("operon_causes_total", "What objects were reconciled for.", "kind", "cause")
-	written    = counter("operon_writes_total", "Requests that changed something, by the kind of what was written.", "kind", "verb")
-	repaired   = counter("operon_drift_repaired_total", "Children that somebody else changed or deleted, and that were put back.", "kind")
-	objects    = gauge("operon_objects", "Objects by the status of their condition Ready.", "kind", "ready")
-	watches    = gauge("operon_watches", "Watches of what reconciles of a kind read, children included.", "kind")
+	reconcilesTotal = counter("operon_reconciles_total", "Reconciles by what they came to: done, wait, retry, stalled, gone, delayed.", "kind", "outcome")
+	causesTotal     = counter("operon_causes_total", "What objects were reconciled for.", "kind", "cause")
+	writesTotal     = counter("operon_writes_total", "Requests that changed something, by the kind of what was written.", "kind", "verb")
+	repairsTotal    = counter("operon_drift_repaired_total", "Children that somebody else changed or deleted, and that were put back.", "kind")
+	objectsReady    = gauge("operon_objects", "Objects by the status of their condition Ready.", "kind", "ready")
+	watchCount      = gauge("operon_watches", "Watches of what reconciles of a kind read, children included.", "kind")
 )
 
 func counter(name, help string, labels ...string) *prometheus.CounterVec {
@@ -39,5 +39,17 @@ func gauge(name, help string, labels ...string) *prometheus.GaugeVec {
 }
 
 func init() {
-	metrics.Registry.MustRegister(stepSeconds, delayed, reconciles, caused, written, repaired, objects, watches)
+	metrics.Registry.MustRegister(stepSeconds, delayed, reconcilesTotal, causesTotal, writesTotal, repairsTotal, objectsReady, watchCount)
+}
+
+// count counts a pass that ended.
+func (r *Reconciler[T]) count(p *pass[T]) {
+	kind := r.kind.Kind
+	reconcilesTotal.WithLabelValues(kind, p.record.Outcome).Inc()
+	for _, c := range p.record.Causes {
+		causesTotal.WithLabelValues(kind, string(c.Kind)).Inc()
+	}
+	if r.watchCount != nil {
+		watchCount.WithLabelValues(kind).Set(float64(r.watchCount()))
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/operon-framework/operon/history"
 	"github.com/operon-framework/operon/outcome"
 	"github.com/operon-framework/operon/plan"
+	"github.com/operon-framework/operon/telemetry"
 )
 
 // pass is what one reconcile of one object knows as it goes on.
@@ -22,6 +23,7 @@ type pass[T client.Object] struct {
 	reads   Reads
 	record  history.Pass
 	began   time.Time
+	span    telemetry.Span
 
 	object T // as the author's code may change it
 	before T // as it was read
@@ -44,15 +46,17 @@ type pass[T client.Object] struct {
 	over     bool // nothing is left to do, not even to report
 }
 
-func (r *Reconciler[T]) begin(request Request) *pass[T] {
+func (r *Reconciler[T]) begin(ctx context.Context, request Request) (context.Context, *pass[T]) {
 	now := r.Clock.Now()
-	return &pass[T]{
+	p := &pass[T]{
 		began:   time.Now(),
 		request: request,
 		reads:   r.Reads(request.NamespacedName),
 		record:  history.Pass{Started: now, Gathered: r.causes.take(request.NamespacedName, now)},
 		live:    map[plan.ID]*unstructured.Unstructured{},
 	}
+	ctx, p.span = r.trace(ctx, p)
+	return ctx, p
 }
 
 // newObject returns an empty T.

@@ -26,5 +26,6 @@ func (r *Reconciler[T]) watches(life context.Context) func(types.NamespacedName)
 		Changed:    r.changed,
 		Deleted:    r.applier.Gone,
 	})
+	r.watchCount = tracker.Watches
 	return func(reader types.NamespacedName) Reads { return tracker.Begin(reader) }
 }

@@ -10,8 +10,9 @@ import (
 // readyStates remember what was last told of the readiness of each object. The cache may
 // show for a moment what was there before our own write, which would be told twice.
 type readyStates struct {
-	mu sync.Mutex
-	of map[types.NamespacedName]readyState
+	kind string
+	mu   sync.Mutex
+	of   map[types.NamespacedName]readyState
 }
 
 // readyState is a Ready condition without its prose.
@@ -32,9 +33,11 @@ func (s *readyStates) become(key types.NamespacedName, read, now readyState) (be
 		s.of = map[types.NamespacedName]readyState{}
 	}
 	s.of[key] = now
+	objectsReady.WithLabelValues(s.kind, string(now.status)).Inc()
 	if !told {
 		return read
 	}
+	objectsReady.WithLabelValues(s.kind, string(before.status)).Dec()
 	return before
 }
 
@@ -42,5 +45,8 @@ func (s *readyStates) become(key types.NamespacedName, read, now readyState) (be
 func (s *readyStates) forget(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.of, key)
+	if last, told := s.of[key]; told {
+		objectsReady.WithLabelValues(s.kind, string(last.status)).Dec()
+		delete(s.of, key)
+	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/operon-framework/operon/apply"
 	"github.com/operon-framework/operon/condition"
 	"github.com/operon-framework/operon/outcome"
+	"github.com/operon-framework/operon/telemetry"
 )
 
 // Request and Result are controller-runtime's.
@@ -72,6 +73,8 @@ type Config[T client.Object] struct {
 	Reads func(reader types.NamespacedName) Reads
 	// Clock tells the time. Nil: the real one.
 	Clock clock.PassiveClock
+	// Tracer makes spans of reconciles. Nil: none.
+	Tracer *telemetry.Tracer
 }
 
 // Reconciler reconciles the objects of one kind.
@@ -84,6 +87,8 @@ type Reconciler[T client.Object] struct {
 	causes  causes
 	// readyStates are what was told.
 	readyStates readyStates
+	// watchCount counts the watches of what is read; nil where there are none.
+	watchCount func() int
 	// unreadable are kinds that an earlier version composed and this one may not read.
 	unreadable sync.Map
 }
@@ -100,6 +105,7 @@ func New[T client.Object](life context.Context, cfg Config[T]) (*Reconciler[T], 
 	if r.kind, err = apiutil.GVKForObject(object, cfg.Client.Scheme()); err != nil {
 		return nil, fmt.Errorf("%w; register its API with operon.API", err)
 	}
+	r.readyStates.kind = r.kind.Kind
 	if _, err := condition.Of(object); err != nil {
 		return nil, err
 	}
@@ -119,9 +125,13 @@ func (r *Reconciler[T]) Kind() string { return r.kind.Kind }
 // code into an error.
 func (r *Reconciler[T]) timed(ctx context.Context, s step[T], p *pass[T]) (o outcome.Outcome) {
 	started := time.Now()
-	defer func() { r.stepped(p, s.name, time.Since(started), o) }()
-	o, err := guarded(ctx, s, p)
-	if err == nil {
+	ctx, span := r.Tracer.Step(ctx, s.name)
+	var err error
+	defer func() {
+		r.stepped(p, s.name, time.Since(started), o)
+		span.End(o.Kind().String(), o.Reason(), err)
+	}()
+	if o, err = guarded(ctx, s, p); err == nil {
 		return o
 	}
 	p.errored(ctx, s.name, err)

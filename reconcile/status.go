@@ -55,8 +55,10 @@ func (r *Reconciler[T]) writeStatus(ctx context.Context, p *pass[T]) error {
 	// Only the status is written: what else the author's code may have changed stays here.
 	written := p.before.DeepCopyObject().(T)
 	reflect.ValueOf(written).Elem().FieldByName("Status").Set(reflect.ValueOf(p.object).Elem().FieldByName("Status"))
-	p.wrote()
 	err := r.Client.Status().Patch(ctx, written, client.MergeFrom(p.before), client.FieldOwner(r.Manager))
+	if err == nil {
+		r.wrote(p, r.kind.Kind, "status")
+	}
 	return client.IgnoreNotFound(err) // deleted meanwhile
 }
 

@@ -38,7 +38,7 @@ func (r *Reconciler[T]) steps() []step[T] {
 // outcome.Combine and told in three places: the object's status, its events, and when the
 // work queue brings it back.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, request Request) (Result, error) {
-	p := r.begin(request)
+	ctx, p := r.begin(ctx, request)
 	for _, s := range r.steps() {
 		if p.over || (p.failed() && !s.last) {
 			continue

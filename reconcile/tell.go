@@ -13,10 +13,19 @@ import (
 	"github.com/operon-framework/operon/history"
 	"github.com/operon-framework/operon/outcome"
 	"github.com/operon-framework/operon/plan"
+	"github.com/operon-framework/operon/telemetry"
 )
 
 // debugLevel is logr's level that is slog's Debug.
 const debugLevel = 4
+
+// trace starts the span of a pass.
+func (r *Reconciler[T]) trace(ctx context.Context, p *pass[T]) (context.Context, telemetry.Span) {
+	if r.Tracer == nil {
+		return ctx, telemetry.Span{} // the texts of causes cost something
+	}
+	return r.Tracer.Reconcile(ctx, r.kind.Kind, p.request.Namespace, p.request.Name, p.record.Texts())
+}
 
 // stepped takes note of a step that ended.
 func (r *Reconciler[T]) stepped(p *pass[T], name string, took time.Duration, o outcome.Outcome) {
@@ -25,7 +34,7 @@ func (r *Reconciler[T]) stepped(p *pass[T], name string, took time.Duration, o o
 }
 
 // acted takes note of an action that was carried out, or tried.
-func (p *pass[T]) acted(action plan.Action, err error) {
+func (r *Reconciler[T]) acted(p *pass[T], action plan.Action, err error) {
 	if action.Verb == plan.Keep {
 		return
 	}
@@ -39,8 +48,12 @@ func (p *pass[T]) acted(action plan.Action, err error) {
 		noted.Error = err.Error()
 	}
 	p.record.Actions = append(p.record.Actions, noted)
-	if err == nil && writes(action.Verb) {
-		p.wrote()
+	if err != nil || !writes(action.Verb) {
+		return
+	}
+	r.wrote(p, id.Kind, noted.Verb)
+	if action.Verb == plan.Repair || action.Verb == plan.Recreate {
+		repairsTotal.WithLabelValues(id.Kind).Inc()
 	}
 }
 
@@ -54,7 +67,10 @@ func writes(verb plan.Verb) bool {
 }
 
 // wrote counts a request that changed something.
-func (p *pass[T]) wrote() { p.record.Writes++ }
+func (r *Reconciler[T]) wrote(p *pass[T], kind, verb string) {
+	p.record.Writes++
+	writesTotal.WithLabelValues(kind, verb).Inc()
+}
 
 // end closes the books of a pass: what it came to, and why the object comes back.
 func (r *Reconciler[T]) end(ctx context.Context, p *pass[T]) (Result, error) {
@@ -67,6 +83,8 @@ func (r *Reconciler[T]) end(ctx context.Context, p *pass[T]) (Result, error) {
 		r.causes.schedule(p.request.NamespacedName, back.For, back.At)
 	}
 	r.log(ctx, p)
+	r.count(p)
+	p.span.End(p.record.Outcome, p.record.Reason, p.err)
 	return result, err
 }
 
