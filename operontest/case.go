@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -77,7 +78,8 @@ func (o *Operator[T]) Run(t *testing.T, cases ...Case[T]) {
 // that does not come to rest fails the case.
 func (o *Operator[T]) RunOne(t testing.TB, c Case[T]) {
 	t.Helper()
-	w, err := o.newWorld(t.Context(), t, c)
+	log := funcr.New(func(_, line string) { t.Log(line) }, funcr.Options{})
+	w, err := o.newWorld(t.Context(), log, c)
 	if err != nil {
 		t.Fatal(err)
 	}

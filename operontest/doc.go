@@ -23,4 +23,10 @@
 //			Conditions: []string{"Ready=False ChildNotReady"},
 //		},
 //	})
+//
+// The same case runs with the real operator on a real API server with [Operator.RunOn], and
+// [Operator.Story] tells what happens in it.
+//
+// [Sample] reads the object that a project ships as its sample, and [Object] copies one;
+// both take changes as functions. Nothing that a case does reaches another one's objects.
 package operontest

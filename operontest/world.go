@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/funcr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -46,7 +44,7 @@ type world[T client.Object] struct {
 	failures int       // in a row
 }
 
-func (o *Operator[T]) newWorld(ctx context.Context, t testing.TB, c Case[T]) (*world[T], error) {
+func (o *Operator[T]) newWorld(ctx context.Context, log logr.Logger, c Case[T]) (*world[T], error) {
 	clock := clocktesting.NewFakePassiveClock(epoch)
 	api, err := o.newAPI(clock)
 	if err != nil {
@@ -55,7 +53,7 @@ func (o *Operator[T]) newWorld(ctx context.Context, t testing.TB, c Case[T]) (*w
 	w := &world[T]{
 		place:  Place{Client: api, Namespace: Namespace},
 		time:   clock,
-		log:    funcr.New(func(_, line string) { t.Log(line) }, funcr.Options{}),
+		log:    log,
 		writes: &journal{}, events: &diary{},
 	}
 	if w.object, err = placed(w.place, c.Object); err != nil {

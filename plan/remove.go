@@ -25,7 +25,7 @@ func Dismantle(owner, manager string, labelled []*unstructured.Unstructured) []A
 			doomed = append(doomed, live)
 		}
 	}
-	return remove(doomed, owned, "goes with its owner")
+	return remove(doomed, owned, "has an owner that is being deleted")
 }
 
 // needsHelp tells whether garbage collection alone would not do with a child as it is meant.

@@ -1,0 +1,325 @@
+package operon_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/operontest"
+)
+
+// A box is ready when its ConfigMap is there; what it no longer composes is deleted.
+func Example() {
+	tell(compose(func(b *Box, out *operon.Composition) error {
+		for name, value := range b.Spec.Data {
+			out.Child(config(name, map[string]string{"value": value}))
+		}
+		return nil
+	}), boxCase{
+		Object: box(map[string]string{"colour": "red"}),
+		Then: []boxStep{{
+			Name: "a user takes the colour out",
+			Do:   []operontest.Change{operontest.Edit(box(nil), func(b *Box) { b.Spec.Data = nil })},
+		}},
+	})
+	// Output:
+	// the object is created
+	//   write create ConfigMap colour
+	//   write status Box box
+	//   event Created: created ConfigMap colour
+	//   event Ready: everything is as the spec wants it
+	//   Ready=True Ready: everything is as the spec wants it
+	// a user takes the colour out
+	//   write delete ConfigMap colour
+	//   write status Box box
+	//   event Pruned: deleted as no longer composed: ConfigMap colour
+	//   Ready=True Ready: everything is as the spec wants it
+}
+
+// The web server is created when the database is ready, and goes before it.
+func ExampleAfter() {
+	database, web := config("database", nil), config("web", nil)
+	tell(compose(func(_ *Box, out *operon.Composition) error {
+		out.Child(database, operon.ReadyWhen(isUp))
+		out.Child(web, operon.After(database))
+		return nil
+	}), boxCase{
+		Object: box(nil),
+		Then:   []boxStep{{Name: "the database comes up", Do: []operontest.Change{comesUp(database)}}},
+	})
+	// Output:
+	// the object is created
+	//   write change Box box
+	//   write create ConfigMap database
+	//   write status Box box
+	//   event Created: created ConfigMap database
+	//   Ready=False WaitingForChild: ConfigMap web waits until ConfigMap database is ready: it is not as composed yet
+	// the database comes up
+	//   write create ConfigMap web
+	//   write status Box box
+	//   event Created: created ConfigMap web
+	//   event Ready: everything is as the spec wants it
+	//   Ready=True Ready: everything is as the spec wants it
+}
+
+// A function tells when a child is ready, where kstatus cannot know.
+func ExampleReadyWhen() {
+	database := config("database", nil)
+	tell(compose(func(_ *Box, out *operon.Composition) error {
+		out.Child(database, operon.ReadyWhen(func(live *unstructured.Unstructured) (bool, string) {
+			up, _, _ := unstructured.NestedString(live.Object, "data", "up")
+			return up == "yes", "it is down"
+		}))
+		return nil
+	}), boxCase{
+		Object: box(nil),
+		Then:   []boxStep{{Name: "the database comes up", Do: []operontest.Change{comesUp(database)}}},
+	})
+	// Output:
+	// the object is created
+	//   write create ConfigMap database
+	//   write status Box box
+	//   event Created: created ConfigMap database
+	//   Ready=False ChildNotReady: ConfigMap database: it is down
+	// the database comes up
+	//   write status Box box
+	//   event Ready: everything is as the spec wants it
+	//   Ready=True Ready: everything is as the spec wants it
+}
+
+// The volume's size cannot be changed: with Replace it is deleted and made again, and
+// without it the object would stall with the reason ImmutableField.
+func ExampleReplace() {
+	show(func(b *Box, out *operon.Composition) error {
+		out.Child(immutable("v1", b.Spec.Data), operon.Replace())
+		return nil
+	})
+	// Output:
+	// # replace: deleted and made again where a field cannot be changed
+	// apiVersion: v1
+	// data:
+	//   colour: red
+	// immutable: true
+	// kind: ConfigMap
+	// metadata:
+	//   name: v1
+}
+
+// Somebody has made the ConfigMap by hand before the operator came.
+func ExampleAdopt() {
+	c := boxCase{
+		Given:  []client.Object{config("legacy", map[string]string{"colour": "blue"})},
+		Object: box(nil),
+	}
+	child := config("legacy", map[string]string{"colour": "red"})
+	fmt.Println("Without Adopt,")
+	tell(compose(func(_ *Box, out *operon.Composition) error {
+		out.Child(child)
+		return nil
+	}), c)
+	fmt.Println("With Adopt,")
+	tell(compose(func(_ *Box, out *operon.Composition) error {
+		out.Child(child, operon.Adopt())
+		return nil
+	}), c)
+	// Output:
+	// Without Adopt,
+	// the object is created
+	//   write status Box box
+	//   event Conflict: ConfigMap legacy exists already and was not made by this operator; it is left alone
+	//   Ready=False Conflict: ConfigMap legacy exists already and was not made by this operator; it is left alone
+	// With Adopt,
+	// the object is created
+	//   write change ConfigMap legacy
+	//   write status Box box
+	//   event Adopted: took over ConfigMap legacy, which exists already and was not made by this operator
+	//   event Ready: everything is as the spec wants it
+	//   Ready=True Ready: everything is as the spec wants it
+}
+
+// The backup outlives the box.
+func ExampleOrphan() {
+	tell(compose(func(_ *Box, out *operon.Composition) error {
+		out.Child(config("backup", nil), operon.Orphan())
+		return nil
+	}), boxCase{
+		Object: box(nil),
+		Then:   []boxStep{{Name: "the box is deleted", Do: []operontest.Change{operontest.Delete(box(nil))}}},
+	})
+	// Output:
+	// the object is created
+	//   write change Box box
+	//   write create ConfigMap backup
+	//   write status Box box
+	//   event Created: created ConfigMap backup
+	//   event Ready: everything is as the spec wants it
+	//   Ready=True Ready: everything is as the spec wants it
+	// the box is deleted
+	//   write change ConfigMap backup
+	//   write status Box box
+	//   write change Box box
+	//   event Released: left ConfigMap backup behind, which has an owner that is being deleted
+	//   event Deleting: waits until ConfigMap backup is gone
+	//   gone
+}
+
+// Without a licence only a part can be composed. What was there before stays meanwhile.
+func ExampleComposition_Wait() {
+	tell(compose(func(b *Box, out *operon.Composition) error {
+		out.Child(config("free", nil))
+		if b.Spec.Data["licence"] == "" {
+			out.Wait("NoLicence", "waits for spec.data.licence")
+			return nil
+		}
+		out.Child(config("paid", nil))
+		return nil
+	}), boxCase{
+		Object: box(nil),
+		Then: []boxStep{{
+			Name: "a user buys one",
+			Do:   []operontest.Change{operontest.Edit(box(nil), func(b *Box) { b.Spec.Data = map[string]string{"licence": "1"} })},
+		}},
+	})
+	// Output:
+	// the object is created
+	//   write create ConfigMap free
+	//   write status Box box
+	//   event Created: created ConfigMap free
+	//   Ready=False NoLicence: waits for spec.data.licence
+	// a user buys one
+	//   write create ConfigMap paid
+	//   write status Box box
+	//   event Created: created ConfigMap paid
+	//   event Ready: everything is as the spec wants it
+	//   Ready=True Ready: everything is as the spec wants it
+}
+
+// One Box at a time: they share something that takes no more.
+func ExampleConcurrency() {
+	operon.Main("box-operator", operon.API(addBox),
+		operon.Manage(compose(copies), operon.Concurrency(1)),
+	)
+}
+
+// kubectl understands what belongs to a Box: kubectl get --applyset, or apply --prune.
+func ExampleApplySets() {
+	operon.Main("box-operator", operon.API(addBox),
+		operon.Manage(compose(copies), operon.ApplySets()),
+	)
+}
+
+// A Box is reconciled ten times at once at most, and then every five seconds.
+func ExampleRateLimit() {
+	operon.Main("box-operator", operon.API(addBox),
+		operon.Manage(compose(copies), operon.RateLimit(10, 5*time.Second)),
+	)
+}
+
+// labelled tells in a Box's status which ConfigMaps carry its name as a label.
+type labelled struct{}
+
+func (labelled) Compose(context.Context, *Box, *operon.Composition) error { return nil }
+
+func (labelled) Observe(ctx context.Context, b *Box, seen *operon.Observed) error {
+	var found corev1.ConfigMapList
+	if err := seen.List(ctx, &found, client.MatchingLabels{"box": b.Name}); err != nil {
+		return err
+	}
+	b.Status.Seen = nil
+	for _, c := range found.Items {
+		b.Status.Seen = append(b.Status.Seen, c.Name)
+	}
+	return nil
+}
+
+// What Observe lists is watched: the Box is reconciled again when one appears.
+func ExampleObserved_List() {
+	lid := config("lid", nil)
+	lid.Labels = map[string]string{"box": "box"}
+	tell(labelled{}, boxCase{
+		Object: box(nil),
+		Then: []boxStep{
+			{Name: "a lid appears", Do: []operontest.Change{operontest.Create(lid)}},
+			{Name: "something else appears", Do: []operontest.Change{operontest.Create(config("bottle", nil))}},
+		},
+	})
+	// Output:
+	// the object is created
+	//   write status Box box
+	//   event Ready: everything is as the spec wants it
+	//   Ready=True Ready: everything is as the spec wants it
+	// a lid appears
+	//   write status Box box
+	//   Ready=True Ready: everything is as the spec wants it
+	// something else appears
+	//   Ready=True Ready: everything is as the spec wants it
+}
+
+// Setup reaches controller-runtime's manager, here to add a reconciler that is not Operon's.
+func ExampleSetup() {
+	operon.Main("box-operator", operon.API(addBox),
+		operon.Manage(compose(copies)),
+		operon.Setup(func(manager ctrl.Manager) error {
+			return ctrl.NewControllerManagedBy(manager).For(&corev1.Node{}).Complete(nodes{manager.GetClient()})
+		}),
+	)
+}
+
+// nodes is a reconciler as controller-runtime has them.
+type nodes struct{ client.Client }
+
+func (n nodes) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	return ctrl.Result{}, client.IgnoreNotFound(n.Get(ctx, request.NamespacedName, &corev1.Node{}))
+}
+
+type (
+	boxCase = operontest.Case[*Box]
+	boxStep = operontest.Step[*Box]
+)
+
+// tell prints what an operator does in a case.
+func tell(composer operon.Composer[*Box], c boxCase) {
+	story, err := operontest.New(composer, addBox).Story(context.Background(), c)
+	if err != nil {
+		story = err.Error()
+	}
+	fmt.Print(story)
+}
+
+// show prints what is composed for a Box of red colour.
+func show(composer compose) {
+	children, err := operontest.New(composer, addBox).Children(context.Background(), box(map[string]string{"colour": "red"}))
+	if err != nil {
+		children = err.Error()
+	}
+	fmt.Print(children)
+}
+
+func box(data map[string]string) *Box {
+	return &Box{ObjectMeta: metav1.ObjectMeta{Name: "box"}, Spec: BoxSpec{Data: data}}
+}
+
+// immutable is a ConfigMap whose data cannot be changed.
+func immutable(name string, data map[string]string) *corev1.ConfigMap {
+	c := config(name, data)
+	c.Immutable = new(true)
+	return c
+}
+
+// isUp is the readiness of a ConfigMap in which somebody says that it is up.
+func isUp(live *unstructured.Unstructured) (bool, string) {
+	up, _, _ := unstructured.NestedString(live.Object, "data", "up")
+	return up == "yes", "it is down"
+}
+
+// comesUp lets somebody say so.
+func comesUp(c *corev1.ConfigMap) operontest.Change {
+	return operontest.Edit(c, func(c *corev1.ConfigMap) { c.Data = map[string]string{"up": "yes"} })
+}

@@ -1,0 +1,77 @@
+package operontest
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// Object returns a copy of base with changes, so that a test says only what matters to it:
+//
+//	big := operontest.Object(sample, func(m *v1alpha1.Memcached) { m.Spec.Size = 9 })
+func Object[O client.Object](base O, changes ...func(O)) O {
+	own := base.DeepCopyObject().(O) // a copy is of the same type
+	for _, change := range changes {
+		change(own)
+	}
+	return own
+}
+
+// Sample reads an object from a file of YAML documents, such as the sample that a project
+// ships, with changes: the first document whose kind is the name of the Go type. A field
+// that the type does not have fails the test, as a sample with a typing error would.
+func Sample[O client.Object](t testing.TB, file string, changes ...func(O)) O {
+	t.Helper()
+	own, err := readSample[O](file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, change := range changes {
+		change(own)
+	}
+	return own
+}
+
+func readSample[O client.Object](file string) (O, error) {
+	var none O
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return none, err
+	}
+	kind := reflect.TypeFor[O]().Elem().Name()
+	documents := yamlutil.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return none, fmt.Errorf("%s has no object of kind %s", file, kind)
+		}
+		if err != nil {
+			return none, fmt.Errorf("%s: %w", file, err)
+		}
+		var found metav1.TypeMeta
+		if err := yaml.Unmarshal(document, &found); err != nil {
+			return none, fmt.Errorf("%s: %w", file, err)
+		}
+		if found.Kind != kind {
+			continue
+		}
+		own, ok := reflect.New(reflect.TypeFor[O]().Elem()).Interface().(O)
+		if !ok {
+			return none, fmt.Errorf("%s cannot be made", reflect.TypeFor[O]())
+		}
+		if err := yaml.UnmarshalStrict(document, own); err != nil {
+			return none, fmt.Errorf("%s: %s: %w", file, kind, err)
+		}
+		return own, nil
+	}
+}

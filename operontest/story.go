@@ -1,0 +1,71 @@
+package operontest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/condition"
+)
+
+// Story plays a case without a cluster and returns what happened in each of its steps,
+// whatever is expected: a quick way to see what an operator does, and to what an Expect
+// may be set.
+func (o *Operator[T]) Story(ctx context.Context, c Case[T]) (string, error) {
+	w, err := o.newWorld(ctx, logr.Discard(), c)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for i, step := range c.steps() {
+		if err := w.play(ctx, step); err != nil {
+			return "", fmt.Errorf("%s: %w", step.title(i), err)
+		}
+		seen, err := w.take(ctx)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", step.title(i), err)
+		}
+		fmt.Fprintf(&b, "%s\n", step.title(i))
+		if err := seen.tell(&b); err != nil {
+			return "", err
+		}
+	}
+	return b.String(), nil
+}
+
+// tell writes what happened, a line for each thing.
+func (s seen[T]) tell(b *strings.Builder) error {
+	for _, write := range s.writes {
+		fmt.Fprintf(b, "  write %s\n", write)
+	}
+	for _, event := range s.events {
+		fmt.Fprintf(b, "  event %s\n", event)
+	}
+	if len(s.states) == 0 {
+		fmt.Fprintf(b, "  gone\n")
+	}
+	for _, object := range s.states {
+		ready, err := readiness(object)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(b, "  %s\n", ready)
+	}
+	return nil
+}
+
+// readiness is the Ready condition in words.
+func readiness(object client.Object) (string, error) {
+	all, err := condition.Of(object)
+	if err != nil {
+		return "", err
+	}
+	ready := all.Ready()
+	if ready.Type == "" {
+		return "Ready is not told", nil
+	}
+	return fmt.Sprintf("Ready=%s %s: %s", ready.Status, ready.Reason, ready.Message), nil
+}
