@@ -24,6 +24,9 @@ const (
 	Reconciling = "Reconciling"
 	// Stalled is True when only a change of the spec can help.
 	Stalled = "Stalled"
+	// Contested is True while somebody changes a child back as often as it is put right. It
+	// is not there otherwise.
+	Contested = "Contested"
 )
 
 // ReasonReady is the reason of a Ready condition that is True.
@@ -90,6 +93,19 @@ func (s Status) Report(o outcome.Outcome, generation int64, now time.Time) {
 		set(Stalled, metav1.ConditionTrue, o.Reason(), o.Message())
 		s.remove(Reconciling)
 	}
+}
+
+// Contest writes the condition Contested with a message that names the child, the fields and
+// the field manager, or removes it where the message is empty.
+func (s Status) Contest(message string, generation int64, now time.Time) {
+	if message == "" {
+		s.remove(Contested)
+		return
+	}
+	meta.SetStatusCondition(s.conditions, metav1.Condition{
+		Type: Contested, Status: metav1.ConditionTrue, Reason: "ChangedBack", Message: message, ObservedGeneration: generation,
+		LastTransitionTime: metav1.NewTime(now),
+	})
 }
 
 func (s Status) remove(kinds ...string) {

@@ -30,13 +30,16 @@ func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) (outcome.Outcome,
 		return outcome.Done(), err
 	}
 	applied, err := r.carryOut(ctx, p)
-	return outcome.Combine(append(p.waits, applied)...), err
+	return outcome.Combine(append(p.waits, applied, r.contests(p))...), err
 }
 
 // carryOut does what the plan says. One child that fails does not stop the others.
 func (r *Reconciler[T]) carryOut(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
 	combined := outcome.Done()
 	for _, action := range p.actions {
+		if r.holdBack(p, action) {
+			continue
+		}
 		done, err := r.applier.Do(ctx, action)
 		r.acted(p, done, err)
 		if err != nil {
@@ -76,9 +79,12 @@ func ownerOf(action plan.Action) string {
 	return action.Desired.GetLabels()[plan.OwnerLabel]
 }
 
-// remember forgets children that were removed on purpose: they are not recreated.
+// remember notes what was put back, and forgets children that were removed on purpose: they
+// are not recreated.
 func (r *Reconciler[T]) remember(p *pass[T], done plan.Action) {
 	switch done.Verb {
+	case plan.Repair, plan.Recreate, plan.Update:
+		r.ledger.Repaired(p.object.GetUID(), done.ID(), r.undoes(done), r.Clock.Now())
 	case plan.Delete, plan.Replace, plan.Release:
 		r.applier.Unsee(p.request.NamespacedName, done.ID())
 	}

@@ -2,8 +2,10 @@ package reconcile
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/operon-framework/operon/plan"
 )
@@ -11,13 +13,27 @@ import (
 // event is something to tell the user, once.
 type event struct {
 	kind, reason, action, note string
+	// about is the child that it is about, and its fields. The recorder makes one event of
+	// those that differ in nothing but their notes, of which it keeps the first.
+	about *corev1.ObjectReference
 }
 
 // maxNote is what the API takes as the note of an event, in bytes.
 const maxNote = 1024
 
+// maxFieldsAbout is how many fields an event refers to.
+const maxFieldsAbout = 5
+
 // tell makes an event of an action that changed something.
 func (p *pass[T]) tell(action plan.Action) {
+	before := len(p.events)
+	p.describe(action)
+	if len(p.events) > before {
+		p.events[before].about = aboutChild(action)
+	}
+}
+
+func (p *pass[T]) describe(action plan.Action) {
 	id := action.ID()
 	switch action.Verb {
 	case plan.Create:
@@ -52,11 +68,11 @@ func (p *pass[T]) together(reason, action, what string, id plan.ID) {
 }
 
 func (p *pass[T]) normal(reason, action, note string, args ...any) {
-	p.events = append(p.events, event{corev1.EventTypeNormal, reason, action, fmt.Sprintf(note, args...)})
+	p.events = append(p.events, event{kind: corev1.EventTypeNormal, reason: reason, action: action, note: fmt.Sprintf(note, args...)})
 }
 
 func (p *pass[T]) warning(reason, action, note string, args ...any) {
-	p.events = append(p.events, event{corev1.EventTypeWarning, reason, action, fmt.Sprintf(note, args...)})
+	p.events = append(p.events, event{kind: corev1.EventTypeWarning, reason: reason, action: action, note: fmt.Sprintf(note, args...)})
 }
 
 func (r *Reconciler[T]) sendEvents(p *pass[T]) {
@@ -65,6 +81,29 @@ func (r *Reconciler[T]) sendEvents(p *pass[T]) {
 		if len(note) > maxNote {
 			note = note[:maxNote-3] + "..."
 		}
-		r.Events.Eventf(p.object, nil, e.kind, e.reason, e.action, "%s", note)
+		r.Events.Eventf(p.object, e.related(), e.kind, e.reason, e.action, "%s", note)
 	}
+}
+
+// related is what the recorder takes as the other object of an event.
+func (e event) related() runtime.Object {
+	if e.about == nil {
+		return nil // and no typed nil
+	}
+	return e.about
+}
+
+// aboutChild refers to the child of an action, and to the fields that were put back.
+func aboutChild(action plan.Action) *corev1.ObjectReference {
+	id := action.ID()
+	about := &corev1.ObjectReference{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
+	if action.Desired != nil {
+		about.APIVersion = action.Desired.GetAPIVersion()
+	}
+	var fields []string
+	for _, d := range action.Drift {
+		fields = append(fields, d.Field)
+	}
+	about.FieldPath = strings.Join(fields[:min(len(fields), maxFieldsAbout)], ", ")
+	return about
 }

@@ -38,6 +38,9 @@ type pass[T client.Object] struct {
 	events   []event
 	reported *reported
 
+	contested string        // what is to be said of contests
+	held      time.Duration // how long the first of the repairs is held back
+
 	waits      []outcome.Outcome // what composing waits for
 	incomplete bool              // more may be composed later
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/operon-framework/operon/apply"
 	"github.com/operon-framework/operon/condition"
+	"github.com/operon-framework/operon/contest"
 	"github.com/operon-framework/operon/outcome"
 	"github.com/operon-framework/operon/telemetry"
 )
@@ -84,6 +85,7 @@ type Reconciler[T client.Object] struct {
 	applier *apply.Applier
 	pending pending
 	buckets *buckets
+	ledger  *contest.Ledger
 	causes  causes
 	// readyStates are what was told.
 	readyStates readyStates
@@ -97,7 +99,7 @@ type Reconciler[T client.Object] struct {
 // fields which Operon writes is an error.
 func New[T client.Object](life context.Context, cfg Config[T]) (*Reconciler[T], error) {
 	cfg.Rate = cmp.Or(cfg.Rate, DefaultRate)
-	r := &Reconciler[T]{Config: cfg, applier: apply.New(cfg.Direct, cfg.Manager), buckets: newBuckets(cfg.Rate)}
+	r := &Reconciler[T]{Config: cfg, applier: apply.New(cfg.Direct, cfg.Manager), buckets: newBuckets(cfg.Rate), ledger: contest.New()}
 	object, err := r.newObject()
 	if err != nil {
 		return nil, err

@@ -31,6 +31,7 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T]) (outcome.Outcome
 	}
 	before := conditions.Ready()
 	conditions.Report(p.outcome(), p.object.GetGeneration(), r.Clock.Now())
+	conditions.Contest(p.contested, p.object.GetGeneration(), r.Clock.Now())
 	p.tellReadiness(before, conditions.Ready())
 	if !p.failed() {
 		if err := p.reads.End(ctx); err != nil {

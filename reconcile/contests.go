@@ -1,0 +1,69 @@
+package reconcile
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/operon-framework/operon/contest"
+	"github.com/operon-framework/operon/outcome"
+	"github.com/operon-framework/operon/plan"
+)
+
+// ReasonContested: somebody changes a child back as often as it is put right.
+const ReasonContested = "Contested"
+
+// holdBack tells whether an action is not to be carried out yet, as what it puts back is
+// contested.
+func (r *Reconciler[T]) holdBack(p *pass[T], action plan.Action) bool {
+	left := r.ledger.Hold(p.object.GetUID(), action.ID(), r.undoes(action), r.Clock.Now())
+	if left <= 0 {
+		return false
+	}
+	p.held = cmp.Or(min(p.held, left), left)
+	return true
+}
+
+// contests returns what there is to say of contests. While one lasts the object is not
+// ready, also in the moments in which it is: what the spec wants does not stay.
+func (r *Reconciler[T]) contests(p *pass[T]) outcome.Outcome {
+	now := r.Clock.Now()
+	contests, over := r.ledger.Contests(p.object.GetUID(), now)
+	if len(contests) == 0 {
+		return outcome.Done()
+	}
+	p.contested = contest.Tell(contests)
+	return outcome.Retry(max(cmp.Or(p.held, over.Sub(now)), time.Millisecond), ReasonContested, p.contested)
+}
+
+// undoes is what others did that an action puts right; nothing for most actions.
+func (r *Reconciler[T]) undoes(action plan.Action) []contest.Change {
+	switch action.Verb {
+	case plan.Repair:
+		var changes []contest.Change
+		for _, d := range action.Drift {
+			changes = append(changes, contest.Change{Field: d.Field, By: d.By})
+		}
+		return changes
+	case plan.Recreate:
+		return []contest.Change{{}}
+	case plan.Update:
+		// Who replaces a child as a whole drops what was applied last, and so looks as if
+		// the composition had changed. It is the same one each time.
+		return []contest.Change{{
+			Field: "metadata.annotations." + plan.HashAnnotation,
+			To:    action.Desired.GetAnnotations()[plan.HashAnnotation],
+			By:    r.overwriter(action),
+		}}
+	}
+	return nil
+}
+
+// overwriter is who changed a child that is to be updated, if it was somebody else.
+func (r *Reconciler[T]) overwriter(action plan.Action) string {
+	for _, d := range plan.Compare(action.Desired, action.Live, r.Manager) {
+		if d.By != "" {
+			return d.By
+		}
+	}
+	return ""
+}
