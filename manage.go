@@ -70,6 +70,7 @@ func manage[T client.Object](ctx context.Context, o *operator, composer Composer
 		Rate:       settings.rate,
 		Clock:      o.clock,
 		Tracer:     o.tracer,
+		History:    o.history,
 		Events:     o.manager.GetEventRecorder(o.name),
 		Changed: func(key types.NamespacedName) {
 			if q := work.Load(); q != nil {

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"reflect"
+	"time"
 
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
@@ -21,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/operon-framework/operon/history"
 	"github.com/operon-framework/operon/reconcile"
 	"github.com/operon-framework/operon/telemetry"
 )
@@ -49,7 +52,7 @@ type parts struct {
 // operator is what a setup can use.
 type operator struct {
 	name       string
-	manager    ctrl.Manager
+	manager    *healthy
 	direct     client.WithWatch
 	namespaces map[string]cache.Config
 	record     *reconcile.Record
@@ -57,6 +60,7 @@ type operator struct {
 	clock      clock.PassiveClock
 	log        logr.Logger
 	tracer     *telemetry.Tracer
+	history    *history.Store
 }
 
 // claim tells whether no other Manage is of the kind.
@@ -86,7 +90,8 @@ func Setup(setup func(ctrl.Manager) error) Part {
 type Config struct {
 	// Namespace limits the operator to one namespace. Empty: all.
 	Namespace string
-	// MetricsBindAddress and HealthProbeBindAddress are host:port, or empty for none.
+	// MetricsBindAddress and HealthProbeBindAddress are host:port, or empty for none. The latter
+	// answers probes, and to this machine only what became of each object (see package history).
 	MetricsBindAddress, HealthProbeBindAddress string
 	// LeaderElection lets only one of several replicas work, by a Lease of the operator's
 	// name in LeaderElectionNamespace.
@@ -114,6 +119,11 @@ func Run(ctx context.Context, name string, cluster *rest.Config, cfg Config, all
 	}
 	for _, setup := range setups {
 		if err := setup(ctx, o); err != nil {
+			return err
+		}
+	}
+	if o.history != nil {
+		if err := o.manager.serve(ctx, cfg.HealthProbeBindAddress, o.history); err != nil {
 			return err
 		}
 	}
@@ -160,8 +170,15 @@ func newOperator(name string, cluster *rest.Config, cfg Config, all []Part) (*op
 	own, machinery := cfg.loggers()
 	o.log = own
 	giveLogger(machinery)
-	if o.manager, err = ctrl.NewManager(cluster, o.options(scheme, machinery, cfg)); err != nil {
+	made, err := ctrl.NewManager(cluster, o.options(scheme, machinery, cfg))
+	if err != nil {
 		return nil, nil, err
+	}
+	o.manager = &healthy{Manager: made}
+	if orNone(cfg.HealthProbeBindAddress) != "0" {
+		o.history = history.NewStore(history.Operator{
+			Name: name, PID: os.Getpid(), Started: time.Now(), Server: cluster.Host, Namespace: cfg.Namespace,
+		})
 	}
 	if err := o.manager.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, nil, err
@@ -191,7 +208,7 @@ func (o *operator) options(scheme *runtime.Scheme, log logr.Logger, cfg Config) 
 		Scheme:                        scheme,
 		Logger:                        log,
 		Metrics:                       metricsserver.Options{BindAddress: orNone(cfg.MetricsBindAddress)},
-		HealthProbeBindAddress:        orNone(cfg.HealthProbeBindAddress),
+		HealthProbeBindAddress:        "0", // served by healthy
 		LeaderElection:                cfg.LeaderElection,
 		LeaderElectionID:              o.name,
 		LeaderElectionNamespace:       cfg.LeaderElectionNamespace,

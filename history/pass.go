@@ -30,6 +30,8 @@ type Pass struct {
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 	Error   string `json:"error,omitempty"`
+	// Repeats is how many passes like this one, which wrote nothing either, it stands for besides.
+	Repeats int `json:"repeats,omitempty"`
 	// Back says when the object comes back by itself.
 	Back *Back `json:"back,omitempty"`
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/operon-framework/operon/apply"
 	"github.com/operon-framework/operon/condition"
 	"github.com/operon-framework/operon/contest"
+	"github.com/operon-framework/operon/history"
 	"github.com/operon-framework/operon/outcome"
 	"github.com/operon-framework/operon/telemetry"
 )
@@ -76,6 +77,8 @@ type Config[T client.Object] struct {
 	Clock clock.PassiveClock
 	// Tracer makes spans of reconciles. Nil: none.
 	Tracer *telemetry.Tracer
+	// History keeps the last reconciles. Nil: they are forgotten.
+	History *history.Store
 }
 
 // Reconciler reconciles the objects of one kind.
@@ -108,6 +111,7 @@ func New[T client.Object](life context.Context, cfg Config[T]) (*Reconciler[T], 
 		return nil, fmt.Errorf("%w; register its API with operon.API", err)
 	}
 	r.readyStates.kind = r.kind.Kind
+	r.History.Manages(r.kind)
 	if _, err := condition.Of(object); err != nil {
 		return nil, err
 	}

@@ -84,6 +84,7 @@ func (r *Reconciler[T]) end(ctx context.Context, p *pass[T]) (Result, error) {
 	}
 	r.log(ctx, p)
 	r.count(p)
+	r.History.Add(r.kind.GroupKind(), p.request.Namespace, p.request.Name, p.record)
 	p.span.End(p.record.Outcome, p.record.Reason, p.err)
 	return result, err
 }

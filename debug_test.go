@@ -1,0 +1,65 @@
+package operon_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/cause"
+	"github.com/operon-framework/operon/history"
+)
+
+// An operator tells what it did with an object and why, beside its probes.
+func TestOperatorAnswersWhatItDid(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	address := freeAddress(t)
+	own := operon.Setup(func(m ctrl.Manager) error {
+		return m.AddReadyzCheck("own", func(*http.Request) error { return errors.New("not yet") })
+	})
+	w.runWith(w.Config, operon.Config{Namespace: w.Namespace, HealthProbeBindAddress: address},
+		operon.API(addBox), operon.Manage(compose(copies)), own)
+	w.isReady(w.box("told", map[string]string{"a": "1"}))
+	w.eventually("the pass that created the child", func(ctx context.Context) error {
+		object, err := history.AskObject(ctx, address, "box", w.Namespace, "told")
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(object.Passes, created) {
+			return fmt.Errorf("there is %+v", object)
+		}
+		return nil
+	})
+	for path, want := range map[string]string{"/healthz": "ok", "/readyz?verbose": "[-]own failed", "/healthz/ping": "ok"} {
+		answer, err := http.Get("http://" + address + path)
+		w.must(err)
+		body, _ := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
+		if !strings.Contains(string(body), want) {
+			t.Errorf("%s answers %d %s", path, answer.StatusCode, body)
+		}
+	}
+	operator, err := history.AskOperator(t.Context(), address)
+	if err != nil || operator.Name != "box-operator" || operator.Kinds[0].Kind != "Box" || operator.Server != w.Config.Host {
+		t.Errorf("operator %+v, error %v", operator, err)
+	}
+}
+
+// created tells of a pass that is told as a whole.
+func created(p history.Pass) bool {
+	first := cause.Created
+	if len(p.Causes) > 0 && p.Causes[0].Kind == cause.OperatorStarted {
+		first = cause.OperatorStarted
+	}
+	applied := slices.ContainsFunc(p.Steps, func(s history.Step) bool { return s.Name == "apply" && s.Took > 0 && s.Outcome == "done" })
+	return len(p.Causes) > 0 && p.Causes[0].Kind == first && applied && p.Took > 0 && p.Writes == 2 &&
+		len(p.Actions) == 1 && p.Actions[0].Verb == "create" && p.Actions[0].Object.Name == "told" && p.Outcome == "done"
+}
