@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/cel"
 	"github.com/operon-framework/operon/operontest"
 )
 
@@ -94,11 +95,27 @@ func ExampleReadyWhen() {
 	//   Ready=True Ready: everything is as the spec wants it
 }
 
-// The volume's size cannot be changed: with Replace it is deleted and made again, and
-// without it the object would stall with the reason ImmutableField.
+// An expression tells it, in the language of CRDs and admission policies.
+func ExampleReadyWhen_expression() {
+	show(func(b *Box, out *operon.Composition) error {
+		out.Child(config("database", b.Spec.Data), cel.ReadyWhen("self.data.up == 'yes'"))
+		return nil
+	})
+	// Output:
+	// # ready when: self.data.up == 'yes'
+	// apiVersion: v1
+	// data:
+	//   colour: red
+	// kind: ConfigMap
+	// metadata:
+	//   name: database
+}
+
+// The ConfigMap is immutable: where its data is to change, it is deleted and made again.
+// Without Replace the object would stall with the reason ImmutableField.
 func ExampleReplace() {
 	show(func(b *Box, out *operon.Composition) error {
-		out.Child(immutable("v1", b.Spec.Data), operon.Replace())
+		out.Child(immutable("paint", b.Spec.Data), operon.Replace())
 		return nil
 	})
 	// Output:
@@ -109,7 +126,7 @@ func ExampleReplace() {
 	// immutable: true
 	// kind: ConfigMap
 	// metadata:
-	//   name: v1
+	//   name: paint
 }
 
 // Somebody has made the ConfigMap by hand before the operator came.
