@@ -17,6 +17,8 @@ type Place struct {
 	client.Client
 	// Namespace is that of objects that name no other.
 	Namespace string
+
+	real bool
 }
 
 // Change is something that happens, and that the operator did not do. A function of this

@@ -76,7 +76,7 @@ func (o *Operator[T]) Children(ctx context.Context, object T) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	own, err := placed(Place{api, Namespace}, object)
+	own, err := placed(Place{Client: api, Namespace: Namespace}, object)
 	if err != nil {
 		return "", err
 	}

@@ -39,8 +39,9 @@ type reads struct {
 
 	// read is what was read besides children, for people.
 	read []string
-	// held are the selections that are watched, now those of the reconcile that goes on.
-	held, now map[string]selection
+	// held are the selections that are watched, used those that this reconcile has read.
+	held map[string]selection
+	used map[string]bool
 }
 
 // selection is what was read, and what it was then.
@@ -52,7 +53,7 @@ type selection struct {
 
 // begin begins the reading of a reconcile.
 func (r *reads) begin(types.NamespacedName) reconcile.Reads {
-	r.now = map[string]selection{}
+	r.used = map[string]bool{}
 	return r
 }
 
@@ -71,7 +72,8 @@ func (r *reads) List(ctx context.Context, list client.ObjectList, selected track
 	if err != nil {
 		return err
 	}
-	r.now[fmt.Sprintf("%T ", list)+name] = s
+	key := fmt.Sprintf("%T ", list) + name
+	r.held[key], r.used[key] = s, true
 	if _, children := selected.Labels[plan.OwnerLabel]; !children && !slices.Contains(r.read, name) {
 		r.read = append(r.read, name)
 	}
@@ -80,7 +82,7 @@ func (r *reads) List(ctx context.Context, list client.ObjectList, selected track
 
 // End lets go of what only earlier reconciles read.
 func (r *reads) End(context.Context) error {
-	r.held = maps.Clone(r.now)
+	maps.DeleteFunc(r.held, func(key string, _ selection) bool { return !r.used[key] })
 	return nil
 }
 
@@ -119,15 +121,10 @@ func (s selection) look(ctx context.Context, api client.Reader, list client.Obje
 
 // changed tells whether anything is not as it was when it was read.
 func (r *reads) changed(ctx context.Context) (bool, error) {
-	for _, all := range []map[string]selection{r.held, r.now} {
-		for _, s := range all {
-			state, err := s.look(ctx, r.api, s.list.DeepCopyObject().(client.ObjectList))
-			if err != nil {
-				return false, err
-			}
-			if state != s.state {
-				return true, nil
-			}
+	for _, s := range r.held {
+		state, err := s.look(ctx, r.api, s.list.DeepCopyObject().(client.ObjectList))
+		if err != nil || state != s.state {
+			return true, err
 		}
 	}
 	return false, nil

@@ -47,7 +47,7 @@ func (o *Operator[T]) newSite(t testing.TB, cluster *rest.Config, namespace stri
 	if err != nil {
 		return nil, err
 	}
-	s := &site[T]{patience: o.patience, place: Place{Client: api, Namespace: namespace}, ended: make(chan error, 1)}
+	s := &site[T]{patience: o.patience, place: Place{Client: api, Namespace: namespace, real: true}, ended: make(chan error, 1)}
 	if s.object, err = placed(s.place, c.Object); err != nil {
 		return nil, err
 	}

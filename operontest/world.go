@@ -60,7 +60,7 @@ func (o *Operator[T]) newWorld(ctx context.Context, log logr.Logger, c Case[T]) 
 		return nil, err
 	}
 	w.writes.namespace = w.object.GetNamespace()
-	w.reads = &reads{api: api, namespace: w.object.GetNamespace()}
+	w.reads = &reads{api: api, namespace: w.object.GetNamespace(), held: map[string]selection{}}
 	for _, given := range c.Given {
 		if err := Create(given)(ctx, w.place); err != nil {
 			return nil, err
