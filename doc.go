@@ -46,6 +46,8 @@
 //
 // # Escape hatches
 //
+// [Concurrency], [RateLimit] and [Timeout] are options of [Manage].
+//
 // Underneath is a controller-runtime manager. [Setup] reaches it, to add plain
 // reconcilers, webhooks or anything else that a manager runs.
 package operon

@@ -22,7 +22,7 @@ import (
 // error. A second signal ends it at once.
 //
 //	--kubeconfig FILE                 default: $KUBECONFIG, inside a cluster its own, else ~/.kube/config
-//	--namespace NAME                  work in one namespace only; default: all
+//	--namespace NAME,NAME             work in these namespaces only; default: all
 //	--metrics-bind-address ADDRESS    default 127.0.0.1:8080; 0 for none
 //	--health-probe-bind-address ADDR  default 127.0.0.1:8081; 0 for none
 //	--leader-elect                    default: true inside a cluster, false outside
@@ -48,7 +48,7 @@ func readFlags(name string, args []string) (flags, error) {
 	var f flags
 	set := flag.NewFlagSet(name, flag.ContinueOnError)
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "`FILE` that tells how to reach the cluster (default $KUBECONFIG, the cluster around, or ~/.kube/config)")
-	set.StringVar(&f.namespace, "namespace", "", "work in one namespace only (default all)")
+	set.StringVar(&f.namespace, "namespace", "", "work in the namespaces `NAME,NAME` only (default all)")
 	set.StringVar(&f.metrics, "metrics-bind-address", "127.0.0.1:8080", "`ADDRESS` that serves /metrics, 0 for none")
 	set.StringVar(&f.health, "health-probe-bind-address", "127.0.0.1:8081", "`ADDRESS` that serves /healthz and /readyz, 0 for none")
 	set.BoolVar(&f.elect, "leader-elect", insideCluster(), "let only one of several replicas work")
@@ -87,7 +87,7 @@ func run(name string, all []Part) error {
 	context.AfterFunc(ctx, stop) // from then on, a second signal does what it always does
 	started := time.Now()
 	cfg := Config{
-		Namespace:               f.namespace,
+		Namespaces:              f.namespaces(),
 		MetricsBindAddress:      f.metrics,
 		HealthProbeBindAddress:  f.health,
 		LeaderElection:          f.elect,

@@ -68,6 +68,7 @@ func manage[T client.Object](ctx context.Context, o *operator, composer Composer
 		Record:     o.record,
 		ApplySets:  settings.applySets,
 		Rate:       settings.rate,
+		Timeout:    settings.timeout,
 		Clock:      o.clock,
 		Tracer:     o.tracer,
 		History:    o.history,

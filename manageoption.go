@@ -15,11 +15,15 @@ type manageSettings struct {
 	concurrency int
 	applySets   bool
 	rate        reconcile.Rate
+	timeout     time.Duration
 }
 
 func (s *manageSettings) validate() error {
 	if s.concurrency < 1 {
 		return fmt.Errorf("Concurrency(%d): want 1 or more", s.concurrency)
+	}
+	if s.timeout < 0 {
+		return fmt.Errorf("Timeout(%s): want a time, or 0 for none", s.timeout)
 	}
 	if s.rate.Burst < 1 || s.rate.Every <= 0 {
 		return fmt.Errorf("RateLimit(%d, %s): want a burst of 1 or more, and a time", s.rate.Burst, s.rate.Every)
@@ -46,4 +50,14 @@ func ApplySets() ManageOption {
 // Default: 60, then once a second, which convergence of large objects does not reach.
 func RateLimit(burst int, every time.Duration) ManageOption {
 	return func(s *manageSettings) { s.rate = reconcile.Rate{Burst: burst, Every: every} }
+}
+
+// Timeout ends the context of a reconcile that takes longer. It is told by the reason TimedOut
+// and tried again, after 20 ms and then ever later, at most 30 s. Default: 0, which is no limit.
+//
+// Code that does not heed its context cannot be ended: it keeps one of the workers that
+// Concurrency gives, and others go on. Observe has as long again, and also runs after a
+// Compose that took too long.
+func Timeout(d time.Duration) ManageOption {
+	return func(s *manageSettings) { s.timeout = d }
 }

@@ -88,8 +88,10 @@ func Setup(setup func(ctrl.Manager) error) Part {
 // Config says how an operator runs. The zero value serves neither metrics nor health,
 // elects no leader, watches all namespaces and logs nothing.
 type Config struct {
-	// Namespace limits the operator to one namespace. Empty: all.
-	Namespace string
+	// Namespace limits the operator to one namespace, Namespaces to several. Empty: all. One
+	// that does not exist is an error.
+	Namespace  string
+	Namespaces []string
 	// MetricsBindAddress and HealthProbeBindAddress are host:port, or empty for none. The latter
 	// answers probes, and to this machine only what became of each object (see package history).
 	MetricsBindAddress, HealthProbeBindAddress string
@@ -115,6 +117,9 @@ type Config struct {
 func Run(ctx context.Context, name string, cluster *rest.Config, cfg Config, all ...Part) error {
 	o, setups, err := newOperator(name, cluster, cfg, all)
 	if err != nil {
+		return err
+	}
+	if err := o.findNamespaces(ctx); err != nil {
 		return err
 	}
 	for _, setup := range setups {
@@ -158,9 +163,8 @@ func newOperator(name string, cluster *rest.Config, cfg Config, all []Part) (*op
 		return nil, nil, err
 	}
 	o := &operator{name: name, managed: map[reflect.Type]bool{}, clock: cfg.Clock}
-	if cfg.Namespace != "" {
-		o.namespaces = map[string]cache.Config{cfg.Namespace: {}}
-	}
+	namespaces := cfg.namespaces()
+	o.namespaces = cacheOf(namespaces)
 	cluster = rest.CopyConfig(cluster)
 	cluster.QPS = -1 // priority and fairness in the API server does the limiting
 	rest.AddUserAgent(cluster, name)
@@ -189,7 +193,7 @@ func newOperator(name string, cluster *rest.Config, cfg Config, all []Part) (*op
 	o.direct, err = client.NewWithWatch(cluster, client.Options{
 		Scheme: scheme, Mapper: o.manager.GetRESTMapper(), HTTPClient: o.manager.GetHTTPClient(),
 	})
-	o.record = reconcile.NewRecord(o.direct, cmp.Or(cfg.LeaderElectionNamespace, cfg.Namespace, metav1.NamespaceDefault), name)
+	o.record = reconcile.NewRecord(o.direct, cmp.Or(append([]string{cfg.LeaderElectionNamespace}, append(namespaces, metav1.NamespaceDefault)...)...), name)
 	return o, p.setups, err
 }
 

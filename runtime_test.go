@@ -239,27 +239,6 @@ func TestPanicIsTold(t *testing.T) {
 	w.isReady(w.box("good", nil))
 }
 
-func TestPausedObjectIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.run(compose(copies))
-	b := w.box("paused", map[string]string{"a": "1"})
-	w.isReady(b)
-	w.change(b, func() { b.Annotations = map[string]string{"operon.dev/paused": "true"} })
-	w.change(b, func() { b.Spec.Data["a"] = "2" })
-	localtest.Always(t, stillness, "the pause", func(ctx context.Context) error {
-		child := config(b.Name, nil)
-		err := w.client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: b.Name}, child)
-		if err == nil && child.Data["a"] != "1" {
-			return errors.New("the child was changed")
-		}
-		return err
-	})
-	w.change(b, func() { b.Annotations = nil })
-	w.change(b, func() { delete(b.Annotations, "operon.dev/paused") })
-	w.holds(config(b.Name, nil), map[string]string{"a": "2"})
-}
-
 func TestChildBeyondGarbageCollectionGoesToo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

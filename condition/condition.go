@@ -27,6 +27,8 @@ const (
 	// Contested is True while somebody changes a child back as often as it is put right. It
 	// is not there otherwise.
 	Contested = "Contested"
+	// Paused is True while a user wants nothing to be done. It is not there otherwise.
+	Paused = "Paused"
 )
 
 // ReasonReady is the reason of a Ready condition that is True.
@@ -94,6 +96,28 @@ func (s Status) Report(o outcome.Outcome, generation int64, now time.Time) {
 		s.remove(Reconciling)
 	}
 }
+
+// Pause writes that nothing is done for an object: Paused is True and Reconciling False. Ready
+// stays as it was last seen, with the generation of then; it is Unknown where it never was.
+func (s Status) Pause(message string, generation int64, now time.Time) {
+	set := func(kind string, status metav1.ConditionStatus) {
+		meta.SetStatusCondition(s.conditions, metav1.Condition{
+			Type: kind, Status: status, Reason: Paused, Message: message, ObservedGeneration: generation,
+			LastTransitionTime: metav1.NewTime(now),
+		})
+	}
+	if s.Ready().Type == "" {
+		set(Ready, metav1.ConditionUnknown)
+	}
+	set(Paused, metav1.ConditionTrue)
+	set(Reconciling, metav1.ConditionFalse)
+}
+
+// Resume removes the condition Paused; the others become true again by Report.
+func (s Status) Resume() { s.remove(Paused) }
+
+// Paused tells whether the condition Paused is True.
+func (s Status) Paused() bool { return meta.IsStatusConditionTrue(*s.conditions, Paused) }
 
 // Contest writes the condition Contested with a message that names the child, the fields and
 // the field manager, or removes it where the message is empty.

@@ -19,13 +19,9 @@ import (
 	"github.com/operon-framework/operon/track"
 )
 
-const (
-	// PausedAnnotation, when "true" on an object, stops Operon from doing anything about it.
-	PausedAnnotation = "operon.dev/paused"
-	// Finalizer holds an object until the children are gone that garbage collection does
-	// not reach. Objects without such children do not get it.
-	Finalizer = "operon.dev/children"
-)
+// Finalizer holds an object until the children are gone that garbage collection does not
+// reach. Objects without such children do not get it.
+const Finalizer = "operon.dev/children"
 
 // fetch reads the object. One that is gone ends the pass.
 func (r *Reconciler[T]) fetch(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
@@ -46,14 +42,6 @@ func (r *Reconciler[T]) fetch(ctx context.Context, p *pass[T]) (outcome.Outcome,
 		return outcome.Retry(0, ReasonFailed, err.Error()), err
 	}
 	p.object, p.before = object, object.DeepCopyObject().(T)
-	return outcome.Done(), nil
-}
-
-// pause ends the pass where a user asked for that.
-func (r *Reconciler[T]) pause(_ context.Context, p *pass[T]) (outcome.Outcome, error) {
-	if p.object.GetAnnotations()[PausedAnnotation] == "true" && p.object.GetDeletionTimestamp() == nil {
-		p.over = true
-	}
 	return outcome.Done(), nil
 }
 

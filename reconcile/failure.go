@@ -51,10 +51,12 @@ const slowRetry = 30 * time.Second
 // explain is the rule by which an error becomes an outcome: what somebody else may cure
 // at any time is tried again soon and then ever later; what only a person can, at slowRetry.
 func explain(err error) outcome.Outcome {
-	if reason := mistake(err); reason != "" {
+	if reason := mistake(err); reason != "" && !is[*TimeoutError](err) {
 		return again(outcome.Stalled(reason, err.Error()))
 	}
 	switch {
+	case is[*TimeoutError](err):
+		return outcome.Retry(0, ReasonTimedOut, err.Error())
 	case is[*apply.MissingKindError](err):
 		return outcome.Retry(0, ReasonKindMissing, err.Error())
 	case isMissingNamespace(err):

@@ -71,6 +71,8 @@ type Config[T client.Object] struct {
 	Changed func(types.NamespacedName)
 	// Rate bounds how often one object is reconciled. Zero: DefaultRate.
 	Rate Rate
+	// Timeout is how long a reconcile may take. Zero: as long as it likes.
+	Timeout time.Duration
 	// Reads begins the reading of a reconcile. Nil: from watches, by REST.
 	Reads func(reader types.NamespacedName) Reads
 	// Clock tells the time. Nil: the real one.
@@ -137,18 +139,9 @@ func (r *Reconciler[T]) timed(ctx context.Context, s step[T], p *pass[T]) (o out
 		r.stepped(p, s.name, time.Since(started), o)
 		span.End(o.Kind().String(), o.Reason(), err)
 	}()
-	if o, err = guarded(ctx, s, p); err == nil {
+	if o, err = r.inTime(ctx, s, p); err == nil {
 		return o
 	}
 	p.errored(ctx, s.name, err)
 	return explain(err)
-}
-
-func guarded[T client.Object](ctx context.Context, s step[T], p *pass[T]) (o outcome.Outcome, err error) {
-	defer func() {
-		if recovered := recover(); recovered != nil {
-			err = newPanicError(recovered)
-		}
-	}()
-	return s.run(ctx, p)
 }

@@ -30,7 +30,7 @@ func (r *Reconciler[T]) steps() []step[T] {
 		{name: "apply", run: r.apply},       // doing it
 		{name: "await", run: r.await},       // until the children are ready
 		{name: "status", run: r.status, last: true},
-		{name: "report", run: r.report, last: true},
+		{name: stepReport, run: r.report, last: true},
 	}
 }
 

@@ -1,0 +1,61 @@
+package operon
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// namespaces are those that the operator is limited to, in order; none for all.
+func (c Config) namespaces() []string {
+	var names []string
+	for _, name := range append([]string{c.Namespace}, c.Namespaces...) {
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// namespaces are those of the flag: names between commas.
+func (f *flags) namespaces() []string {
+	var names []string
+	for name := range strings.SplitSeq(f.namespace, ",") {
+		names = append(names, strings.TrimSpace(name))
+	}
+	return names
+}
+
+// cacheOf limits a cache to namespaces; none is no limit.
+func cacheOf(namespaces []string) map[string]cache.Config {
+	if len(namespaces) == 0 {
+		return nil
+	}
+	limited := map[string]cache.Config{}
+	for _, name := range namespaces {
+		limited[name] = cache.Config{}
+	}
+	return limited
+}
+
+// findNamespaces refuses to work in a namespace that does not exist: a watch of it would be
+// silent for ever. Where the operator may not read it, it is taken to be there.
+func (o *operator) findNamespaces(ctx context.Context) error {
+	for _, name := range slices.Sorted(maps.Keys(o.namespaces)) {
+		err := o.direct.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
+		if apierrors.IsNotFound(err) {
+			return fmt.Errorf("namespace %q does not exist: create it, or name another one", name)
+		}
+		if err != nil && !apierrors.IsForbidden(err) {
+			return fmt.Errorf("find namespace %q: %w", name, err)
+		}
+	}
+	return nil
+}
