@@ -52,6 +52,9 @@ func (r *requests) note(sent *http.Request, status int) {
 		kind = found.Kind
 	}
 	if sent.Method == http.MethodGet {
+		if of.Group == "" && of.Resource == "namespaces" && of.name != "" {
+			return // at its start an operator looks whether its namespaces are there
+		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.read.Insert(kind)
