@@ -53,6 +53,9 @@ func (o *operator) findNamespaces(ctx context.Context) error {
 		if apierrors.IsNotFound(err) {
 			return fmt.Errorf("namespace %q does not exist: create it, or name another one", name)
 		}
+		if ctx.Err() != nil {
+			return nil // told to stop, which is no error
+		}
 		if err != nil && !apierrors.IsForbidden(err) {
 			return fmt.Errorf("find namespace %q: %w", name, err)
 		}
