@@ -56,6 +56,6 @@ func (a *Answer) find(ctx context.Context, server string) string {
 }
 
 func (a *Answer) managedBy(operator history.Operator) bool {
-	return (operator.Namespace == "" || operator.Namespace == a.Namespace) &&
+	return (len(operator.Namespaces) == 0 || slices.Contains(operator.Namespaces, a.Namespace)) &&
 		slices.ContainsFunc(operator.Kinds, func(k history.Kind) bool { return k.Kind == a.Kind && k.Group == a.Group })
 }

@@ -147,9 +147,9 @@ type Operator struct {
 	Started time.Time `json:"started"`
 	// Server is the API server that it works on.
 	Server string `json:"server"`
-	// Namespace is the one that it works in, empty for all.
-	Namespace string `json:"namespace,omitempty"`
-	Kinds     []Kind `json:"kinds"`
+	// Namespaces are those that it works in, none for all.
+	Namespaces []string `json:"namespaces,omitempty"`
+	Kinds      []Kind   `json:"kinds"`
 }
 
 // Kind is one that an operator manages.
