@@ -66,12 +66,12 @@ const (
 // text is what kinds are called in a sentence that begins with them.
 var text = map[Kind]string{
 	OperatorStarted:   "the operator started",
-	Created:           "it was created",
+	Created:           "created",
 	SpecChanged:       "its spec changed",
 	MetadataChanged:   "its metadata changed",
 	StatusChanged:     "its status changed",
 	DeletionRequested: "its deletion was asked for",
-	Deleted:           "it is gone",
+	Deleted:           "deleted",
 	Resynced:          "the cache told it again",
 	ChildAppeared:     "appeared",
 	ChildChanged:      "changed",

@@ -2,6 +2,7 @@ package operontest_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -55,8 +56,16 @@ func TestTimeIsStepped(t *testing.T) {
 func TestErrorsAreTriedAgain(t *testing.T) {
 	t.Parallel()
 	calls := 0
+	tried := func(times int) func(*Lamp) error {
+		return func(*Lamp) error {
+			if calls != times {
+				return fmt.Errorf("it was tried %d times, want %d", calls, times)
+			}
+			return nil
+		}
+	}
 	operontest.New(compose(func(l *Lamp, out *operon.Composition) error {
-		if calls++; calls < 5 {
+		if calls++; calls < 4 {
 			return errors.New("no power")
 		}
 		return progress(l, out)
@@ -68,8 +77,11 @@ func TestErrorsAreTriedAgain(t *testing.T) {
 			Conditions: []string{"Ready=False ReconcileFailed: no power"},
 		},
 		Then: []step{
-			{Name: "too early", Wait: 20 * time.Millisecond},
-			{Name: "soon", Wait: time.Second, Expect: expect{
+			// Once more for its own status, and then after 40 and 80 ms.
+			{Name: "too early", Wait: 39 * time.Millisecond, Expect: expect{Status: tried(2)}},
+			{Name: "later", Wait: time.Millisecond, Expect: expect{Status: tried(3)}},
+			{Name: "too early again", Wait: 79 * time.Millisecond, Expect: expect{Status: tried(3)}},
+			{Name: "there is power", Wait: time.Millisecond, Expect: expect{
 				Writes:     []string{"create ConfigMap desk", "status Lamp desk"},
 				Events:     []string{"Created"},
 				Conditions: []string{"Ready=False ChildNotReady"},

@@ -4,150 +4,110 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/local/localtest"
+	"github.com/operon-framework/operon/operontest"
 
 	"github.com/operon-framework/operon/examples/memcached/api/v1alpha1"
+)
+
+var memcached = operontest.New(Memcached{}, v1alpha1.AddToScheme)
+
+func sample(t *testing.T) *v1alpha1.Memcached {
+	t.Helper()
+	return operontest.Sample[*v1alpha1.Memcached](t, "config/samples/memcached.yaml")
+}
+
+// What is declared for the sample, without a cluster.
+func TestChildren(t *testing.T) {
+	t.Parallel()
+	memcached.Golden(t, sample(t), "testdata/children.yaml")
+}
+
+type (
+	step   = operontest.Step[*v1alpha1.Memcached]
+	expect = operontest.Expect[*v1alpha1.Memcached]
 )
 
 // The walk through an operator's day, on a real Kubernetes with simulated nodes.
 func TestMemcached(t *testing.T) {
 	t.Parallel()
-	k := start(t)
-	m := &v1alpha1.Memcached{
-		ObjectMeta: metav1.ObjectMeta{Name: "example-memcached", Namespace: k.Namespace},
-		Spec:       v1alpha1.MemcachedSpec{Size: 3},
-	}
-	k.must(k.Create(t.Context(), m))
-	k.has(m, 3, localtest.Patience)
-
-	m.Spec.Size = 4
-	k.must(k.Patch(t.Context(), m, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"size":4}}`))))
-	k.has(m, 4, 2*time.Second)
-
-	deployment := &appsv1.Deployment{ObjectMeta: m.ObjectMeta}
-	k.must(k.Patch(t.Context(), deployment, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"replicas":1}}`))))
-	k.event("Repaired", "spec.replicas")
-	k.has(m, 4, localtest.Patience)
-
-	lost := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: m.Status.Nodes[0], Namespace: k.Namespace}}
-	k.must(k.Client.Delete(t.Context(), lost, client.GracePeriodSeconds(0)))
-	localtest.Eventually(t, "another pod in its place", func(ctx context.Context) error {
-		if err := k.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
-			return err
-		}
-		if slices.Contains(m.Status.Nodes, lost.Name) {
-			return fmt.Errorf("the nodes are %q", m.Status.Nodes)
-		}
-		return nil
-	})
-	k.has(m, 4, localtest.Patience)
-
-	k.must(k.Client.Delete(t.Context(), m))
-	localtest.Eventually(t, "nothing to be left", func(ctx context.Context) error {
-		pods, err := k.pods(ctx)
-		if err == nil && len(pods) > 0 {
-			return fmt.Errorf("pods %q", pods)
-		}
-		return err
-	})
-}
-
-// cluster is a namespace with the operator at work in it.
-type cluster struct {
-	client.Client
-	*localtest.Env
-	t *testing.T
-}
-
-func start(t *testing.T) *cluster {
-	t.Helper()
 	env := localtest.Shared(t)
 	env.InstallCRDs(t, "config/crd")
-	scheme := runtime.NewScheme()
-	k := &cluster{Env: env, t: t}
-	k.must(clientgoscheme.AddToScheme(scheme))
-	k.must(v1alpha1.AddToScheme(scheme))
-	c, err := client.New(env.Config, client.Options{Scheme: scheme})
-	k.must(err)
-	k.Client = c
-
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() {
-		ended <- operon.Run(ctx, "memcached-operator", env.Config, operon.Config{Namespace: env.Namespace},
-			operon.API(v1alpha1.AddToScheme), operon.Manage(Memcached{}))
-	}()
-	t.Cleanup(func() {
-		stop()
-		k.must(<-ended)
+	m := sample(t)
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: m.Name}}
+	var lost string
+	memcached.RunOn(t, env.Config, env.Namespace, operontest.Case[*v1alpha1.Memcached]{
+		Object: m,
+		Reads:  []string{"Pod"},
+		Expect: expect{
+			Writes:     []string{"create Deployment example-memcached", "status Memcached example-memcached"},
+			Events:     []string{"Created: Deployment example-memcached"},
+			Conditions: []string{"Ready=False ChildNotReady", "Ready=True"},
+			Status:     nodes(3, &lost),
+		},
+		Then: []step{{
+			Name:   "a user wants four servers",
+			Do:     []operontest.Change{operontest.Edit(m, func(m *v1alpha1.Memcached) { m.Spec.Size = 4 })},
+			Expect: expect{Writes: []string{"change Deployment example-memcached"}, Events: []string{"Updated"}, Status: nodes(4, &lost)},
+		}, {
+			Name: "somebody scales the Deployment down",
+			Do:   []operontest.Change{operontest.Edit(deployment, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(1)) })},
+			Expect: expect{
+				Writes: []string{"change Deployment example-memcached"},
+				Events: []string{"Repaired: spec.replicas"},
+				Status: nodes(4, &lost),
+			},
+		}, {
+			Name:   "a pod is lost",
+			Do:     []operontest.Change{lose(sample(t), &lost)},
+			Expect: expect{Status: nodes(4, &lost)},
+		}, {
+			Name: "the user is done",
+			Do:   []operontest.Change{operontest.Delete(m), nothingIsLeft(t)},
+		}},
 	})
-	return k
 }
 
-func (k *cluster) must(err error) {
-	k.t.Helper()
-	if err != nil {
-		k.t.Fatal(err)
-	}
-}
-
-// has waits until m has so many nodes, which are the pods that there are.
-func (k *cluster) has(m *v1alpha1.Memcached, nodes int, limit time.Duration) {
-	k.t.Helper()
-	localtest.Within(k.t, limit, fmt.Sprintf("%d nodes", nodes), func(ctx context.Context) error {
-		if err := k.Get(ctx, client.ObjectKeyFromObject(m), m); err != nil {
-			return err
-		}
-		pods, err := k.pods(ctx)
-		if err != nil {
-			return err
-		}
-		if len(m.Status.Nodes) != nodes || !slices.Equal(m.Status.Nodes, pods) {
-			return fmt.Errorf("status.nodes %q, pods %q", m.Status.Nodes, pods)
+// nodes expects the status to have so many nodes, and not the one that was lost.
+func nodes(want int, lost *string) func(*v1alpha1.Memcached) error {
+	return func(m *v1alpha1.Memcached) error {
+		if len(m.Status.Nodes) != want || slices.Contains(m.Status.Nodes, *lost) {
+			return fmt.Errorf("the nodes are %q, want %d and not %q", m.Status.Nodes, want, *lost)
 		}
 		return nil
-	})
-}
-
-func (k *cluster) pods(ctx context.Context) ([]string, error) {
-	var list corev1.PodList
-	err := k.List(ctx, &list, client.InNamespace(k.Namespace))
-	var names []string
-	for _, pod := range list.Items {
-		if pod.DeletionTimestamp == nil {
-			names = append(names, pod.Name)
-		}
 	}
-	slices.Sort(names)
-	return names, err
 }
 
-func (k *cluster) event(reason, text string) {
-	k.t.Helper()
-	localtest.Eventually(k.t, "event "+reason, func(ctx context.Context) error {
-		var list eventsv1.EventList
-		if err := k.List(ctx, &list, client.InNamespace(k.Namespace)); err != nil {
+// lose deletes a pod that is a node, at once.
+func lose(m *v1alpha1.Memcached, lost *string) operontest.Change {
+	return func(ctx context.Context, p operontest.Place) error {
+		if err := p.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: m.Name}, m); err != nil {
 			return err
 		}
-		found := slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool {
-			return e.Reason == reason && strings.Contains(e.Note, text)
+		*lost = m.Status.Nodes[0]
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: *lost}}
+		return p.Client.Delete(ctx, pod, client.GracePeriodSeconds(0))
+	}
+}
+
+// nothingIsLeft waits until garbage collection has removed the pods.
+func nothingIsLeft(t *testing.T) operontest.Change {
+	return func(_ context.Context, p operontest.Place) error {
+		localtest.Eventually(t, "nothing to be left", func(ctx context.Context) error {
+			var pods corev1.PodList
+			err := p.List(ctx, &pods, client.InNamespace(p.Namespace))
+			if err == nil && len(pods.Items) > 0 {
+				return fmt.Errorf("there are %d pods", len(pods.Items))
+			}
+			return err
 		})
-		if !found {
-			return fmt.Errorf("none among %d", len(list.Items))
-		}
 		return nil
-	})
+	}
 }
