@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -24,6 +26,16 @@ type healthy struct {
 	ctrl.Manager
 	mu            sync.Mutex
 	health, ready healthz.Handler
+}
+
+// historyFor is the store of what is told at the address of the probes, nil without one.
+func (o *operator) historyFor(cluster *rest.Config, cfg Config) *history.Store {
+	if orNone(cfg.HealthProbeBindAddress) == "0" {
+		return nil
+	}
+	return history.NewStore(history.Operator{
+		Name: o.name, PID: os.Getpid(), Started: time.Now(), Server: cluster.Host, Namespaces: cfg.namespaces(),
+	})
 }
 
 // AddHealthzCheck adds a check to /healthz.

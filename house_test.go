@@ -19,7 +19,7 @@ var floors = map[string]float64{
 	"outcome": 1.0, "plan": 1.0, "cause": 1.0, "condition": 1.1, "contest": 1.1,
 	"history": 2.0, "telemetry": 2.0, "apply": 2.0, "track": 2.0, "reconcile": 2.1,
 	"": 3, "cel": 3.1, "operontest": 3.2,
-	"local": 4.0, "project": 4.0, "local/localtest": 4.1, "up/tree": 4.2, "up/view": 4.3, "up": 4.4,
+	"local": 4.0, "project": 4.0, "local/localtest": 4.1, "up/tree": 4.2, "up/view": 4.3, "up": 4.4, "explain": 4.5,
 	"cmd/operon": 5,
 }
 
@@ -171,7 +171,7 @@ func TestOperatorsStayLight(t *testing.T) {
 				t.Errorf("an operator gets %s, which is too heavy for it", path)
 			}
 		}
-		for _, tool := range []string{"local", "project", "up", "cmd"} {
+		for _, tool := range []string{"local", "project", "up", "explain", "cmd"} {
 			if strings.HasPrefix(path, modulePath+"/"+tool) {
 				t.Errorf("an operator gets the tool %s", path)
 			}

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"reflect"
-	"time"
 
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
@@ -179,11 +177,7 @@ func newOperator(name string, cluster *rest.Config, cfg Config, all []Part) (*op
 		return nil, nil, err
 	}
 	o.manager = &healthy{Manager: made}
-	if orNone(cfg.HealthProbeBindAddress) != "0" {
-		o.history = history.NewStore(history.Operator{
-			Name: name, PID: os.Getpid(), Started: time.Now(), Server: cluster.Host, Namespace: cfg.Namespace,
-		})
-	}
+	o.history = o.historyFor(cluster, cfg)
 	if err := o.manager.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, nil, err
 	}

@@ -69,7 +69,7 @@ func TestReconcileKnowsItsCauses(t *testing.T) {
 	journal.because(t, "box", "tried again after an error: compose: no luck")
 	w.must(w.client.Delete(t.Context(), b))
 	journal.because(t, "box", "its deletion was asked for")
-	journal.because(t, "box", "deleted")
+	journal.because(t, "box", "it is gone")
 }
 
 // At info there is one line when an object becomes ready or ceases to be, however often it is

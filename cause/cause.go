@@ -66,12 +66,12 @@ const (
 // text is what kinds are called in a sentence that begins with them.
 var text = map[Kind]string{
 	OperatorStarted:   "the operator started",
-	Created:           "created",
+	Created:           "it was created",
 	SpecChanged:       "its spec changed",
 	MetadataChanged:   "its metadata changed",
 	StatusChanged:     "its status changed",
 	DeletionRequested: "its deletion was asked for",
-	Deleted:           "deleted",
+	Deleted:           "it is gone",
 	Resynced:          "the cache told it again",
 	ChildAppeared:     "appeared",
 	ChildChanged:      "changed",

@@ -70,3 +70,17 @@ func TestGatheredIsBounded(t *testing.T) {
 		t.Errorf("the newest is of %s", g.Newest())
 	}
 }
+
+func TestAlikeCausesAreToldTogether(t *testing.T) {
+	t.Parallel()
+	var g Gathered
+	for _, name := range []string{"a", "b", "c"} {
+		g.Add(Cause{Kind: ChildGone, Object: Object{Kind: "Pod", Name: name}})
+	}
+	g.Add(Cause{Kind: SpecChanged})
+	g.Add(Cause{Kind: ChildGone, Object: Object{Kind: "Service", Name: "a"}})
+	want := []string{"3 Pods went away", "its spec changed", "Service a went away"}
+	if got := g.Summary(); !slices.Equal(got, want) {
+		t.Errorf("told %q, want %q", got, want)
+	}
+}

@@ -1,6 +1,9 @@
 package cause
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // MaxKept is how many different causes are kept of an object that waits in the queue. One
 // cause is what there is nearly always; a storm must not cost memory.
@@ -56,6 +59,32 @@ func (g Gathered) Texts() []string {
 	texts := make([]string, len(g.Causes))
 	for i, c := range g.Causes {
 		texts[i] = c.String()
+	}
+	return texts
+}
+
+// Summary is Texts with those put together that differ only in the object's name: "3 Pods
+// went away".
+func (g Gathered) Summary() []string {
+	alike := map[Cause]int{}
+	form := func(c Cause) Cause {
+		return Cause{Kind: c.Kind, Object: Object{Kind: c.Object.Kind}, Note: c.Note}
+	}
+	for _, c := range g.Causes {
+		alike[form(c)]++
+	}
+	var texts []string
+	for _, c := range g.Causes {
+		n := alike[form(c)]
+		delete(alike, form(c))
+		switch {
+		case n == 1:
+			texts = append(texts, c.String())
+		case n > 1:
+			several := form(c)
+			several.Object.Kind = fmt.Sprintf("%d %ss", n, c.Object.Kind)
+			texts = append(texts, several.String())
+		}
 	}
 	return texts
 }

@@ -70,6 +70,16 @@ func TestNewestPassesAreKept(t *testing.T) {
 	if !ok || len(object.Passes) != PerObject || object.Passes[0].Started.Unix() != 2*PerObject-1 {
 		t.Errorf("kept are %+v", object)
 	}
+	for n := range 3 * PerObject { // quiet ones that differ
+		s.Add(boxes.GroupKind(), "default", "two", Pass{Outcome: "wait", Message: fmt.Sprint(n), Started: time.Unix(int64(n), 0)})
+		if n == 0 {
+			s.Add(boxes.GroupKind(), "default", "two", passOf(n))
+		}
+	}
+	two, _ := s.object(key{boxes.GroupKind(), "default", "two"})
+	if last := two.Passes[PerObject-1]; len(last.Actions) != 1 || two.Passes[0].Started.Unix() != 3*PerObject-1 {
+		t.Errorf("what was done is forgotten: %+v", two.Passes)
+	}
 	retry := Pass{Outcome: "retry", Reason: "ReconcileFailed"}
 	for range 5 {
 		s.Add(boxes.GroupKind(), "default", "one", retry)
@@ -78,7 +88,7 @@ func TestNewestPassesAreKept(t *testing.T) {
 	if object.Passes[0].Repeats != 4 || object.Passes[1].Started.Unix() != 2*PerObject-1 {
 		t.Errorf("repeats push others out: %+v", object.Passes[:2])
 	}
-	if s.passes != PerObject {
+	if s.passes != 2*PerObject {
 		t.Errorf("%d passes are counted", s.passes)
 	}
 }

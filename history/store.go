@@ -87,9 +87,20 @@ func (k *kept) add(pass Pass) int {
 		k.passes = append(k.passes, pass)
 		return 1
 	}
-	k.passes = append(k.passes[:0], k.passes[1:]...)
+	dropped := k.leastTelling()
+	k.passes = append(k.passes[:dropped], k.passes[dropped+1:]...)
 	k.passes = append(k.passes, pass)
 	return 0
+}
+
+// leastTelling is the oldest pass that did nothing to a child, so that what was done stays in
+// view of a storm of others; with more than half of the passes doing something, the oldest.
+func (k *kept) leastTelling() int {
+	acted := func(p Pass) bool { return len(p.Actions) > 0 }
+	if n := len(slices.DeleteFunc(slices.Clone(k.passes), acted)); n < PerObject/2 {
+		return 0
+	}
+	return slices.IndexFunc(k.passes, func(p Pass) bool { return !acted(p) })
 }
 
 // repeats tells whether a pass says nothing that the one before did not.
@@ -136,9 +147,9 @@ type Operator struct {
 	Started time.Time `json:"started"`
 	// Server is the API server that it works on.
 	Server string `json:"server"`
-	// Namespace is the one that it works in, empty for all.
-	Namespace string `json:"namespace,omitempty"`
-	Kinds     []Kind `json:"kinds"`
+	// Namespaces are those that it works in, none for all.
+	Namespaces []string `json:"namespaces,omitempty"`
+	Kinds      []Kind   `json:"kinds"`
 }
 
 // Kind is one that an operator manages.

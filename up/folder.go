@@ -49,16 +49,18 @@ func (f *folder) log() string             { return f.file("operator.log") }
 func (f *folder) kubeconfig() string      { return f.file("kubeconfig") }
 func (f *folder) token() string           { return f.file("token") }
 func (f *folder) where() string           { return f.file("where.json") }
+func (f *folder) endpoint() string        { return f.file(endpointFile) }
 
 // close removes the credentials and lets others have the folder.
 func (f *folder) close() error {
 	return errors.Join(f.removeCredentials(), f.lock.Unlock())
 }
 
-// removeCredentials removes also those that an earlier process was killed over.
+// removeCredentials removes also those that an earlier process was killed over, and the
+// address of an operator that does not run any more.
 func (f *folder) removeCredentials() error {
 	var problems []error
-	for _, file := range []string{f.kubeconfig(), f.token()} {
+	for _, file := range []string{f.kubeconfig(), f.token(), f.endpoint()} {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			problems = append(problems, err)
 		}

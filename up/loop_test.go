@@ -2,9 +2,14 @@ package up_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -148,5 +153,26 @@ func TestLoopShowsAnObjectThatIsDeletedByHand(t *testing.T) {
 	r.says(t, "object   Gadget "+f.env.Namespace+"/one: Missing: not in the cluster", "object   ConfigMap "+f.env.Namespace+"/one: gone")
 	if _, err := f.gadgets(t).Get(t.Context(), "one", getOptions); err == nil {
 		t.Error(errors.New("it was applied again, though nobody changed it"))
+	}
+}
+
+func TestEndpointIsKnownWhileTheOperatorRuns(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	sum := sha256.Sum256([]byte(f.dir))
+	file := filepath.Join(stateHome(t), "up", hex.EncodeToString(sum[:])[:12], "endpoint")
+	r := f.loop(t)
+	r.says(t, "operator running")
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := up.Endpoints()
+	if err != nil || !slices.Contains(all, string(content)) || !strings.HasPrefix(string(content), "127.0.0.1:") {
+		t.Errorf("%q is not among the endpoints %q, error %v", content, all, err)
+	}
+	r.end(t)
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it is still there, error %v", err)
 	}
 }

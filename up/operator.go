@@ -58,7 +58,7 @@ func (o *operator) start() error {
 		return err
 	}
 	o.process, o.phase, o.since = process, view.Running, process.Started()
-	return nil
+	return writeFile(o.folder.endpoint(), []byte(loopback(ports[1])))
 }
 
 // stop stops the operator and what it started, if it runs.
@@ -111,8 +111,8 @@ func (o *operator) environment() []string {
 // its own on loopback, metrics that can be read, and no election for one replica.
 func flags(p *project.Project, metrics, health int) []string {
 	all := []struct{ name, value string }{
-		{"metrics-bind-address", fmt.Sprintf("127.0.0.1:%d", metrics)},
-		{"health-probe-bind-address", fmt.Sprintf("127.0.0.1:%d", health)},
+		{"metrics-bind-address", loopback(metrics)},
+		{"health-probe-bind-address", loopback(health)},
 		{"leader-elect", "false"},
 		{"metrics-secure", "false"},
 	}
@@ -125,6 +125,8 @@ func flags(p *project.Project, metrics, health int) []string {
 	}
 	return known
 }
+
+func loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
 // freePorts are ports on loopback that are free now. Who takes one in between makes the
 // operator fail to start, and the next start takes others.

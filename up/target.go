@@ -1,6 +1,7 @@
 package up
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -28,6 +30,32 @@ type target struct {
 	cluster clientcmdapi.Cluster
 	// title is how the cluster is called in a sentence.
 	title string
+	// namespace is that of the kubeconfig's context, empty where it names none.
+	namespace string
+}
+
+// Cluster is one that runs, for verbs that only look at it.
+type Cluster struct {
+	Config *rest.Config
+	// Title is how it is called in a sentence.
+	Title string
+	// Namespace is that of the kubeconfig's context, "default" where it names none.
+	Namespace string
+}
+
+// Find finds a cluster that runs.
+func Find(ctx context.Context, where Where) (*Cluster, error) {
+	if where.IsLocal() {
+		where.Name = cmp.Or(where.Name, local.DefaultName)
+	}
+	t, err := findTarget(ctx, where)
+	if errors.Is(err, errStopped) {
+		return nil, fmt.Errorf("%w; start it with `operon up` or `operon cluster up`, or name another one with --name, --kubeconfig or --context", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Cluster{Config: t.config, Title: t.title, Namespace: cmp.Or(t.namespace, metav1.NamespaceDefault)}, nil
 }
 
 // startTarget makes sure of a cluster: a local one is started.
@@ -99,6 +127,7 @@ func (t *target) load(rules clientcmd.ClientConfigLoadingRules, contextName stri
 		return fmt.Errorf("read the kubeconfig: its context %q names no cluster", contextName)
 	}
 	t.cluster = *raw.Clusters[raw.Contexts[contextName].Cluster]
+	t.namespace = raw.Contexts[contextName].Namespace
 	t.config = config
 	t.config.QPS = -1 // the server protects itself by priority and fairness
 	return t.resolvePaths()

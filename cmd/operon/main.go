@@ -1,6 +1,6 @@
 // Command operon is the operator framework in one binary: `operon up` runs an operator's
 // project on a Kubernetes of its own and keeps it running while its author edits it,
-// `operon down` removes it again, `operon cluster` and `operon kubectl` serve the local
+// `operon explain` tells why an object is as it is, `operon down` removes it all again, `operon cluster` and `operon kubectl` serve the local
 // Kubernetes itself.
 //
 // Each verb has one file here, which holds flags, printing and nothing else; the work is
@@ -68,6 +68,7 @@ func newRoot() *cobra.Command {
 cluster that somebody else set up.`,
 		Example: `  operon up examples/memcached       # run an operator, and look at what it does
   operon kubectl get memcacheds      # talk to the local Kubernetes
+  operon explain memcached/example-memcached   # why it is as it is
   operon down examples/memcached     # remove all that up made
   operon cluster down                # stop the local Kubernetes`,
 		SilenceErrors: true,
@@ -82,7 +83,7 @@ cluster that somebody else set up.`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newUp(), newDown(), newCluster(), newKubectl(), newVersion())
+	root.AddCommand(newUp(), newDown(), newExplain(), newCluster(), newKubectl(), newVersion())
 	return root
 }
 

@@ -48,16 +48,20 @@ func operon(t *testing.T, args ...string) result {
 func TestMistakesInTheCommandLine(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string]string{
-		"upp":                          `operon: there is no verb "upp"; did you mean "up"?`,
-		"xyzzy":                        `operon: there is no verb "xyzzy"` + "\n",
-		"--bad":                        "operon: unknown flag: --bad",
-		"up --bad":                     "operon: unknown flag: --bad",
-		"up a b":                       `operon: want one folder, got 2`,
-		"up -o yaml --once":            "operon: -o yaml: want text or json",
-		"up -o json":                   "operon: --output and --timeout go with --once",
-		"up --name a --context b":      "operon: --name is for local clusters",
-		"down --name a --kubeconfig b": "operon: --name is for local clusters",
-		"version now":                  `operon: unexpected argument "now"`,
+		"upp":                              `operon: there is no verb "upp"; did you mean "up"?`,
+		"xyzzy":                            `operon: there is no verb "xyzzy"` + "\n",
+		"--bad":                            "operon: unknown flag: --bad",
+		"up --bad":                         "operon: unknown flag: --bad",
+		"up a b":                           `operon: want one folder, got 2`,
+		"up -o yaml --once":                "operon: -o yaml: want text or json",
+		"up -o json":                       "operon: --output and --timeout go with --once",
+		"up --name a --context b":          "operon: --name is for local clusters",
+		"down --name a --kubeconfig b":     "operon: --name is for local clusters",
+		"explain memcached":                `operon: want one object, as KIND/NAME`,
+		"explain memcached/":               `operon: "memcached/": want KIND/NAME`,
+		"explain a/b -o yaml":              "operon: -o yaml: want text or json",
+		"explain a/b --name c --context d": "operon: --name is for local clusters",
+		"version now":                      `operon: unexpected argument "now"`,
 	} {
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()

@@ -18,7 +18,7 @@ func (w *Watcher) Snapshot() Snapshot {
 			snapshot.Roots = append(snapshot.Roots, grow(object, owned, w.judge))
 		}
 	}
-	if w.complete() {
+	if w.Complete() {
 		snapshot.Roots = append(snapshot.Roots, missing(samples, objects)...)
 	}
 	slices.SortFunc(snapshot.Roots, func(a, b *Node) int { return byName(a.Object, b.Object) })
@@ -44,8 +44,8 @@ func (w *Watcher) collect() ([]*unstructured.Unstructured, []Sample) {
 	return objects, slices.Clone(w.samples)
 }
 
-// complete reports whether all that there is has been seen, but for kinds that may not be.
-func (w *Watcher) complete() bool {
+// Complete reports whether all that there is has been seen, but for kinds that may not be.
+func (w *Watcher) Complete() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	waiting := 0

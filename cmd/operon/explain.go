@@ -1,0 +1,68 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/operon-framework/operon/explain"
+)
+
+func newExplain() *cobra.Command {
+	options := explain.Options{}
+	output := ""
+	command := &cobra.Command{
+		Use:   "explain KIND/NAME",
+		Short: "Tell why an object is as it is, and why it was reconciled",
+		Long: `Tell why an object is as it is: whether it is ready, what it waits for and which of
+the objects that it owns is the trouble, why its operator reconciled it last, what was
+done then, and when it is reconciled next.
+
+KIND is a kind, a resource or a short name, with its group where several groups have it:
+Memcached, memcacheds, memcached.cache.example.com.
+
+State and events come from the cluster, for any operator. Causes of reconciles come from
+the operator's debug endpoint, where it is built with Operon: one that "operon up" runs, or
+that runs on this machine with its default port, is found; for others --endpoint names the
+address that serves its health probes. What cannot be told is said at the end.`,
+		Example: `  operon explain memcached/example-memcached
+  operon explain memcached/example-memcached -n team-a -o json
+  kubectl port-forward deploy/memcached-operator 8081 &
+  operon explain memcached/example-memcached --context staging --endpoint 127.0.0.1:8081`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || strings.Count(args[0], "/") != 1 {
+				return usageError{fmt.Errorf("want one object, as KIND/NAME")}
+			}
+			if options.Kind, options.Name, _ = strings.Cut(args[0], "/"); options.Kind == "" || options.Name == "" {
+				return usageError{fmt.Errorf("%q: want KIND/NAME", args[0])}
+			}
+			return nil
+		},
+	}
+	whereFlags(command, &options.Where)
+	set := command.Flags()
+	set.StringVarP(&options.Namespace, "namespace", "n", "", "namespace of the object, by default that of the kubeconfig")
+	set.StringVar(&options.Endpoint, "endpoint", "", "`ADDRESS` where the operator serves its health probes, HOST:PORT")
+	set.StringVarP(&output, "output", "o", "text", "how to print the answer, text or json")
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		if output != "text" && output != "json" {
+			return usageError{fmt.Errorf("-o %s: want text or json", output)}
+		}
+		if err := oneCluster(options.Where); err != nil {
+			return err
+		}
+		answer, err := explain.Of(command.Context(), options)
+		if err != nil {
+			return err
+		}
+		if output == "text" {
+			return answer.Text(command.OutOrStdout())
+		}
+		encoder := json.NewEncoder(command.OutOrStdout())
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(answer)
+	}
+	return command
+}

@@ -1,0 +1,153 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+)
+
+// maxNear is how many names an error offers in the place of one that is not there.
+const maxNear = 5
+
+// resource is a kind that the cluster has.
+type resource struct {
+	schema.GroupVersionResource
+	kind       string
+	names      []string // other than the resource's
+	namespaced bool
+}
+
+// title is the kind with its group.
+func (r resource) title() string { return strings.TrimSuffix(r.kind+"."+r.Group, ".") }
+
+// resources are all kinds that can be read, of each the preferred version. API groups whose
+// server does not answer are left out.
+func resources(client discovery.DiscoveryInterface) ([]resource, error) {
+	lists, err := client.ServerPreferredResources()
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return nil, fmt.Errorf("ask the API server for its kinds: %w", err)
+	}
+	var all []resource
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range list.APIResources {
+			if slices.Contains(r.Verbs, "get") && !strings.Contains(r.Name, "/") {
+				all = append(all, resource{
+					GroupVersionResource: version.WithResource(r.Name), kind: r.Kind,
+					names: append(r.ShortNames, r.SingularName, strings.ToLower(r.Kind)), namespaced: r.Namespaced,
+				})
+			}
+		}
+	}
+	return all, nil
+}
+
+// pick finds the one kind that a text names.
+func pick(all []resource, text string) (resource, error) {
+	name, group, grouped := strings.Cut(strings.ToLower(text), ".")
+	var found []resource
+	for _, r := range all {
+		if (r.Resource == name || slices.Contains(r.names, name)) && (!grouped || r.Group == group) {
+			found = append(found, r)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return resource{}, unknown(all, text, name)
+	}
+	var titles []string
+	for _, r := range found {
+		titles = append(titles, r.title())
+	}
+	slices.Sort(titles)
+	return resource{}, fmt.Errorf("%s is a kind of several groups; name one of %s", text, strings.Join(titles, ", "))
+}
+
+// unknown names kinds that are spelled nearly so.
+func unknown(all []resource, text, name string) error {
+	var titles []string
+	for _, r := range all {
+		titles = append(titles, r.title())
+	}
+	if similar := nearest(titles, func(title string) string { return strings.ToLower(strings.SplitN(title, ".", 2)[0]) }, name); len(similar) > 0 {
+		return fmt.Errorf("the cluster has no kind %q; did you mean %s?", text, strings.Join(similar, " or "))
+	}
+	return fmt.Errorf("the cluster has no kind %q; is its CustomResourceDefinition installed?", text)
+}
+
+// missing says which objects there are in the place of one that is not.
+func missing(of resource, options Options, all []unstructured.Unstructured) error {
+	none := fmt.Sprintf("there is no %s %s", of.kind, address(options.Namespace, options.Name))
+	var elsewhere, here []string
+	for _, object := range all {
+		if object.GetName() == options.Name {
+			elsewhere = append(elsewhere, object.GetNamespace())
+		}
+		if object.GetNamespace() == options.Namespace {
+			here = append(here, object.GetName())
+		}
+	}
+	if len(elsewhere) > 0 {
+		return fmt.Errorf("%s; there is one in namespace %s", none, strings.Join(elsewhere, ", "))
+	}
+	if similar := nearest(here, strings.ToLower, strings.ToLower(options.Name)); len(similar) > 0 {
+		return fmt.Errorf("%s; did you mean %s?", none, strings.Join(similar, " or "))
+	}
+	if len(here) > 0 {
+		return fmt.Errorf("%s; there are %s", none, strings.Join(here[:min(len(here), maxNear)], ", "))
+	}
+	return fmt.Errorf("%s, nor any other %s there", none, of.kind)
+}
+
+func address(namespace, name string) string {
+	return strings.TrimPrefix(namespace+"/"+name, "/")
+}
+
+// nearest are the names whose form is at most a third of other letters away from the one that
+// was typed, the nearest first.
+func nearest(names []string, form func(string) string, typed string) []string {
+	distances := map[string]int{}
+	var near []string
+	for _, name := range names {
+		distance := editDistance(form(name), typed)
+		if _, seen := distances[name]; !seen && distance <= max(len(typed)/3, 1) {
+			distances[name] = distance
+			near = append(near, name)
+		}
+	}
+	slices.SortStableFunc(near, func(a, b string) int {
+		return cmp.Or(cmp.Compare(distances[a], distances[b]), cmp.Compare(a, b))
+	})
+	return near[:min(len(near), maxNear)]
+}
+
+// editDistance is how many letters to insert, drop or change to make b of a.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
