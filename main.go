@@ -26,6 +26,8 @@ import (
 //	--metrics-bind-address ADDRESS    default 127.0.0.1:8080; 0 for none
 //	--health-probe-bind-address ADDR  default 127.0.0.1:8081; 0 for none
 //	--leader-elect                    default: true inside a cluster, false outside
+//	--dry-run                         print what would be done for each object, a line each, and write nothing
+//	-o text|json                      how a dry run prints; default text
 //	--log-level LEVEL                 debug, info, warn or error; default info
 //	--log-format FORMAT               text or json; default text
 //
@@ -41,7 +43,8 @@ func Main(name string, all ...Part) {
 // flags are what Main reads from the command line.
 type flags struct {
 	kubeconfig, namespace, metrics, health, level, format string
-	elect                                                 bool
+	output                                                string
+	elect, dryRun                                         bool
 }
 
 func readFlags(name string, args []string) (flags, error) {
@@ -52,6 +55,8 @@ func readFlags(name string, args []string) (flags, error) {
 	set.StringVar(&f.metrics, "metrics-bind-address", "127.0.0.1:8080", "`ADDRESS` that serves /metrics, 0 for none")
 	set.StringVar(&f.health, "health-probe-bind-address", "127.0.0.1:8081", "`ADDRESS` that serves /healthz and /readyz, 0 for none")
 	set.BoolVar(&f.elect, "leader-elect", insideCluster(), "let only one of several replicas work")
+	set.BoolVar(&f.dryRun, "dry-run", false, "print what would be done for each object, and write nothing")
+	set.StringVar(&f.output, "o", "text", "how a dry run prints: `FORMAT` text or json, a line for each object")
 	set.StringVar(&f.level, "log-level", "info", "`LEVEL`: debug, info, warn or error")
 	set.StringVar(&f.format, "log-format", "text", "`FORMAT`: text or json")
 	if err := set.Parse(args); err != nil {
@@ -82,6 +87,10 @@ func run(name string, all []Part) error {
 	if err != nil {
 		return err
 	}
+	show, err := f.preview(os.Stdout)
+	if err != nil {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // from then on, a second signal does what it always does
@@ -92,6 +101,7 @@ func run(name string, all []Part) error {
 		HealthProbeBindAddress:  f.health,
 		LeaderElection:          f.elect,
 		LeaderElectionNamespace: os.Getenv("POD_NAMESPACE"),
+		DryRun:                  show,
 		Log:                     log,
 		Ready: func() {
 			log.Info("operator started", "name", name, "after", time.Since(started).Round(time.Millisecond), "metrics", f.metrics, "health", f.health)

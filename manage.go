@@ -69,6 +69,7 @@ func manage[T client.Object](ctx context.Context, o *operator, composer Composer
 		ApplySets:  settings.applySets,
 		Rate:       settings.rate,
 		Timeout:    settings.timeout,
+		DryRun:     o.dryRun,
 		Clock:      o.clock,
 		Tracer:     o.tracer,
 		History:    o.history,

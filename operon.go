@@ -38,6 +38,9 @@ type Composition = reconcile.Composition
 // Observed is what an observer can see: its children, and what it lists.
 type Observed = reconcile.Observed
 
+// Preview is what would be done for an object in a dry run.
+type Preview = reconcile.Preview
+
 // Part is one of the things that an operator consists of: see API, Manage and Setup.
 type Part func(*parts)
 
@@ -56,6 +59,7 @@ type operator struct {
 	record     *reconcile.Record
 	managed    map[reflect.Type]bool
 	clock      clock.PassiveClock
+	dryRun     func(Preview)
 	log        logr.Logger
 	tracer     *telemetry.Tracer
 	history    *history.Store
@@ -104,6 +108,10 @@ type Config struct {
 	// TracerProvider makes OpenTelemetry spans of reconciles, their steps and the requests that
 	// they send. Nil: none are made. Main sets it where OTEL_EXPORTER_OTLP_ENDPOINT is set.
 	TracerProvider trace.TracerProvider
+	// DryRun, where it is set, is shown what would be done for each object, and nothing is: no
+	// child, status, event, lease or finalizer is written, by whatever part of the operator. It
+	// is called for an object once, and again only when there is something else to do.
+	DryRun func(Preview)
 	// Clock tells the time, for tests of what takes long. Nil: the system's.
 	Clock clock.PassiveClock
 	// Ready is called once when everything runs. It may be nil.
@@ -160,7 +168,7 @@ func newOperator(name string, cluster *rest.Config, cfg Config, all []Part) (*op
 	if err != nil {
 		return nil, nil, err
 	}
-	o := &operator{name: name, managed: map[reflect.Type]bool{}, clock: cfg.Clock}
+	o := &operator{name: name, managed: map[reflect.Type]bool{}, clock: cfg.Clock, dryRun: cfg.DryRun}
 	namespaces := cfg.namespaces()
 	o.namespaces = cacheOf(namespaces)
 	cluster = rest.CopyConfig(cluster)
@@ -168,6 +176,10 @@ func newOperator(name string, cluster *rest.Config, cfg Config, all []Part) (*op
 	rest.AddUserAgent(cluster, name)
 	if o.tracer = telemetry.NewTracer(cfg.TracerProvider); o.tracer != nil {
 		cluster.Wrap(o.tracer.Wrap)
+	}
+	if cfg.DryRun != nil {
+		cluster.Wrap(readOnly)
+		cfg.LeaderElection = false
 	}
 	own, machinery := cfg.loggers()
 	o.log = own

@@ -35,6 +35,7 @@ func (r *Reconciler[T]) fetch(ctx context.Context, p *pass[T]) (outcome.Outcome,
 		r.applier.Forget(p.request.NamespacedName)
 		r.pending.hold(p.request.NamespacedName, false, r.Clock.Now())
 		r.buckets.forget(p.request.NamespacedName)
+		r.previews.forget(p.request.NamespacedName)
 		return outcome.Done(), p.reads.End(ctx) // nobody reads for it any more
 	}
 	if err != nil {

@@ -3,6 +3,8 @@ package reconcile
 import (
 	"context"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/operon-framework/operon/condition"
 	"github.com/operon-framework/operon/outcome"
 )
@@ -11,16 +13,21 @@ import (
 // to say so, until the annotation goes or the object is deleted.
 const PausedAnnotation = "operon.dev/paused"
 
+const pausedMessage = "nothing is done for this object, and nothing of it is looked at, while its annotation " + PausedAnnotation + " is true"
+
+func paused(object client.Object) bool {
+	return object.GetAnnotations()[PausedAnnotation] == "true" && object.GetDeletionTimestamp() == nil
+}
+
 // pause ends the pass where a user asked for that, and says so once. An object that is being
 // deleted is not paused: garbage collection takes most of its children anyway.
 func (r *Reconciler[T]) pause(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
-	paused := p.object.GetAnnotations()[PausedAnnotation] == "true" && p.object.GetDeletionTimestamp() == nil
 	conditions, err := condition.Of(p.object)
 	if err != nil {
 		return outcome.Done(), err
 	}
 	was := conditions.Paused()
-	if !paused {
+	if !paused(p.object) {
 		conditions.Resume()
 		if was {
 			p.normal("Resumed", "Reconcile", "the annotation %s was taken off", PausedAnnotation)
@@ -28,7 +35,7 @@ func (r *Reconciler[T]) pause(ctx context.Context, p *pass[T]) (outcome.Outcome,
 		return outcome.Done(), nil
 	}
 	p.over = true
-	conditions.Pause("nothing is done for this object, and nothing of it is looked at, while its annotation "+PausedAnnotation+" is true", p.object.GetGeneration(), r.Clock.Now())
+	conditions.Pause(pausedMessage, p.object.GetGeneration(), r.Clock.Now())
 	if was {
 		return outcome.Done(), r.writeStatus(ctx, p)
 	}

@@ -71,6 +71,9 @@ type Config[T client.Object] struct {
 	Changed func(types.NamespacedName)
 	// Rate bounds how often one object is reconciled. Zero: DefaultRate.
 	Rate Rate
+	// DryRun, where it is set, is shown what would be done, and nothing is. It is called again
+	// for an object only when that changes.
+	DryRun func(Preview)
 	// Timeout is how long a reconcile may take. Zero: as long as it likes.
 	Timeout time.Duration
 	// Reads begins the reading of a reconcile. Nil: from watches, by REST.
@@ -91,7 +94,9 @@ type Reconciler[T client.Object] struct {
 	pending pending
 	buckets *buckets
 	ledger  *contest.Ledger
-	causes  causes
+	// previews are those of a dry run.
+	previews previews
+	causes   causes
 	// readyStates are what was told.
 	readyStates readyStates
 	// watchCount counts the watches of what is read; nil where there are none.

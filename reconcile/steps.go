@@ -39,7 +39,11 @@ func (r *Reconciler[T]) steps() []step[T] {
 // work queue brings it back.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, request Request) (Result, error) {
 	ctx, p := r.begin(ctx, request)
-	for _, s := range r.steps() {
+	steps := r.steps()
+	if r.DryRun != nil {
+		steps = r.rehearsal()
+	}
+	for _, s := range steps {
 		if p.over || (p.failed() && !s.last) {
 			continue
 		}

@@ -1,0 +1,170 @@
+package operon_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/operon-framework/operon"
+)
+
+// shown are the previews of a dry run.
+type shown struct {
+	mu   sync.Mutex
+	made []operon.Preview
+}
+
+func (s *shown) show(p operon.Preview) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made = append(s.made, p)
+}
+
+// of returns what was shown of an object, in order.
+func (s *shown) of(name string) []operon.Preview {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.made), func(p operon.Preview) bool { return p.Name != name })
+}
+
+// says waits until the last preview of an object has lines that start like these.
+func (w *world) says(s *shown, name string, lines ...string) {
+	w.Helper()
+	w.eventually("the preview of "+name, func(context.Context) error {
+		all := s.of(name)
+		if len(all) == 0 {
+			return errors.New("there is none")
+		}
+		got := strings.Split(all[len(all)-1].String(), "\n")
+		same := slices.EqualFunc(got, lines, func(got, want string) bool {
+			return strings.HasPrefix(got, fmt.Sprintf("Box %s/%s: %s", w.Namespace, name, want))
+		})
+		if !same {
+			return fmt.Errorf("the last of %d is %q, want %q", len(all), got, lines)
+		}
+		return nil
+	})
+}
+
+// written notes the requests that change something.
+func written(config *rest.Config) (watched *rest.Config, all func() []string) {
+	var mu sync.Mutex
+	var requests []string
+	watched = rest.CopyConfig(config)
+	watched.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method != http.MethodGet && r.URL.Query().Get("dryRun") == "" {
+				mu.Lock()
+				requests = append(requests, r.Method+" "+r.URL.Path)
+				mu.Unlock()
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	return watched, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(requests)
+	}
+}
+
+// various composes what its Box's name asks for.
+func various(b *Box, out *operon.Composition) error {
+	switch b.Name {
+	case "refused":
+		out.Child(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: b.Name}})
+	case "panics":
+		panic("no such thing")
+	case "ordered":
+		first := config("first", nil)
+		out.Child(config("second", nil), operon.After(first))
+		out.Child(first)
+	default:
+		if b.Spec.Data["secret"] != "" {
+			out.Child(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: b.Name}})
+		}
+		return copies(b, out)
+	}
+	return nil
+}
+
+// A dry run shows what would be done, with what only the API server knows, and writes nothing.
+func TestDryRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, stop := w.run(compose(various))
+	same, drifted, changed := w.box("same", nil), w.box("drifted", map[string]string{"a": "1"}), w.box("changed", map[string]string{"secret": "yes"})
+	for _, b := range []*Box{same, drifted, changed} {
+		w.isReady(b)
+	}
+	stop()
+	child := w.configMap(drifted.Name)
+	w.change(child, func() { child.Data["a"] = "2" })
+	w.change(changed, func() { changed.Spec.Data = map[string]string{"b": "2"} })
+	taken := w.configMap("taken")
+	w.must(w.client.Create(t.Context(), taken))
+	for _, name := range []string{"taken", "fresh", "refused", "panics", "ordered"} {
+		w.box(name, nil)
+	}
+
+	var s shown
+	quiet, writes := written(w.Config)
+	w.runWith(quiet, operon.Config{Namespace: w.Namespace, DryRun: s.show, LeaderElection: true, LeaderElectionNamespace: w.Namespace},
+		operon.API(addBox), operon.Manage(compose(various)))
+	w.says(&s, "same", "nothing to do")
+	w.says(&s, "drifted", "repair ConfigMap drifted: data.a (changed by intruder)")
+	w.says(&s, "changed", "update ConfigMap changed", "delete Secret changed: is no longer composed")
+	w.says(&s, "fresh", "create ConfigMap fresh")
+	w.says(&s, "taken", "conflict ConfigMap taken: exists already", "Conflict: ")
+	w.says(&s, "refused", "create Service refused", "ChildRefused: apply Service refused: Service \"refused\" is invalid: spec.ports")
+	w.says(&s, "panics", "Panicked: the operator's code panicked: no such thing")
+	w.says(&s, "ordered", "create ConfigMap first", "hold ConfigMap second: waits until ConfigMap first is ready")
+
+	w.poke(same)
+	w.change(drifted, func() { drifted.Spec.Data["b"] = "3" })
+	w.says(&s, "drifted", "update ConfigMap drifted")
+	if got := len(s.of("same")); got != 1 {
+		t.Errorf("a plan that stayed the same was shown %d times", got)
+	}
+	if got := writes(); len(got) > 0 {
+		t.Errorf("a dry run wrote %q", got)
+	}
+	if drifted := s.of("drifted")[0]; len(drifted.Actions) != 1 || !slices.Equal(drifted.Actions[0].Fields, []string{"data.a"}) {
+		t.Errorf("the preview as data is %+v", drifted)
+	}
+	if _, err := json.Marshal(s.of("panics")[0]); err != nil {
+		t.Error(err)
+	}
+}
+
+// Whatever else is in the operator cannot write in a dry run either.
+func TestDryRunHoldsForSetup(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tried := make(chan error, 1)
+	quiet, writes := written(w.Config)
+	w.runWith(quiet, operon.Config{Namespace: w.Namespace, DryRun: func(operon.Preview) {}}, operon.Setup(func(m ctrl.Manager) error {
+		return m.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			tried <- m.GetClient().Create(ctx, w.configMap("sneaked"))
+			return nil
+		}))
+	}))
+	if err := <-tried; err == nil || !strings.Contains(err.Error(), "dry run") {
+		t.Errorf("error %v", err)
+	}
+	if got := writes(); len(got) > 0 {
+		t.Errorf("a dry run wrote %q", got)
+	}
+}

@@ -1,0 +1,59 @@
+package operon
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestFlagsOfADryRun(t *testing.T) {
+	t.Parallel()
+	preview := Preview{Kind: "Box", Namespace: "a", Name: "b"}
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "none"},
+		{[]string{"--dry-run"}, "Box a/b: nothing to do\n"},
+		{[]string{"--dry-run", "-o", "json"}, `{"kind":"Box","namespace":"a","name":"b","actions":null}` + "\n"},
+		{[]string{"--dry-run", "-o", "yaml"}, `-o "yaml": want text or json`},
+	} {
+		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
+			t.Parallel()
+			f, err := readFlags("box-operator", test.args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := shown(f, preview); got != test.want {
+				t.Errorf("shows %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// shown is what the flags make of a preview.
+func shown(f flags, p Preview) string {
+	var to strings.Builder
+	show, err := f.preview(&to)
+	switch {
+	case err != nil:
+		return err.Error()
+	case show == nil:
+		return "none"
+	}
+	show(p)
+	return to.String()
+}
+
+func TestFlagOfNamespaces(t *testing.T) {
+	t.Parallel()
+	for given, want := range map[string][]string{"": nil, "a": {"a"}, "a,b": {"a", "b"}, "a, b,,a": {"a", "b"}} {
+		f, err := readFlags("box-operator", []string{"--namespace", given})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (Config{Namespaces: f.namespaces()}).namespaces(); !slices.Equal(got, want) {
+			t.Errorf("--namespace %q is %q, want %q", given, got, want)
+		}
+	}
+}
