@@ -16,7 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/operon-framework/operon/cause"
 	"github.com/operon-framework/operon/reconcile"
+	"github.com/operon-framework/operon/track"
 )
 
 // concurrency is how many objects of a kind are reconciled at the same time. Reconciles
@@ -41,8 +43,8 @@ func Manage[T client.Object](composer Composer[T], options ...ManageOption) Part
 		option(&settings)
 	}
 	return func(p *parts) {
-		p.setups = append(p.setups, func(ctx context.Context, o *operator) error {
-			if err := manage(ctx, o, composer, settings); err != nil {
+		p.setups = append(p.setups, func(_ context.Context, o *operator) error {
+			if err := manage(o, composer, settings); err != nil {
 				return fmt.Errorf("manage %s: %w", reflect.TypeFor[T](), err)
 			}
 			return nil
@@ -50,7 +52,7 @@ func Manage[T client.Object](composer Composer[T], options ...ManageOption) Part
 	}
 }
 
-func manage[T client.Object](ctx context.Context, o *operator, composer Composer[T], settings manageSettings) error {
+func manage[T client.Object](o *operator, composer Composer[T], settings manageSettings) error {
 	if err := settings.validate(); err != nil {
 		return err
 	}
@@ -58,27 +60,31 @@ func manage[T client.Object](ctx context.Context, o *operator, composer Composer
 		return errors.New("the operator manages it twice: each kind has one composer, which declares all of its children")
 	}
 	var work atomic.Pointer[queue]
-	r, err := reconcile.New(ctx, reconcile.Config[T]{
-		Composer:   composer,
-		Manager:    o.name,
-		Client:     o.manager.GetClient(),
-		Direct:     o.direct,
-		REST:       o.manager.GetConfig(),
-		Namespaces: o.namespaces,
-		Record:     o.record,
-		ApplySets:  settings.applySets,
-		Rate:       settings.rate,
-		Timeout:    settings.timeout,
-		DryRun:     o.dryRun,
-		Clock:      o.clock,
-		Tracer:     o.tracer,
-		History:    o.history,
-		Events:     o.manager.GetEventRecorder(o.name),
-		Changed: func(key types.NamespacedName) {
-			if q := work.Load(); q != nil {
-				(*q).Add(reconcile.Request{NamespacedName: key})
-			}
-		},
+	var r *reconcile.Reconciler[T]
+	waiting := &track.Queue{Changed: func(key types.NamespacedName, why cause.Cause) {
+		r.Note(key, why)
+		if q := work.Load(); q != nil {
+			(*q).Add(reconcile.Request{NamespacedName: key})
+		}
+	}}
+	r, err := reconcile.New(reconcile.Config[T]{
+		Composer:  composer,
+		Manager:   o.name,
+		Client:    o.manager.GetClient(),
+		Direct:    o.direct,
+		Endpoints: o.wire,
+		Memory:    o.memory,
+		Reads:     func(reader types.NamespacedName) reconcile.Reads { return o.tracker.Begin(waiting, reader) },
+		Watches:   o.tracker.Watches,
+		Record:    o.record,
+		ApplySets: settings.applySets,
+		Rate:      settings.rate,
+		Timeout:   settings.timeout,
+		DryRun:    o.dryRun,
+		Clock:     o.clock,
+		Tracer:    o.tracer,
+		History:   o.history,
+		Events:    o.manager.GetEventRecorder(o.name),
 	})
 	if err != nil {
 		return err
@@ -92,7 +98,7 @@ func manage[T client.Object](ctx context.Context, o *operator, composer Composer
 		return nil
 	})
 	return ctrl.NewControllerManagedBy(o.manager).
-		For(object, builder.WithPredicates(r.Noting())).
+		For(object, builder.WithPredicates(r.News(), r.Noting())).
 		WatchesRawSource(takeQueue).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: settings.concurrency,

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
@@ -21,9 +23,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/operon-framework/operon/apply"
 	"github.com/operon-framework/operon/history"
 	"github.com/operon-framework/operon/reconcile"
 	"github.com/operon-framework/operon/telemetry"
+	"github.com/operon-framework/operon/track"
+	"github.com/operon-framework/operon/wire"
 )
 
 // Composer declares the children of the objects of one kind.
@@ -57,6 +62,9 @@ type operator struct {
 	direct     client.WithWatch
 	namespaces map[string]cache.Config
 	record     *reconcile.Record
+	wire       *wire.Wire
+	memory     *apply.Memory
+	tracker    *track.Tracker
 	managed    map[reflect.Type]bool
 	clock      clock.PassiveClock
 	dryRun     func(Preview)
@@ -121,7 +129,7 @@ type Config struct {
 // Run runs the operator called name on a cluster until ctx ends. Reconciles that are
 // running then are let finish, and leadership is given up.
 func Run(ctx context.Context, name string, cluster *rest.Config, cfg Config, all ...Part) error {
-	o, setups, err := newOperator(name, cluster, cfg, all)
+	o, setups, err := newOperator(ctx, name, cluster, cfg, all)
 	if err != nil {
 		return err
 	}
@@ -156,7 +164,7 @@ func (o *operator) awaitReady(ctx context.Context, ready func()) {
 	}
 }
 
-func newOperator(name string, cluster *rest.Config, cfg Config, all []Part) (*operator, []func(context.Context, *operator) error, error) {
+func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Config, all []Part) (*operator, []func(context.Context, *operator) error, error) {
 	var p parts
 	for _, part := range all {
 		part(&p)
@@ -199,8 +207,24 @@ func newOperator(name string, cluster *rest.Config, cfg Config, all []Part) (*op
 	o.direct, err = client.NewWithWatch(cluster, client.Options{
 		Scheme: scheme, Mapper: o.manager.GetRESTMapper(), HTTPClient: o.manager.GetHTTPClient(),
 	})
+	if err != nil {
+		return nil, nil, err
+	}
 	o.record = reconcile.NewRecord(o.direct, cmp.Or(append([]string{cfg.LeaderElectionNamespace}, append(namespaces, metav1.NamespaceDefault)...)...), name)
-	return o, p.setups, err
+	return o, p.setups, o.watch(ctx)
+}
+
+// watch makes what the operator's reads and writes of children share.
+func (o *operator) watch(life context.Context) error {
+	var err error
+	o.wire, err = wire.New(wire.Config{
+		REST: o.manager.GetConfig(), HTTP: o.manager.GetHTTPClient(), Mapper: o.manager.GetRESTMapper(), Scheme: o.manager.GetScheme(),
+	})
+	o.memory = apply.NewMemory()
+	o.tracker = track.New(life, track.Config{
+		Wire: o.wire, Scheme: o.manager.GetScheme(), Namespaces: slices.Collect(maps.Keys(o.namespaces)), Manager: o.name, Memory: o.memory,
+	})
+	return err
 }
 
 func (p *parts) scheme() (*runtime.Scheme, error) {

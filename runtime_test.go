@@ -222,7 +222,7 @@ func TestListWithoutLabelsIsRefused(t *testing.T) {
 	w.run(observing{copies, func(ctx context.Context, _ *Box, seen *operon.Observed) error {
 		return seen.List(ctx, &corev1.SecretList{}, nil)
 	}})
-	w.ready(w.box("greedy", nil), metav1.ConditionFalse, "ReconcileFailed", "client.MatchingLabels")
+	w.ready(w.box("greedy", nil), metav1.ConditionFalse, "UnboundedRead", "client.MatchingLabels")
 }
 
 func TestPanicIsTold(t *testing.T) {

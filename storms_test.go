@@ -9,6 +9,7 @@ import (
 	"time"
 
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
 )
@@ -55,9 +56,10 @@ func TestCodeThatTriggersItselfIsSlowedAndTold(t *testing.T) {
 	const burst = 20
 	clock := clocktesting.NewFakeClock(time.Now())
 	var observed atomic.Int64
-	restless := observing{copies, func(_ context.Context, b *Box, _ *operon.Observed) error {
-		b.Status.Seen = []string{strconv.FormatInt(observed.Add(1), 10)}
-		return nil
+	restless := observing{copies, func(ctx context.Context, b *Box, _ *operon.Observed) error {
+		changed := b.DeepCopyObject().(*Box)
+		changed.Annotations = map[string]string{"passes": strconv.FormatInt(observed.Add(1), 10)}
+		return w.client.Patch(ctx, changed, client.MergeFrom(b))
 	}}
 	w.runWith(w.Config, operon.Config{Namespace: w.Namespace, Clock: clock},
 		operon.API(addBox), operon.Manage(restless, operon.RateLimit(burst, 10*time.Second)))

@@ -6,32 +6,43 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/plan"
+	"github.com/operon-framework/operon/wire"
 )
 
+// Config of an applier. All fields are required.
+type Config struct {
+	// Client reads and writes without a cache.
+	Client client.Client
+	// Endpoints writes children.
+	Endpoints Endpoints
+	// Manager is the operator's field manager.
+	Manager string
+	// Memory is the operator's, shared by its kinds.
+	Memory *Memory
+	// Children says how children of a kind are kept.
+	Children func(schema.GroupVersionKind) wire.Children
+}
+
+// Endpoints tells how to reach the children of a kind; *wire.Wire does.
+type Endpoints interface {
+	Children(wire.Children) (wire.Endpoint, error)
+}
+
 // Applier writes children.
-type Applier struct {
-	// client reads and writes without a cache.
-	client  client.Client
-	manager string
-	*Memory
-}
+type Applier struct{ Config }
 
-// New returns an applier that writes through client, which must not read from a cache, as
-// the field manager.
-func New(client client.Client, manager string) *Applier {
-	return &Applier{client: client, manager: manager, Memory: newMemory()}
-}
-
-// Manager is the operator's field manager.
-func (a *Applier) Manager() string { return a.manager }
+// New returns an applier.
+func New(cfg Config) *Applier { return &Applier{Config: cfg} }
 
 // ConflictError says that an object is somebody else's.
 type ConflictError struct {
@@ -43,9 +54,9 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s %s; it is left alone", e.ID, e.Why)
 }
 
-// Do carries out one action and returns what came of it, which is another action where the
-// API server knew better: a creation that found its name taken, or a change of what cannot
-// be changed. An object that turns out to be somebody else's is left alone and makes a
+// Do carries out one action and returns what came of it, with what is there now as its Live.
+// It is another action where the API server knew better: a creation that found its name
+// taken, or a change of what cannot be changed. An object that turns out to be somebody else's is left alone and makes a
 // *ConflictError; a field that cannot be changed makes an *ImmutableError.
 func (a *Applier) Do(ctx context.Context, action plan.Action) (plan.Action, error) {
 	switch action.Verb {
@@ -74,61 +85,115 @@ const neverRevision = "1"
 func (a *Applier) create(ctx context.Context, action plan.Action) (plan.Action, error) {
 	guarded := action.Desired.DeepCopy()
 	guarded.SetResourceVersion(neverRevision)
-	err := a.send(ctx, action.Desired, guarded)
-	if !apierrors.IsConflict(err) {
-		return action, err
+	live, err := a.send(ctx, guarded)
+	if apierrors.IsConflict(err) {
+		return a.occupied(ctx, action)
 	}
-	return a.occupied(ctx, action)
+	action.Live = live
+	return action, err
 }
 
 // occupied looks at the object that holds the name of a child: it is ours, if the caches lag
 // behind or an earlier process made it, or somebody else's.
 func (a *Applier) occupied(ctx context.Context, action plan.Action) (plan.Action, error) {
 	child, id := action.Desired, action.ID()
-	live := &unstructured.Unstructured{}
-	live.SetGroupVersionKind(child.GroupVersionKind())
-	if err := a.client.Get(ctx, client.ObjectKeyFromObject(child), live); err != nil {
+	live, err := a.get(ctx, child)
+	if err != nil {
 		return action, fmt.Errorf("look at %s: %w", id, err)
 	}
 	action.Options.After = nil // they were ready for the creation
 	again := plan.Make(plan.Input{
 		Owner:   child.GetLabels()[plan.OwnerLabel],
-		Manager: a.manager,
+		Manager: a.Manager,
 		Desired: []*unstructured.Unstructured{child},
-		Live:    map[plan.ID]*unstructured.Unstructured{id: live},
+		Live:    map[plan.ID]*plan.Live{id: live},
 		Options: map[plan.ID]plan.Options{id: action.Options},
 	})[0]
 	if again.Verb == plan.Keep {
-		a.wrote(live)
+		a.Memory.wrote(live)
 	}
 	return a.Do(ctx, again)
 }
 
 // change applies a child over what is there.
 func (a *Applier) change(ctx context.Context, action plan.Action) (plan.Action, error) {
-	err := a.send(ctx, action.Desired, action.Desired.DeepCopy())
-	if !apierrors.IsInvalid(err) {
-		return action, err
+	live, err := a.send(ctx, action.Desired)
+	if apierrors.IsInvalid(err) {
+		return a.refused(ctx, action, err)
 	}
-	return a.refused(ctx, action, err)
+	if err == nil {
+		action.Live = live
+	}
+	return action, err
 }
 
-// send applies a child in a form, which becomes the server's answer.
-func (a *Applier) send(ctx context.Context, child, form *unstructured.Unstructured) error {
-	err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(form), client.FieldOwner(a.manager), client.ForceOwnership)
+// send applies a child and returns what became of it.
+func (a *Applier) send(ctx context.Context, child *unstructured.Unstructured) (*plan.Live, error) {
+	form, endpoint, err := a.endpoint(child)
 	if err != nil {
-		return fmt.Errorf("apply %s: %w", plan.Of(child), err)
+		return nil, err
 	}
-	a.wrote(form)
+	body, err := json.Marshal(child.Object)
+	if err != nil {
+		return nil, fmt.Errorf("write %s as JSON: %w", plan.Of(child), err)
+	}
+	a.Memory.begin(plan.Of(child))
+	answer, err := endpoint.Apply(ctx, child.GetNamespace(), child.GetName(), body, metav1.PatchOptions{FieldManager: a.Manager, Force: new(true)})
+	if err != nil {
+		a.Memory.failed(plan.Of(child))
+		return nil, fmt.Errorf("apply %s: %w", plan.Of(child), err)
+	}
+	live, err := form.Live(answer, a.Manager)
+	if err != nil {
+		a.Memory.failed(plan.Of(child))
+		return nil, err
+	}
+	a.Memory.wrote(live)
+	return live, nil
+}
+
+// get reads what is there under a child's name, past all caches.
+func (a *Applier) get(ctx context.Context, child *unstructured.Unstructured) (*plan.Live, error) {
+	form, endpoint, err := a.endpoint(child)
+	if err != nil {
+		return nil, err
+	}
+	found, err := endpoint.Get(ctx, child.GetNamespace(), child.GetName())
+	if err != nil {
+		return nil, err
+	}
+	return form.Live(found, a.Manager)
+}
+
+// Read reads a child past all caches. One that is not there is the API server's error.
+func (a *Applier) Read(ctx context.Context, live *plan.Live) (*plan.Live, error) {
+	child := &unstructured.Unstructured{}
+	child.SetGroupVersionKind(live.Kind)
+	child.SetNamespace(live.Namespace)
+	child.SetName(live.Name)
+	return a.get(ctx, child)
+}
+
+func (a *Applier) endpoint(child *unstructured.Unstructured) (wire.Children, wire.Endpoint, error) {
+	form := a.Children(child.GroupVersionKind())
+	endpoint, err := a.Endpoints.Children(form)
+	return form, endpoint, err
+}
+
+func (a *Applier) delete(ctx context.Context, live *plan.Live) error {
+	a.Memory.begin(live.ID())
+	err := a.Client.Delete(ctx, named(live), client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &live.UID})
+	if client.IgnoreNotFound(err) != nil {
+		a.Memory.failed(live.ID())
+		return fmt.Errorf("delete %s: %w", live.ID(), err)
+	}
+	a.Memory.deleted(live)
 	return nil
 }
 
-func (a *Applier) delete(ctx context.Context, live *unstructured.Unstructured) error {
-	uid := live.GetUID()
-	err := a.client.Delete(ctx, live, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &uid})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete %s: %w", plan.Of(live), err)
-	}
-	a.deleted(live)
-	return nil
+// named is an object that has no more than its name.
+func named(live *plan.Live) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: live.Name}}
+	object.SetGroupVersionKind(live.Kind)
+	return object
 }

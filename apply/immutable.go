@@ -33,7 +33,7 @@ func (e *ImmutableError) Unwrap() error { return e.Err }
 // a forbidden change for a new object. So it is asked: a dry run of a creation fails for the
 // name alone.
 func (a *Applier) refused(ctx context.Context, action plan.Action, refusal error) (plan.Action, error) {
-	err := a.client.Create(ctx, action.Desired.DeepCopy(), client.DryRunAll, client.FieldOwner(a.manager))
+	err := a.Client.Create(ctx, action.Desired.DeepCopy(), client.DryRunAll, client.FieldOwner(a.Manager))
 	if !apierrors.IsAlreadyExists(err) {
 		return action, refusal
 	}

@@ -1,48 +1,53 @@
 package apply
 
 import (
-	"maps"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operon-framework/operon/plan"
 )
 
-// Memory holds the last write to each child until the cache shows it or something newer.
+// Memory holds the last write to each child until a watch shows it or something newer.
 //
-// Guarantees: Newest never returns a state older than our last write to that object.
+// Guarantees: Newest never returns a state older than our last write to that object. What
+// is held is what watches have not shown yet, and nothing else.
 // Assumptions: resource versions of one kind can be compared as numbers, which Kubernetes
-// promises since 1.35 and etcd has always done.
+// promises since 1.35 and etcd has always done. What watches show is told to Seen and Gone.
 // Caveats: it is empty after a restart, when the caches are read anew anyway.
 type Memory struct {
-	mu    sync.Mutex
-	last  map[plan.ID]write
-	known map[types.NamespacedName]map[plan.ID]schema.GroupVersionKind
+	mu   sync.Mutex
+	last map[plan.ID]write
+	// flights are writes that are not answered yet, with what watches show meanwhile: often
+	// that is the answer, sooner.
+	flights map[plan.ID]*flight
+}
+
+// flight is a write that is not answered yet.
+type flight struct {
+	shown *plan.Live
+	gone  bool
+	tell  func()
 }
 
 // write is what one write left behind.
 type write struct {
-	// object is what the server answered; nil after a deletion.
-	object *unstructured.Unstructured
+	// live is what the server answered; nil after a deletion.
+	live *plan.Live
 	// uid is the object that was written, deleted or released.
 	uid types.UID
 	// released: it is there, and ours no more.
 	released bool
 }
 
-func newMemory() *Memory {
-	return &Memory{last: map[plan.ID]write{}, known: map[types.NamespacedName]map[plan.ID]schema.GroupVersionKind{}}
+// NewMemory returns an empty memory.
+func NewMemory() *Memory {
+	return &Memory{last: map[plan.ID]write{}, flights: map[plan.ID]*flight{}}
 }
 
 // Newest returns the later of what the cache holds, which may be nil, and what was written.
-func (m *Memory) Newest(id plan.ID, cached *unstructured.Unstructured) *unstructured.Unstructured {
+func (m *Memory) Newest(id plan.ID, cached *plan.Live) *plan.Live {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	last, ok := m.last[id]
@@ -50,117 +55,144 @@ func (m *Memory) Newest(id plan.ID, cached *unstructured.Unstructured) *unstruct
 		return cached
 	}
 	switch {
-	case last.released && cached != nil && cached.GetUID() == last.uid:
+	case last.released && cached != nil && cached.UID == last.uid:
 		return nil // the cache still shows what was released
-	case last.object == nil && cached != nil && cached.GetUID() == last.uid:
+	case last.live == nil && cached != nil && cached.UID == last.uid:
 		return going(cached) // finalizers may still hold it: it is gone when the cache says so
-	case last.object != nil && (cached == nil || older(cached, last.object)):
-		return last.object
+	case last.live != nil && (cached == nil || older(cached, last.live)):
+		return last.live
 	}
 	delete(m.last, id)
 	return cached
 }
 
-// Gone forgets a write because the object's deletion was seen: nothing newer will come to
-// take its place.
-func (m *Memory) Gone(o *unstructured.Unstructured) {
+// Sight is what a state that a watch shows is to us.
+type Sight int
+
+const (
+	// Unwritten: we wrote nothing that watches have not shown before.
+	Unwritten Sight = iota
+	// Known: the answer to our own write, or a state before it.
+	Known
+	// Newer: what somebody made of our last write.
+	Newer
+)
+
+// Seen notes a state of a child that a watch shows. While a write to the child is under
+// way, it is Known, and tell is called afterwards if it turns out to be something else.
+func (m *Memory) Seen(live *plan.Live, tell func()) Sight {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	id := plan.Of(o)
-	if last, ok := m.last[id]; ok && last.uid == o.GetUID() {
-		delete(m.last, id)
+	if f := m.flights[live.ID()]; f != nil {
+		f.shown, f.gone, f.tell = live, false, tell
+		return Known
+	}
+	return m.seen(live)
+}
+
+func (m *Memory) seen(live *plan.Live) Sight {
+	last, ok := m.last[live.ID()]
+	switch {
+	case !ok:
+		return Unwritten
+	case last.live == nil:
+		return Newer // the object goes, which its end tells
+	case older(live, last.live):
+		return Known
+	}
+	delete(m.last, live.ID())
+	if live.UID == last.uid && live.ResourceVersion == last.live.ResourceVersion {
+		return Known
+	}
+	return Newer
+}
+
+// Gone forgets a write because a watch shows that the object is no more, or not selected
+// any more: nothing newer will come to take its place.
+func (m *Memory) Gone(live *plan.Live) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if f := m.flights[live.ID()]; f != nil {
+		f.shown, f.gone = live, true
+	}
+	m.gone(live)
+}
+
+func (m *Memory) gone(live *plan.Live) {
+	if last, ok := m.last[live.ID()]; ok && last.uid == live.UID {
+		delete(m.last, live.ID())
 	}
 }
 
-// Known tells whether a child of owner was there before.
-func (m *Memory) Known(owner types.NamespacedName, id plan.ID) bool {
+// begin says that a write to a child is sent. It ends with wrote, deleted, released or
+// failed.
+func (m *Memory) begin(id plan.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	_, known := m.known[owner][id]
-	return known
+	m.flights[id] = &flight{}
 }
 
-// Kinds returns the kinds of the children of owner that were there before.
-func (m *Memory) Kinds(owner types.NamespacedName) []schema.GroupVersionKind {
+// land ends a write with what it left behind, if anything, and looks again at what watches
+// showed meanwhile.
+func (m *Memory) land(id plan.ID, w *write) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	kinds := map[schema.GroupVersionKind]bool{}
-	for _, kind := range m.known[owner] {
-		kinds[kind] = true
+	f := m.flights[id]
+	delete(m.flights, id)
+	if w != nil {
+		m.last[id] = *w
 	}
-	return slices.SortedFunc(maps.Keys(kinds), func(a, b schema.GroupVersionKind) int {
-		return strings.Compare(a.String(), b.String())
-	})
-}
-
-// Saw remembers that a child of owner is there.
-func (m *Memory) Saw(owner types.NamespacedName, child *unstructured.Unstructured) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.known[owner] == nil {
-		m.known[owner] = map[plan.ID]schema.GroupVersionKind{}
+	news := false
+	switch {
+	case f == nil || f.shown == nil:
+	case f.gone:
+		m.gone(f.shown)
+	default:
+		news = m.seen(f.shown) != Known
 	}
-	m.known[owner][plan.Of(child)] = child.GroupVersionKind()
-}
-
-// Unsee forgets a child that was removed on purpose.
-func (m *Memory) Unsee(owner types.NamespacedName, id plan.ID) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.known[owner], id)
-}
-
-// Forget drops what is remembered of the children of an owner that is gone.
-func (m *Memory) Forget(owner types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for id := range m.known[owner] {
-		delete(m.last, id)
+	m.mu.Unlock()
+	if news {
+		f.tell()
 	}
-	delete(m.known, owner)
+}
+
+// Forget drops what is remembered of an object, as after its owner is gone.
+func (m *Memory) Forget(id plan.ID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.last, id)
 }
 
 // wrote remembers the server's answer to a write.
-func (m *Memory) wrote(result *unstructured.Unstructured) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.last[plan.Of(result)] = write{object: result, uid: result.GetUID()}
+func (m *Memory) wrote(live *plan.Live) { m.land(live.ID(), &write{live: live, uid: live.UID}) }
+
+func (m *Memory) deleted(live *plan.Live) { m.land(live.ID(), &write{uid: live.UID}) }
+
+func (m *Memory) released(live *plan.Live) {
+	m.land(live.ID(), &write{uid: live.UID, released: true})
 }
 
-func (m *Memory) deleted(live *unstructured.Unstructured) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.last[plan.Of(live)] = write{uid: live.GetUID()}
-}
-
-func (m *Memory) released(live *unstructured.Unstructured) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.last[plan.Of(live)] = write{uid: live.GetUID(), released: true}
-}
+// failed says that a write came to nothing, as far as is known.
+func (m *Memory) failed(id plan.ID) { m.land(id, nil) }
 
 // going is an object that was deleted, as the cache will show it.
-func going(cached *unstructured.Unstructured) *unstructured.Unstructured {
-	if cached.GetDeletionTimestamp() != nil {
+func going(cached *plan.Live) *plan.Live {
+	if cached.Deleting {
 		return cached
 	}
-	deleting, now := cached.DeepCopy(), metav1.Now()
-	deleting.SetDeletionTimestamp(&now)
-	return deleting
+	deleting := *cached
+	deleting.Deleting = true
+	return &deleting
 }
 
 // older tells whether a is an earlier state of the same object than b. An object of
 // another UID under the same name is never older: it took b's place.
-func older(a, b *unstructured.Unstructured) bool {
-	if a.GetUID() != b.GetUID() {
-		return false
-	}
-	return revision(a) < revision(b)
+func older(a, b *plan.Live) bool {
+	return a.UID == b.UID && revision(a) < revision(b)
 }
 
 // revision is 0 where a resource version is no number; then the cache is believed.
-func revision(o *unstructured.Unstructured) uint64 {
-	n, err := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
+func revision(l *plan.Live) uint64 {
+	n, err := strconv.ParseUint(l.ResourceVersion, 10, 64)
 	if err != nil {
 		return 0
 	}

@@ -3,37 +3,33 @@ package apply
 import (
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operon-framework/operon/plan"
 )
 
-func object(uid, version string) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
-	o.SetName("web")
-	o.SetUID(types.UID(uid))
-	o.SetResourceVersion(version)
-	return o
+func object(uid, version string) *plan.Live {
+	return &plan.Live{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Name: "web", UID: types.UID(uid), ResourceVersion: version}
 }
 
 func TestNewest(t *testing.T) {
 	t.Parallel()
-	wrote := func(o *unstructured.Unstructured) func(*Memory) {
+	wrote := func(o *plan.Live) func(*Memory) {
 		return func(m *Memory) { m.wrote(o) }
 	}
-	deleted := func(o *unstructured.Unstructured) func(*Memory) {
+	deleted := func(o *plan.Live) func(*Memory) {
 		return func(m *Memory) { m.deleted(o) }
 	}
-	released := func(o *unstructured.Unstructured) func(*Memory) {
+	released := func(o *plan.Live) func(*Memory) {
 		return func(m *Memory) { m.released(o) }
 	}
 	old, written, later, another := object("a", "9"), object("a", "10"), object("a", "11"), object("b", "8")
 	tests := []struct {
 		name   string
 		before func(*Memory)
-		cached *unstructured.Unstructured
-		want   *unstructured.Unstructured
+		cached *plan.Live
+		want   *plan.Live
 	}{
 		{"nothing written", func(*Memory) {}, old, old},
 		{"the cache lags behind an update", wrote(written), old, written},
@@ -47,9 +43,9 @@ func TestNewest(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			m := newMemory()
+			m := NewMemory()
 			test.before(m)
-			if got := m.Newest(plan.Of(old), test.cached); got != test.want {
+			if got := m.Newest(old.ID(), test.cached); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
@@ -58,28 +54,60 @@ func TestNewest(t *testing.T) {
 
 func TestWhatWasDeletedIsGoingUntilTheCacheLostIt(t *testing.T) {
 	t.Parallel()
-	m := newMemory()
+	m := NewMemory()
 	cached := object("a", "10")
 	m.deleted(cached)
-	got := m.Newest(plan.Of(cached), cached)
-	if got == nil || got.GetDeletionTimestamp() == nil {
+	got := m.Newest(cached.ID(), cached)
+	if got == nil || !got.Deleting {
 		t.Errorf("got %v, want an object that is being deleted", got)
 	}
-	if cached.GetDeletionTimestamp() != nil {
+	if cached.Deleting {
 		t.Error("the cached object was changed")
 	}
-	if got := m.Newest(plan.Of(cached), nil); got != nil {
+	if got := m.Newest(cached.ID(), nil); got != nil {
 		t.Errorf("got %v of an object that the cache lost", got)
 	}
 }
 
 func TestADeletionThatWasSeenEndsTheMemory(t *testing.T) {
 	t.Parallel()
-	m := newMemory()
+	m := NewMemory()
 	written := object("a", "10")
 	m.wrote(written)
 	m.Gone(written)
-	if got := m.Newest(plan.Of(written), nil); got != nil {
+	if got := m.Newest(written.ID(), nil); got != nil {
 		t.Errorf("got %v of an object that is gone", got)
+	}
+}
+
+func TestWhatAWatchShowsOfOurWrites(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		shown *plan.Live
+		want  Sight
+		keeps bool
+	}{
+		{"the answer itself", object("a", "10"), Known, false},
+		{"the state before", object("a", "9"), Known, true},
+		{"what somebody wrote after", object("a", "11"), Newer, false},
+		{"another object of the name", object("b", "3"), Newer, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			m := NewMemory()
+			written := object("a", "10")
+			m.wrote(written)
+			if got := m.Seen(test.shown, func() {}); got != test.want {
+				t.Errorf("it is %v, want %v", got, test.want)
+			}
+			if got := m.Newest(written.ID(), nil) == written; got != test.keeps {
+				t.Errorf("is the write held: %v, want %v", got, test.keeps)
+			}
+			if got := m.Seen(test.shown, func() {}); !test.keeps && got != Unwritten {
+				t.Errorf("seen again it is %v, want it unwritten", got)
+			}
+		})
 	}
 }

@@ -15,16 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/operon-framework/operon/plan"
+	"github.com/operon-framework/operon/wire"
 )
-
-// ManagedByLabel is the recommended label by which tools tell who manages an object.
-const ManagedByLabel = "app.kubernetes.io/managed-by"
 
 // Prepare turns a composed child into what is applied: with its kind, the owner's
 // namespace unless it has one, the labels by which it is found again, an owner reference
 // where garbage collection can use it, and the hash of all that. The child itself is not
 // changed. The error of a child that cannot be one is an *InvalidError, that of a kind
-// that the cluster does not have a *MissingKindError.
+// that the cluster does not have a *wire.MissingKindError.
 func (a *Applier) Prepare(owner client.Object, kind schema.GroupVersionKind, child client.Object, options plan.Options) (*unstructured.Unstructured, error) {
 	object, err := a.Fields(child)
 	if err != nil {
@@ -49,8 +47,8 @@ func (a *Applier) Prepare(owner client.Object, kind schema.GroupVersionKind, chi
 func (a *Applier) mark(owner client.Object, kind schema.GroupVersionKind, object *unstructured.Unstructured, options plan.Options) {
 	setLabel(object, plan.OwnerLabel, string(owner.GetUID()))
 	setLabel(object, plan.PartOfLabel, plan.ApplySetID(plan.ID{GroupKind: kind.GroupKind(), Namespace: owner.GetNamespace(), Name: owner.GetName()}))
-	if object.GetLabels()[ManagedByLabel] == "" {
-		setLabel(object, ManagedByLabel, a.manager)
+	if object.GetLabels()[plan.ManagedByLabel] == "" {
+		setLabel(object, plan.ManagedByLabel, a.Manager)
 	}
 	if len(options.After) > 0 {
 		setAnnotation(object, plan.AfterAnnotation, plan.Keys(options.After))
@@ -100,7 +98,7 @@ func reaches(owner, child client.Object) bool {
 }
 
 func (a *Applier) kindOf(child client.Object) (schema.GroupVersionKind, error) {
-	kind, err := apiutil.GVKForObject(child, a.client.Scheme())
+	kind, err := apiutil.GVKForObject(child, a.Client.Scheme())
 	switch {
 	case runtime.IsMissingKind(err):
 		return kind, &InvalidError{Message: fmt.Sprintf("child %q has no kind: set apiVersion and kind", child.GetName())}
@@ -171,10 +169,10 @@ func dropNulls(fields map[string]any) {
 }
 
 func (a *Applier) namespaced(object *unstructured.Unstructured) (bool, error) {
-	namespaced, err := a.client.IsObjectNamespaced(object)
+	namespaced, err := a.Client.IsObjectNamespaced(object)
 	var unknown *meta.NoKindMatchError
 	if errors.As(err, &unknown) {
-		return false, &MissingKindError{Kind: object.GroupVersionKind()}
+		return false, &wire.MissingKindError{Kind: object.GroupVersionKind()}
 	}
 	return namespaced, err
 }

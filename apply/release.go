@@ -2,43 +2,43 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/plan"
 )
 
-// marks are the labels and annotations by which a child is known as one.
+// unmarked is what a merge patch says of the labels and annotations of a child.
 var (
-	markLabels      = []string{plan.OwnerLabel, plan.PartOfLabel, ManagedByLabel}
-	markAnnotations = []string{plan.HashAnnotation, plan.AfterAnnotation, plan.RemovalAnnotation}
+	unlabelled  = map[string]any{plan.OwnerLabel: nil, plan.PartOfLabel: nil, plan.ManagedByLabel: nil}
+	unannotated = map[string]any{plan.HashAnnotation: nil, plan.AfterAnnotation: nil, plan.RemovalAnnotation: nil}
 )
 
 // release leaves a child behind: as it is, without the marks of its owner. What it holds
 // otherwise stays, so this is no apply, which would take back the fields it leaves out.
-func (a *Applier) release(ctx context.Context, live *unstructured.Unstructured) error {
-	owner := live.GetLabels()[plan.OwnerLabel]
-	free := live.DeepCopy()
-	free.SetLabels(without(live.GetLabels(), markLabels))
-	free.SetAnnotations(without(live.GetAnnotations(), markAnnotations))
-	free.SetOwnerReferences(slices.DeleteFunc(live.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return string(o.UID) == owner }))
-	err := a.client.Patch(ctx, free, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}), client.FieldOwner(a.manager))
+func (a *Applier) release(ctx context.Context, live *plan.Live) error {
+	others := slices.DeleteFunc(slices.Clone(live.References), func(r metav1.OwnerReference) bool { return string(r.UID) == live.Owner })
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid":             live.UID,
+		"resourceVersion": live.ResourceVersion,
+		"labels":          unlabelled,
+		"annotations":     unannotated,
+		"ownerReferences": others,
+	}})
+	if err != nil {
+		return fmt.Errorf("release %s: %w", live.ID(), err)
+	}
+	a.Memory.begin(live.ID())
+	err = a.Client.Patch(ctx, named(live), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(a.Manager))
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("release %s: %w", plan.Of(live), err)
+		a.Memory.failed(live.ID())
+		return fmt.Errorf("release %s: %w", live.ID(), err)
 	}
-	a.released(live)
+	a.Memory.released(live)
 	return nil
-}
-
-func without(all map[string]string, keys []string) map[string]string {
-	left := maps.Clone(all)
-	for _, key := range keys {
-		delete(left, key)
-	}
-	return left
 }

@@ -90,7 +90,7 @@ func TestListingEverythingIsRefused(t *testing.T) {
 	t.Parallel()
 	operontest.New(greedy{}, addLamp).RunOne(t, lampCase{Object: lamp(1), Expect: expect{
 		Writes:     []string{"create ConfigMap desk", "status Lamp desk"},
-		Events:     []string{"Created", "ReconcileFailed"},
-		Conditions: []string{"Ready=False ReconcileFailed: select by labels"},
+		Events:     []string{"Created", "UnboundedRead"},
+		Conditions: []string{"Ready=False UnboundedRead: select by labels"},
 	}})
 }

@@ -72,7 +72,7 @@ func (o *Operator[T]) Children(ctx context.Context, object T) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r, err := o.reconciler(api, reconcile.Config[T]{Reads: noReads})
+	r, err := o.reconciler(api, reconcile.Config[T]{})
 	if err != nil {
 		return "", err
 	}

@@ -1,7 +1,6 @@
 package operontest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -71,7 +70,7 @@ func (o *Operator[T]) reconciler(api client.WithWatch, with reconcile.Config[T])
 	if with.Events == nil {
 		with.Events = &events.FakeRecorder{}
 	}
-	return reconcile.New(context.Background(), with)
+	return reconcile.New(with)
 }
 
 // placed is a copy of an object, in a namespace if its kind is in one and it names none.

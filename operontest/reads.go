@@ -2,14 +2,13 @@ package operontest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,18 +17,8 @@ import (
 	"github.com/operon-framework/operon/plan"
 	"github.com/operon-framework/operon/reconcile"
 	"github.com/operon-framework/operon/track"
+	"github.com/operon-framework/operon/wire"
 )
-
-// noReads are those of a composition that is not reconciled.
-func noReads(types.NamespacedName) reconcile.Reads { return nothing{} }
-
-type nothing struct{}
-
-func (nothing) List(context.Context, client.ObjectList, track.Selection) error {
-	return errors.New("nothing can be read here")
-}
-
-func (nothing) End(context.Context) error { return nil }
 
 // reads serves what the reconciles of one object read from an API, and tells when any of it
 // has changed since.
@@ -39,15 +28,14 @@ type reads struct {
 
 	// read is what was read besides children, for people.
 	read []string
-	// held are the selections that are watched, used those that this reconcile has read.
-	held map[string]selection
+	// held is what is watched, used what this reconcile has read of it.
+	held map[string]watched
 	used map[string]bool
 }
 
-// selection is what was read, and what it was then.
-type selection struct {
-	list client.ObjectList // empty
-	track.Selection
+// watched is what was read, and what it was then: a text that differs when it does.
+type watched struct {
+	look  func(context.Context) (state string, err error)
 	state string
 }
 
@@ -57,56 +45,108 @@ func (r *reads) begin(types.NamespacedName) reconcile.Reads {
 	return r
 }
 
+// watch notes what was read under a name.
+func (r *reads) watch(name string, w watched) {
+	r.held[name], r.used[name] = w, true
+}
+
+// Children returns the objects of a kind that carry an owner's label.
+func (r *reads) Children(ctx context.Context, kind wire.Children, owner types.UID) ([]*plan.Live, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(kind.Kind.GroupVersion().WithKind(kind.Kind.Kind + "List"))
+	mine := client.MatchingLabels{plan.OwnerLabel: string(owner)}
+	if err := r.api.List(ctx, list, mine); err != nil {
+		return nil, err
+	}
+	r.watch("children "+kind.Kind.String(), watched{look: r.list(list, mine), state: stateOf(list)})
+	var children []*plan.Live
+	for i := range list.Items {
+		live, err := kind.Live(&list.Items[i], Manager)
+		if err != nil {
+			return nil, err
+		}
+		children = append(children, live)
+	}
+	return children, nil
+}
+
 // List reads the selected objects into list.
 func (r *reads) List(ctx context.Context, list client.ObjectList, selected track.Selection) error {
-	if len(selected.Labels) == 0 {
-		return fmt.Errorf("listing %T without labels would hold every object of the kind in memory; select by labels, with client.MatchingLabels", list)
-	}
-	s := selection{list: list.DeepCopyObject().(client.ObjectList), Selection: selected}
-	state, err := s.look(ctx, r.api, list)
+	kind, err := apiutil.GVKForObject(list, r.api.Scheme())
 	if err != nil {
 		return err
 	}
-	s.state = state
-	name, err := r.name(s)
-	if err != nil {
+	kind.Kind = strings.TrimSuffix(kind.Kind, "List")
+	if !selected.Bounded() {
+		return &track.UnboundedError{Kind: kind.Kind}
+	}
+	options := []client.ListOption{client.InNamespace(selected.Namespace), client.MatchingLabelsSelector{Selector: selected.Merged()}}
+	if err := r.api.List(ctx, list, options...); err != nil {
 		return err
 	}
-	key := fmt.Sprintf("%T ", list) + name
-	r.held[key], r.used[key] = s, true
-	if _, children := selected.Labels[plan.OwnerLabel]; !children && !slices.Contains(r.read, name) {
-		r.read = append(r.read, name)
-	}
+	name := r.name(kind.Kind+" "+selected.Merged().String(), selected.Namespace)
+	r.watch(fmt.Sprintf("%T ", list)+name, watched{look: r.list(list, options...), state: stateOf(list)})
+	r.tell(name)
 	return nil
+}
+
+// Get reads one object by its name.
+func (r *reads) Get(ctx context.Context, object client.Object) (bool, error) {
+	kind, err := apiutil.GVKForObject(object, r.api.Scheme())
+	if err != nil {
+		return false, err
+	}
+	key := client.ObjectKeyFromObject(object)
+	blank := object.DeepCopyObject().(client.Object)
+	look := func(ctx context.Context) (string, error) {
+		err := r.api.Get(ctx, key, blank)
+		return blank.GetResourceVersion(), client.IgnoreNotFound(err)
+	}
+	err = r.api.Get(ctx, key, object)
+	if client.IgnoreNotFound(err) != nil {
+		return false, err
+	}
+	name := r.name(kind.Kind+" "+key.Name, key.Namespace)
+	r.watch(fmt.Sprintf("%T ", object)+name, watched{look: look, state: object.GetResourceVersion()})
+	r.tell(name)
+	return err == nil, nil
 }
 
 // End lets go of what only earlier reconciles read.
 func (r *reads) End(context.Context) error {
-	maps.DeleteFunc(r.held, func(key string, _ selection) bool { return !r.used[key] })
+	maps.DeleteFunc(r.held, func(name string, _ watched) bool { return !r.used[name] })
 	return nil
 }
 
 // name says what was read: "Pod app=web".
-func (r *reads) name(s selection) (string, error) {
-	kind, err := apiutil.GVKForObject(s.list, r.api.Scheme())
-	if err != nil {
-		return "", err
-	}
-	name := strings.TrimSuffix(kind.Kind, "List") + " " + labels.Set(s.Labels).String()
-	switch s.Namespace {
+func (r *reads) name(what, namespace string) string {
+	switch namespace {
 	case r.namespace:
-		return name, nil
+		return what
 	case "":
-		return name + " in all namespaces", nil
+		return what + " in all namespaces"
 	}
-	return name + " in " + s.Namespace, nil
+	return what + " in " + namespace
 }
 
-// look reads the selection and returns a text that differs when any of it does.
-func (s selection) look(ctx context.Context, api client.Reader, list client.ObjectList) (string, error) {
-	if err := api.List(ctx, list, client.InNamespace(s.Namespace), client.MatchingLabels(s.Labels)); err != nil {
-		return "", err
+// tell notes for people what was read besides children.
+func (r *reads) tell(name string) {
+	if !slices.Contains(r.read, name) {
+		r.read = append(r.read, name)
 	}
+}
+
+// list returns a look at what a list finds.
+func (r *reads) list(like client.ObjectList, options ...client.ListOption) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		found := like.DeepCopyObject().(client.ObjectList)
+		err := r.api.List(ctx, found, options...)
+		return stateOf(found), err
+	}
+}
+
+// stateOf is a text that differs when any object of a list does.
+func stateOf(list client.ObjectList) string {
 	var state strings.Builder
 	err := meta.EachListItem(list, func(item runtime.Object) error {
 		object, err := meta.Accessor(item)
@@ -116,14 +156,17 @@ func (s selection) look(ctx context.Context, api client.Reader, list client.Obje
 		fmt.Fprintln(&state, object.GetNamespace(), object.GetName(), object.GetUID(), object.GetResourceVersion())
 		return nil
 	})
-	return state.String(), err
+	if err != nil {
+		panic(fmt.Sprintf("%T is no list of objects: %v", list, err)) // it has just been read
+	}
+	return state.String()
 }
 
 // changed tells whether anything is not as it was when it was read.
 func (r *reads) changed(ctx context.Context) (bool, error) {
-	for _, s := range r.held {
-		state, err := s.look(ctx, r.api, s.list.DeepCopyObject().(client.ObjectList))
-		if err != nil || state != s.state {
+	for _, w := range r.held {
+		state, err := w.look(ctx)
+		if err != nil || state != w.state {
 			return true, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/operon-framework/operon/apply"
 	"github.com/operon-framework/operon/reconcile"
 )
 
@@ -60,7 +61,7 @@ func (o *Operator[T]) newWorld(ctx context.Context, log logr.Logger, c Case[T]) 
 		return nil, err
 	}
 	w.writes.namespace = w.object.GetNamespace()
-	w.reads = &reads{api: api, namespace: w.object.GetNamespace(), held: map[string]selection{}}
+	w.reads = &reads{api: api, namespace: w.object.GetNamespace(), held: map[string]watched{}}
 	for _, given := range c.Given {
 		if err := Create(given)(ctx, w.place); err != nil {
 			return nil, err
@@ -68,7 +69,7 @@ func (o *Operator[T]) newWorld(ctx context.Context, log logr.Logger, c Case[T]) 
 	}
 	recorded := w.writes.through(api)
 	w.reconciler, err = o.reconciler(api, reconcile.Config[T]{
-		Client: recorded, Direct: recorded, Reads: w.reads.begin, Events: w.events, Clock: clock,
+		Client: recorded, Direct: recorded, Endpoints: endpoints{recorded}, Memory: apply.NewMemory(), Reads: w.reads.begin, Events: w.events, Clock: clock,
 	})
 	return w, err
 }

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
@@ -21,8 +20,7 @@ type Drift struct {
 //
 // Guarantees: whatever changes a field in the API server, removes it, or takes an element
 // out of a list, is found; how the server writes a value (quantities, defaults, order) makes
-// no difference, and neither do fields that were not composed. Metadata of the live object
-// is enough, but for one case: a map without a schema that was emptied.
+// no difference, and neither do fields that were not composed.
 //
 // Assumptions: desired is what manager applied last, which the hash tells, and the API
 // server keeps managedFields: it takes a field from the managers that own it when another
@@ -31,7 +29,7 @@ type Drift struct {
 // Caveats: what a mutating webhook makes of a field while it is applied is not drift. A
 // write under the same manager's name and by server-side apply is taken for our own,
 // though it drops the annotation of the hash and so leads to an update.
-func Compare(desired, live *unstructured.Unstructured, manager string) []Drift {
+func Compare(desired *unstructured.Unstructured, live *Live, manager string) []Drift {
 	c := comparison{live: live, owned: ownedIn(live, manager)}
 	for _, key := range slices.Sorted(maps.Keys(desired.Object)) {
 		switch key {
@@ -47,7 +45,7 @@ func Compare(desired, live *unstructured.Unstructured, manager string) []Drift {
 
 // comparison collects what is found.
 type comparison struct {
-	live  *unstructured.Unstructured
+	live  *Live
 	owned owned
 	drift []Drift
 }
@@ -76,7 +74,7 @@ func (c *comparison) differs(at step) {
 
 // metadata compares what a composer can set there. References to owners are few and hold
 // what they are known by, so they are looked at themselves.
-func (c *comparison) metadata(desired, live *unstructured.Unstructured) {
+func (c *comparison) metadata(desired *unstructured.Unstructured, live *Live) {
 	at := step{}.field("metadata")
 	ours := below(c.owned.ours, at)
 	metadata, _ := desired.Object["metadata"].(map[string]any)
@@ -86,8 +84,7 @@ func (c *comparison) metadata(desired, live *unstructured.Unstructured) {
 		}
 	}
 	for _, want := range desired.GetOwnerReferences() {
-		held := slices.ContainsFunc(live.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == want.UID })
-		if !held {
+		if !live.RefersTo(want.UID) {
 			c.differs(at.field("ownerReferences"))
 		}
 	}
@@ -136,24 +133,8 @@ func (c *comparison) emptied(at step, want any) bool {
 	if c.owned.inside(at.path) {
 		return true
 	}
-	var names []string
-	for _, element := range at.path {
-		if element.FieldName == nil {
-			return false
-		}
-		names = append(names, *element.FieldName)
-	}
-	found, _, _ := unstructured.NestedFieldNoCopy(c.live.Object, names...)
-	live, ok := found.(map[string]any)
-	if !ok {
-		return false
-	}
-	for name := range composed {
-		if _, there := live[name]; there {
-			return false
-		}
-	}
-	return true
+	live, whole := c.live.Maps[at.text]
+	return whole && !slices.ContainsFunc(live, func(name string) bool { return composed[name] != nil })
 }
 
 func (c *comparison) object(at step, want map[string]any, ours *fieldpath.Set) {

@@ -1,12 +1,10 @@
 package plan
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -18,26 +16,91 @@ type owned struct {
 	others map[string]*fieldpath.Set
 }
 
-// ownedIn reads the managedFields of an object. An entry that cannot be read is nobody's:
-// then it was not Kubernetes that wrote it.
-func ownedIn(live *unstructured.Unstructured, manager string) owned {
+// Managed is an entry of managedFields: the fields that a manager owns.
+type Managed struct {
+	Manager string
+	// Applied: by server-side apply.
+	Applied bool
+	// Fields is the set, as Kubernetes writes it in JSON, without references to owners. These
+	// differ from object to object, and all else is mostly the same.
+	Fields string
+}
+
+// managedOf are the entries about fields that can be composed.
+func managedOf(entries []metav1.ManagedFieldsEntry) []Managed {
+	kept := make([]Managed, 0, len(entries))
+	for _, entry := range entries {
+		if entry.Subresource != "" || entry.FieldsV1 == nil {
+			continue
+		}
+		kept = append(kept, Managed{
+			Manager: shared(entry.Manager),
+			Applied: entry.Operation == metav1.ManagedFieldsOperationApply,
+			Fields:  shared(withoutOwners(entry.FieldsV1.GetRawString())),
+		})
+	}
+	return slices.Clip(kept)
+}
+
+// ownersField begins the set of the references to owners.
+const ownersField = `"f:ownerReferences":{`
+
+// withoutOwners takes the references to owners out of a set.
+func withoutOwners(fields string) string {
+	start := strings.Index(fields, ownersField)
+	if start < 0 {
+		return fields
+	}
+	end := closing(fields, start+len(ownersField))
+	if strings.HasPrefix(fields[end:], ",") {
+		return fields[:start] + fields[end+1:]
+	}
+	return strings.TrimSuffix(fields[:start], ",") + fields[end:]
+}
+
+// closing returns where the JSON object ends whose inside begins at a place.
+func closing(json string, at int) int {
+	depth, quoted := 1, false
+	for ; at < len(json) && depth > 0; at++ {
+		switch c := json[at]; {
+		case c == '\\':
+			at++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{':
+			depth++
+		case c == '}':
+			depth--
+		}
+	}
+	return at
+}
+
+// appliedBy are the fields that a manager applied.
+func (l *Live) appliedBy(manager string) string {
+	for _, entry := range l.Managed {
+		if entry.Manager == manager && entry.Applied {
+			return entry.Fields
+		}
+	}
+	return ""
+}
+
+// ownedIn reads who manages what. An entry that cannot be read is nobody's: then it was not
+// Kubernetes that wrote it.
+func ownedIn(live *Live, manager string) owned {
 	o := owned{ours: &fieldpath.Set{}, others: map[string]*fieldpath.Set{}}
-	entries, _, _ := unstructured.NestedFieldNoCopy(live.Object, "metadata", "managedFields")
-	list, _ := entries.([]any)
-	for _, entry := range list {
-		fields, ok := entry.(map[string]any)
-		if !ok {
+	for _, entry := range live.Managed {
+		set := &fieldpath.Set{}
+		if err := set.FromJSON(strings.NewReader(entry.Fields)); err != nil {
 			continue
 		}
-		set, name := fieldSet(fields["fieldsV1"]), text(fields, "manager")
-		if set == nil {
-			continue
-		}
-		if name == manager && text(fields, "operation") == string(metav1.ManagedFieldsOperationApply) && text(fields, "subresource") == "" {
+		if entry.Manager == manager && entry.Applied {
 			o.ours = set
 			continue
 		}
-		o.add(name, set)
+		o.add(entry.Manager, set)
 	}
 	return o
 }
@@ -47,29 +110,6 @@ func (o owned) add(name string, set *fieldpath.Set) {
 		set = before.Union(set)
 	}
 	o.others[name] = set
-}
-
-func text(fields map[string]any, key string) string {
-	value, _ := fields[key].(string)
-	return value
-}
-
-// fieldSet reads fieldsV1 as an unstructured object holds it: as a tree, or as the JSON
-// that Compact made of it.
-func fieldSet(fieldsV1 any) *fieldpath.Set {
-	raw, ok := fieldsV1.(string)
-	if !ok {
-		data, err := json.Marshal(fieldsV1)
-		if err != nil {
-			return nil
-		}
-		raw = string(data)
-	}
-	set := &fieldpath.Set{}
-	if err := set.FromJSON(strings.NewReader(raw)); err != nil {
-		return nil
-	}
-	return set
 }
 
 // holders are the managers, other than ours, that own a field, something in it, or what it

@@ -22,6 +22,8 @@ const (
 	// HashAnnotation on a child holds the hash of what was applied last, so that after a
 	// restart it is known without asking whether the composition changed.
 	HashAnnotation = "operon.dev/applied"
+	// ManagedByLabel is the recommended label by which tools tell who manages an object.
+	ManagedByLabel = "app.kubernetes.io/managed-by"
 )
 
 // ID names an object in a cluster.
@@ -77,7 +79,7 @@ type Action struct {
 	// Desired is the child as composed; nil for Delete, Release, and Hold before them.
 	Desired *unstructured.Unstructured
 	// Live is the object as observed; nil for Create and Recreate.
-	Live *unstructured.Unstructured
+	Live *Live
 	// Drift are the fields to put back; for Repair.
 	Drift []Drift
 	// Options are those of the desired child.
@@ -91,7 +93,7 @@ func (a Action) ID() ID {
 	if a.Desired != nil {
 		return Of(a.Desired)
 	}
-	return Of(a.Live)
+	return a.Live.ID()
 }
 
 // Input is all that a plan depends on.
@@ -104,10 +106,10 @@ type Input struct {
 	// label and the hash of Hash.
 	Desired []*unstructured.Unstructured
 	// Live holds the objects that there are under the IDs of the desired ones.
-	Live map[ID]*unstructured.Unstructured
+	Live map[ID]*Live
 	// Owned are all objects that carry the owner's label, those included that got it as a
 	// copy, which are left alone.
-	Owned []*unstructured.Unstructured
+	Owned []*Live
 	// Options of the desired children.
 	Options map[ID]Options
 	// Unready says of desired children that are there why they are not ready.
@@ -167,11 +169,11 @@ func decide(in Input, child *unstructured.Unstructured) Action {
 		return Action{Verb: Recreate, Desired: child, Why: "was deleted"}
 	case live == nil:
 		return Action{Verb: Create, Desired: child}
-	case live.GetLabels()[OwnerLabel] != in.Owner:
+	case live.Owner != in.Owner:
 		return taken(in, child, live)
-	case live.GetDeletionTimestamp() != nil:
+	case live.Deleting:
 		return Action{Verb: Await, Desired: child, Live: live, Why: "is being deleted" + finalizers(live)}
-	case live.GetAnnotations()[HashAnnotation] != child.GetAnnotations()[HashAnnotation]:
+	case live.Hash != child.GetAnnotations()[HashAnnotation]:
 		return Action{Verb: Update, Desired: child, Live: live}
 	}
 	return keepOrRepair(in, child, live)
@@ -179,12 +181,12 @@ func decide(in Input, child *unstructured.Unstructured) Action {
 
 // taken decides on an object that is not ours. One that went with an owner of the same name
 // only has to go first; one that nobody controls may be adopted where the author allows it.
-func taken(in Input, child, live *unstructured.Unstructured) Action {
-	controller, wanted := metav1.GetControllerOf(live), metav1.GetControllerOf(child)
+func taken(in Input, child *unstructured.Unstructured, live *Live) Action {
+	controller, wanted := live.Controller(), metav1.GetControllerOf(child)
 	switch {
 	case controller != nil && wanted != nil && controller.Kind == wanted.Kind && controller.Name == wanted.Name && controller.UID != wanted.UID:
 		return Action{Verb: Await, Desired: child, Live: live, Why: "belongs to an earlier object of the owner's name and has to go first"}
-	case controller == nil && live.GetLabels()[OwnerLabel] == "" && live.GetDeletionTimestamp() == nil && in.Options[Of(child)].Has(MayAdopt):
+	case controller == nil && live.Owner == "" && !live.Deleting && in.Options[Of(child)].Has(MayAdopt):
 		return Action{Verb: Adopt, Desired: child, Live: live, Why: ownerOf(live)}
 	}
 	return Action{Verb: Conflict, Desired: child, Live: live, Why: ownerOf(live)}
@@ -201,7 +203,7 @@ func Refused(action Action, fields string) Action {
 	return action
 }
 
-func keepOrRepair(in Input, child, live *unstructured.Unstructured) Action {
+func keepOrRepair(in Input, child *unstructured.Unstructured, live *Live) Action {
 	drift := Compare(child, live, in.Manager)
 	if len(drift) == 0 {
 		return Action{Verb: Keep, Desired: child, Live: live}
@@ -229,21 +231,21 @@ func describe(drift []Drift) string {
 	return strings.Join(parts, ", ")
 }
 
-func ownerOf(live *unstructured.Unstructured) string {
-	if controller := metav1.GetControllerOf(live); controller != nil {
+func ownerOf(live *Live) string {
+	if controller := live.Controller(); controller != nil {
 		return fmt.Sprintf("is controlled by %s %s", controller.Kind, controller.Name)
 	}
-	if owner := live.GetLabels()[OwnerLabel]; owner != "" {
+	if owner := live.Owner; owner != "" {
 		return "belongs to the object with UID " + owner
 	}
-	if by := live.GetLabels()["app.kubernetes.io/managed-by"]; by != "" {
+	if by := live.ManagedBy; by != "" {
 		return "is managed by " + by
 	}
 	return "exists already and was not made by this operator"
 }
 
-func finalizers(live *unstructured.Unstructured) string {
-	if names := live.GetFinalizers(); len(names) > 0 {
+func finalizers(live *Live) string {
+	if names := live.Finalizers; len(names) > 0 {
 		return " and waits for its finalizers " + strings.Join(names, ", ")
 	}
 	return ""

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -17,9 +16,9 @@ import (
 // others are left to garbage collection.
 //
 // With no action left, nothing holds the owner any more.
-func Dismantle(owner, manager string, labelled []*unstructured.Unstructured) []Action {
+func Dismantle(owner, manager string, labelled []*Live) []Action {
 	owned := applied(owner, manager, labelled)
-	var doomed []*unstructured.Unstructured
+	var doomed []*Live
 	for _, live := range owned {
 		if needsHelp(live, owner, owned) {
 			doomed = append(doomed, live)
@@ -29,21 +28,16 @@ func Dismantle(owner, manager string, labelled []*unstructured.Unstructured) []A
 }
 
 // needsHelp tells whether garbage collection alone would not do with a child as it is meant.
-func needsHelp(live *unstructured.Unstructured, owner string, owned []*unstructured.Unstructured) bool {
-	for _, reference := range live.GetOwnerReferences() {
-		if string(reference.UID) == owner {
-			return live.GetAnnotations()[AfterAnnotation] != "" || dependent(live, owned) != nil
-		}
-	}
-	return true
+func needsHelp(live *Live, owner string, owned []*Live) bool {
+	return !live.RefersTo(types.UID(owner)) || live.After != "" || dependent(live, owned) != nil
 }
 
 // prune removes what is no longer composed.
 func prune(in Input, desired map[ID]bool) []Action {
 	owned := applied(in.Owner, in.Manager, in.Owned)
-	var doomed []*unstructured.Unstructured
+	var doomed []*Live
 	for _, live := range owned {
-		if !desired[Of(live)] && live.GetDeletionTimestamp() == nil {
+		if !desired[live.ID()] && !live.Deleting {
 			doomed = append(doomed, live)
 		}
 	}
@@ -52,13 +46,13 @@ func prune(in Input, desired map[ID]bool) []Action {
 
 // applied are those of the objects with an owner's label that were applied for it. Others
 // got the label from a child: controllers copy a Service's labels to its Endpoints.
-func applied(owner, manager string, labelled []*unstructured.Unstructured) []*unstructured.Unstructured {
-	var found []*unstructured.Unstructured
+func applied(owner, manager string, labelled []*Live) []*Live {
+	var found []*Live
 	for _, live := range labelled {
-		if live.GetLabels()[OwnerLabel] != owner {
+		if live.Owner != owner {
 			continue
 		}
-		controller := metav1.GetControllerOfNoCopy(live)
+		controller := live.Controller()
 		if controller != nil && string(controller.UID) == owner || ownedIn(live, manager).ours.Has(ownerLabelPath) {
 			found = append(found, live)
 		}
@@ -70,11 +64,11 @@ var ownerLabelPath = fieldpath.MakePathOrDie("metadata", "labels", OwnerLabel)
 
 // remove deletes or releases, the youngest first, as what came later may lean on what came
 // earlier. What was composed to come after another child has to be gone first.
-func remove(doomed, owned []*unstructured.Unstructured, why string) []Action {
-	slices.SortStableFunc(doomed, func(a, b *unstructured.Unstructured) int {
+func remove(doomed, owned []*Live, why string) []Action {
+	slices.SortStableFunc(doomed, func(a, b *Live) int {
 		return cmp.Or(
-			b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time),
-			cmp.Compare(Of(a).String(), Of(b).String()),
+			b.Created.Compare(a.Created.Time),
+			cmp.Compare(a.ID().String(), b.ID().String()),
 		)
 	})
 	var actions []Action
@@ -84,14 +78,14 @@ func remove(doomed, owned []*unstructured.Unstructured, why string) []Action {
 	return actions
 }
 
-func removal(live *unstructured.Unstructured, owned []*unstructured.Unstructured, why string) Action {
-	if live.GetAnnotations()[RemovalAnnotation] == RemovalOrphan {
+func removal(live *Live, owned []*Live, why string) Action {
+	if live.Removal == RemovalOrphan {
 		return Action{Verb: Release, Live: live, Why: why}
 	}
 	if first := dependent(live, owned); first != nil {
-		return Action{Verb: Hold, Live: live, Why: fmt.Sprintf("waits until %s is gone", Of(first))}
+		return Action{Verb: Hold, Live: live, Why: fmt.Sprintf("waits until %s is gone", first.ID())}
 	}
-	if live.GetDeletionTimestamp() != nil {
+	if live.Deleting {
 		return Action{Verb: Await, Live: live, Why: "is being deleted" + finalizers(live)}
 	}
 	return Action{Verb: Delete, Live: live, Why: why}
@@ -99,11 +93,10 @@ func removal(live *unstructured.Unstructured, owned []*unstructured.Unstructured
 
 // dependent finds a child that was composed to come after another one, or nil. One that is
 // left behind does not hold up anything.
-func dependent(live *unstructured.Unstructured, owned []*unstructured.Unstructured) *unstructured.Unstructured {
-	key := Of(live).Key()
+func dependent(live *Live, owned []*Live) *Live {
+	key := live.ID().Key()
 	for _, other := range owned {
-		annotations := other.GetAnnotations()
-		if annotations[RemovalAnnotation] != RemovalOrphan && slices.Contains(strings.Split(annotations[AfterAnnotation], ","), key) {
+		if other.Removal != RemovalOrphan && slices.Contains(strings.Split(other.After, ","), key) {
 			return other
 		}
 	}

@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/outcome"
 	"github.com/operon-framework/operon/plan"
+	"github.com/operon-framework/operon/readiness"
+	"github.com/operon-framework/operon/track"
 )
 
 const (
@@ -23,7 +24,7 @@ func (r *Reconciler[T]) await(_ context.Context, p *pass[T]) (outcome.Outcome, e
 	combined := outcome.Done()
 	for _, child := range p.desired {
 		id := plan.Of(child)
-		live := r.applier.Newest(id, p.live[id])
+		live := p.live[id]
 		if live == nil {
 			return outcome.Wait(ReasonChildNotReady, fmt.Sprintf("%s is not there yet", id)), nil
 		}
@@ -38,23 +39,30 @@ func (r *Reconciler[T]) await(_ context.Context, p *pass[T]) (outcome.Outcome, e
 	return combined, nil
 }
 
-// readiness tells whether a child is ready: by what the author said, or else by kstatus,
-// which knows the built-in kinds and reads the conditions of others.
-func (p *pass[T]) readiness(id plan.ID, live *unstructured.Unstructured) (outcome.Outcome, error) {
+// readiness tells whether a child is ready: by what the author said, or else by its state.
+func (p *pass[T]) readiness(id plan.ID, live *plan.Live) (outcome.Outcome, error) {
 	if said := p.ready[id]; len(said) > 0 {
-		return agreed(said, live), nil
+		return p.asked(id, live, said)
 	}
-	found, err := status.Compute(live)
+	switch live.State.Status {
+	case readiness.Ready:
+		return outcome.Done(), nil
+	case readiness.Failed:
+		return outcome.Wait(ReasonChildFailed, live.State.Message), nil
+	}
+	return outcome.Wait(ReasonChildNotReady, live.State.Message), nil
+}
+
+// asked asks the author's functions, which need the whole object.
+func (p *pass[T]) asked(id plan.ID, live *plan.Live, said []Readiness) (outcome.Outcome, error) {
+	if live.Object == nil {
+		return outcome.Wait(ReasonChildNotReady, "it was not read as a whole yet"), nil
+	}
+	loose, err := track.Loose(live.Object)
 	if err != nil {
 		return outcome.Done(), fmt.Errorf("tell whether %s is ready: %w", id, err)
 	}
-	switch found.Status {
-	case status.CurrentStatus:
-		return outcome.Done(), nil
-	case status.FailedStatus:
-		return outcome.Wait(ReasonChildFailed, found.Message), nil
-	}
-	return outcome.Wait(ReasonChildNotReady, found.Message), nil
+	return agreed(said, loose), nil
 }
 
 // agreed asks the author's functions, which all have to agree.

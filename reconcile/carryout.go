@@ -48,7 +48,7 @@ func (r *Reconciler[T]) carryOut(ctx context.Context, p *pass[T]) (outcome.Outco
 			continue
 		}
 		combined = outcome.Combine(combined, waitsAfter(done))
-		r.remember(p, done)
+		r.remember(p, action, done)
 		p.tell(done)
 	}
 	return combined, nil
@@ -61,7 +61,7 @@ func waitsAfter(done plan.Action) outcome.Outcome {
 	case plan.Hold:
 		return outcome.Wait(ReasonWaiting, message)
 	case plan.Await:
-		if done.Live.GetLabels()[plan.OwnerLabel] != ownerOf(done) {
+		if done.Live.Owner != ownerOf(done) {
 			return outcome.Retry(0, ReasonChildDeleting, message) // of an earlier owner: its events go elsewhere
 		}
 		return outcome.Wait(ReasonChildDeleting, message)
@@ -74,18 +74,24 @@ func waitsAfter(done plan.Action) outcome.Outcome {
 // ownerOf is the owner that an action is carried out for.
 func ownerOf(action plan.Action) string {
 	if action.Desired == nil {
-		return action.Live.GetLabels()[plan.OwnerLabel]
+		return action.Live.Owner
 	}
 	return action.Desired.GetLabels()[plan.OwnerLabel]
 }
 
-// remember notes what was put back, and forgets children that were removed on purpose: they
-// are not recreated.
-func (r *Reconciler[T]) remember(p *pass[T], done plan.Action) {
+// remember takes up what there is after an action, and what was put back. Children that were
+// removed on purpose are forgotten, so that they are not recreated.
+func (r *Reconciler[T]) remember(p *pass[T], action, done plan.Action) {
 	switch done.Verb {
 	case plan.Repair, plan.Recreate, plan.Update:
-		r.ledger.Repaired(p.object.GetUID(), done.ID(), r.undoes(done), r.Clock.Now())
+		r.ledger.Repaired(p.object.GetUID(), done.ID(), r.undoes(action), r.Clock.Now())
+	}
+	switch done.Verb {
 	case plan.Delete, plan.Replace, plan.Release:
-		r.applier.Unsee(p.request.NamespacedName, done.ID())
+		r.family.Unsee(p.request.NamespacedName, done.ID())
+	case plan.Hold, plan.Await:
+	default:
+		p.live[done.ID()] = done.Live
+		r.family.Saw(p.request.NamespacedName, done.Live)
 	}
 }

@@ -85,11 +85,8 @@ func (c *causes) take(key types.NamespacedName, now time.Time) cause.Gathered {
 	return q.events
 }
 
-// changed queues an object for what happened to something that it read.
-func (r *Reconciler[T]) changed(key types.NamespacedName, why cause.Cause) {
-	r.causes.add(key, why)
-	r.Changed(key)
-}
+// Note notes why an object is queued, before it is.
+func (r *Reconciler[T]) Note(key types.NamespacedName, why cause.Cause) { r.causes.add(key, why) }
 
 // Noting lets all events of the managed objects pass, and notes them as causes.
 func (r *Reconciler[T]) Noting() predicate.Predicate {

@@ -8,15 +8,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/operon-framework/operon/outcome"
 	"github.com/operon-framework/operon/plan"
-	"github.com/operon-framework/operon/track"
 )
 
 // Finalizer holds an object until the children are gone that garbage collection does not
@@ -32,7 +29,7 @@ func (r *Reconciler[T]) fetch(ctx context.Context, p *pass[T]) (outcome.Outcome,
 	err = r.Client.Get(ctx, p.request.NamespacedName, object)
 	if apierrors.IsNotFound(err) {
 		p.over = true
-		r.applier.Forget(p.request.NamespacedName)
+		r.forget(p.request.NamespacedName)
 		r.pending.hold(p.request.NamespacedName, false, r.Clock.Now())
 		r.buckets.forget(p.request.NamespacedName)
 		r.previews.forget(p.request.NamespacedName)
@@ -61,9 +58,9 @@ func (r *Reconciler[T]) look(ctx context.Context, p *pass[T]) (outcome.Outcome, 
 	}
 	for _, child := range p.desired {
 		id := plan.Of(child)
-		if live := r.applier.Newest(id, p.live[id]); live != nil {
+		if live := r.Memory.Newest(id, p.live[id]); live != nil {
 			p.live[id] = live
-			r.applier.Saw(p.request.NamespacedName, live)
+			r.family.Saw(p.request.NamespacedName, live)
 			continue
 		}
 		delete(p.live, id)
@@ -72,28 +69,33 @@ func (r *Reconciler[T]) look(ctx context.Context, p *pass[T]) (outcome.Outcome, 
 }
 
 func (r *Reconciler[T]) lookFor(ctx context.Context, p *pass[T], kind schema.GroupVersionKind) error {
-	list := &unstructured.UnstructuredList{}
-	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	mine := track.Selection{Labels: map[string]string{plan.OwnerLabel: string(p.object.GetUID())}}
-	if err := p.reads.List(ctx, list, mine); err != nil {
+	found, err := p.reads.Children(ctx, r.children(kind), p.object.GetUID())
+	if err != nil {
 		return fmt.Errorf("read the children of kind %s: %w", kind.Kind, err)
 	}
-	for i := range list.Items {
-		live := &list.Items[i]
-		newest := r.applier.Newest(plan.Of(live), live)
+	for _, live := range found {
+		newest := r.Memory.Newest(live.ID(), live)
 		if newest == nil {
-			continue // released by us, which the cache has not seen yet
+			continue // released by us, which the watch has not shown yet
 		}
-		p.live[plan.Of(live)] = newest
+		p.live[live.ID()] = newest
 		p.owned = append(p.owned, newest)
 	}
 	return nil
 }
 
+// forget drops what is known of an object that is gone.
+func (r *Reconciler[T]) forget(owner types.NamespacedName) {
+	for _, child := range r.family.Forget(owner) {
+		r.Memory.Forget(child)
+	}
+	r.own.forget(owner)
+}
+
 // kindsOf are the kinds of which there may be children: those that are composed now, and
 // those that were, as far as this process, the object or the operator's record tells.
 func (r *Reconciler[T]) kindsOf(ctx context.Context, p *pass[T]) ([]schema.GroupVersionKind, error) {
-	kinds := r.applier.Kinds(p.request.NamespacedName)
+	kinds := r.family.Kinds(p.request.NamespacedName)
 	for _, child := range p.desired {
 		if kind := child.GroupVersionKind(); !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
@@ -123,7 +125,7 @@ func (r *Reconciler[T]) kindsOf(ctx context.Context, p *pass[T]) ([]schema.Group
 // This one may lack the permission to read it: that is logged, once, and stops nothing.
 func (r *Reconciler[T]) lookForEarlier(ctx context.Context, p *pass[T], kind schema.GroupVersionKind) error {
 	if slices.ContainsFunc(p.desired, func(c *unstructured.Unstructured) bool { return c.GroupVersionKind() == kind }) ||
-		slices.Contains(r.applier.Kinds(p.request.NamespacedName), kind) || p.object.GetDeletionTimestamp() != nil {
+		slices.Contains(r.family.Kinds(p.request.NamespacedName), kind) || p.object.GetDeletionTimestamp() != nil {
 		return r.lookFor(ctx, p, kind)
 	}
 	if _, unreadable := r.unreadable.Load(kind); unreadable {
@@ -137,23 +139,4 @@ func (r *Reconciler[T]) lookForEarlier(ctx context.Context, p *pass[T], kind sch
 		log.FromContext(ctx).Error(err, "children of a kind that an earlier version composed are not looked for until the operator starts again", "kind", kind.Kind)
 	}
 	return nil
-}
-
-// idOf names an object of any type.
-func (r *Reconciler[T]) idOf(object client.Object) (plan.ID, error) {
-	kind, err := apiutil.GVKForObject(object, r.Client.Scheme())
-	if err != nil {
-		return plan.ID{}, err
-	}
-	return plan.ID{GroupKind: kind.GroupKind(), Namespace: object.GetNamespace(), Name: object.GetName()}, nil
-}
-
-func fromUnstructured(live *unstructured.Unstructured, object client.Object) error {
-	live = live.DeepCopy()
-	live.SetManagedFields(nil) // held in a form of our own
-	if loose, ok := object.(*unstructured.Unstructured); ok {
-		loose.Object = live.Object
-		return nil
-	}
-	return runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, object)
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/operon-framework/operon/apply"
 	"github.com/operon-framework/operon/outcome"
 	"github.com/operon-framework/operon/plan"
+	"github.com/operon-framework/operon/wire"
 )
 
 // compose asks the author for the children and prepares them. A child of a kind that the
 // cluster lacks does not stop the others.
 func (r *Reconciler[T]) compose(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
-	var composition Composition
-	if err := r.Composer.Compose(ctx, p.object, &composition); err != nil {
+	composition := NewComposition(p.object, p.reads)
+	if err := r.Composer.Compose(ctx, p.object, composition); err != nil {
 		return outcome.Done(), err
 	}
 	p.composed, p.waits = composition.children, composition.waits
@@ -24,7 +25,7 @@ func (r *Reconciler[T]) compose(ctx context.Context, p *pass[T]) (outcome.Outcom
 	p.desired, p.options, p.ready = nil, map[plan.ID]plan.Options{}, map[plan.ID][]Readiness{}
 	for _, declared := range composition.children {
 		err := r.prepare(p, declared)
-		var missing *apply.MissingKindError
+		var missing *wire.MissingKindError
 		if errors.As(err, &missing) {
 			p.waits = append(p.waits, explain(err))
 			p.errored(ctx, "compose", err)
@@ -62,6 +63,9 @@ func (r *Reconciler[T]) prepare(p *pass[T], declared *child) error {
 	id := plan.Of(prepared)
 	if _, twice := p.options[id]; twice {
 		return &DuplicateError{ID: id}
+	}
+	if len(declared.ready) > 0 {
+		r.whole.Store(prepared.GroupVersionKind(), true) // the author's function gets the object
 	}
 	p.desired = append(p.desired, prepared)
 	p.options[id], p.ready[id] = options, declared.ready

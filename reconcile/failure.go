@@ -12,6 +12,8 @@ import (
 	"github.com/operon-framework/operon/apply"
 	"github.com/operon-framework/operon/outcome"
 	"github.com/operon-framework/operon/plan"
+	"github.com/operon-framework/operon/track"
+	"github.com/operon-framework/operon/wire"
 )
 
 // Reasons of the Ready condition when a reconcile failed.
@@ -36,6 +38,8 @@ const (
 	ReasonDependencyCycle = "DependencyCycle"
 	// ReasonDependencyMissing: a child is to come after one that is not composed.
 	ReasonDependencyMissing = "DependencyMissing"
+	// ReasonUnboundedRead: the author's code lists a kind without selecting.
+	ReasonUnboundedRead = "UnboundedRead"
 	// ReasonConflict: an object of the name of a child is somebody else's.
 	ReasonConflict = "Conflict"
 	// ReasonPanicked: the author's code panicked.
@@ -57,7 +61,7 @@ func explain(err error) outcome.Outcome {
 	switch {
 	case is[*TimeoutError](err):
 		return outcome.Retry(0, ReasonTimedOut, err.Error())
-	case is[*apply.MissingKindError](err):
+	case is[*wire.MissingKindError](err):
 		return outcome.Retry(0, ReasonKindMissing, err.Error())
 	case isMissingNamespace(err):
 		return outcome.Retry(0, ReasonNamespaceMissing, err.Error())
@@ -81,6 +85,8 @@ func mistake(err error) string {
 		return ReasonInvalidChild
 	case is[*DuplicateError](err):
 		return ReasonDuplicateChild
+	case is[*track.UnboundedError](err):
+		return ReasonUnboundedRead
 	case is[*plan.CycleError](err):
 		return ReasonDependencyCycle
 	case is[*plan.MissingError](err):

@@ -47,9 +47,8 @@ func (r *Reconciler[T]) finalize(ctx context.Context, p *pass[T]) (outcome.Outco
 // The same write tells which kinds there are to look for, and makes the owner the parent of
 // an ApplySet that kubectl understands.
 func (r *Reconciler[T]) hold(ctx context.Context, p *pass[T]) error {
-	needs := func(c *unstructured.Unstructured) bool { return r.needsFinalizer(p, c) }
 	held := controllerutil.ContainsFinalizer(p.object, Finalizer)
-	needed := slices.ContainsFunc(p.desired, needs) || held && slices.ContainsFunc(p.leftovers(), needs)
+	needed := slices.ContainsFunc(p.desired, p.needsFinalizer) || held && slices.ContainsFunc(p.leftovers(), p.holdsUp)
 	if !needed && !held && !r.ApplySets {
 		return nil
 	}
@@ -67,24 +66,37 @@ func (r *Reconciler[T]) hold(ctx context.Context, p *pass[T]) error {
 }
 
 // leftovers are the children that are there and not composed any more.
-func (p *pass[T]) leftovers() []*unstructured.Unstructured {
-	return slices.DeleteFunc(slices.Clone(p.owned), func(live *unstructured.Unstructured) bool {
-		_, composed := p.options[plan.Of(live)]
+func (p *pass[T]) leftovers() []*plan.Live {
+	return slices.DeleteFunc(slices.Clone(p.owned), func(live *plan.Live) bool {
+		_, composed := p.options[live.ID()]
 		return composed
 	})
 }
 
-func (r *Reconciler[T]) needsFinalizer(p *pass[T], child *unstructured.Unstructured) bool {
+// needsFinalizer tells whether garbage collection alone will not do for a composed child.
+func (p *pass[T]) needsFinalizer(child *unstructured.Unstructured) bool {
 	return !apply.Collected(p.object, child) || child.GetAnnotations()[plan.AfterAnnotation] != ""
+}
+
+// holdsUp is needsFinalizer for a child that is there.
+func (p *pass[T]) holdsUp(live *plan.Live) bool {
+	return !live.RefersTo(p.object.GetUID()) || live.After != ""
 }
 
 // describeSet writes the labels and annotations of an ApplySet's parent.
 func (r *Reconciler[T]) describeSet(p *pass[T], parent client.Object) {
 	kinds, namespaces := map[schema.GroupKind]bool{}, map[string]bool{}
-	for _, child := range slices.Concat(p.desired, p.owned) {
-		kinds[child.GroupVersionKind().GroupKind()] = true
-		if other := child.GetNamespace(); other != "" && other != parent.GetNamespace() {
-			namespaces[other] = true
+	var ids []plan.ID
+	for _, child := range p.desired {
+		ids = append(ids, plan.Of(child))
+	}
+	for _, live := range p.owned {
+		ids = append(ids, live.ID())
+	}
+	for _, id := range ids {
+		kinds[id.GroupKind] = true
+		if id.Namespace != "" && id.Namespace != parent.GetNamespace() {
+			namespaces[id.Namespace] = true
 		}
 	}
 	parent.SetLabels(with(parent.GetLabels(), map[string]string{plan.SetLabel: plan.ApplySetID(r.self(parent))}))

@@ -27,7 +27,7 @@ var (
 	writesTotal     = counter("operon_writes_total", "Requests that changed something, by the kind of what was written.", "kind", "verb")
 	repairsTotal    = counter("operon_drift_repaired_total", "Children that somebody else changed or deleted, and that were put back.", "kind")
 	objectsReady    = gauge("operon_objects", "Objects by the status of their condition Ready.", "kind", "ready")
-	watchCount      = gauge("operon_watches", "Watches of what reconciles of a kind read, children included.", "kind")
+	watchCount      = gauge("operon_watches", "Watches of what reconciles read, children included; all kinds of an operator share them.")
 )
 
 func counter(name, help string, labels ...string) *prometheus.CounterVec {
@@ -49,7 +49,7 @@ func (r *Reconciler[T]) count(p *pass[T]) {
 	for _, c := range p.record.Causes {
 		causesTotal.WithLabelValues(kind, string(c.Kind)).Inc()
 	}
-	if r.watchCount != nil {
-		watchCount.WithLabelValues(kind).Set(float64(r.watchCount()))
+	if r.Watches != nil {
+		watchCount.WithLabelValues().Set(float64(r.Watches()))
 	}
 }

@@ -32,8 +32,8 @@ type pass[T client.Object] struct {
 	desired  []*unstructured.Unstructured
 	options  map[plan.ID]plan.Options
 	ready    map[plan.ID][]Readiness
-	owned    []*unstructured.Unstructured
-	live     map[plan.ID]*unstructured.Unstructured
+	owned    []*plan.Live
+	live     map[plan.ID]*plan.Live
 	actions  []plan.Action
 	events   []event
 	reported *reported
@@ -47,6 +47,7 @@ type pass[T client.Object] struct {
 	outcomes []outcome.Outcome
 	err      error
 	over     bool // nothing is left to do, not even to report
+	again    bool // something happened to the object meanwhile
 }
 
 func (r *Reconciler[T]) begin(ctx context.Context, request Request) (context.Context, *pass[T]) {
@@ -56,7 +57,7 @@ func (r *Reconciler[T]) begin(ctx context.Context, request Request) (context.Con
 		request: request,
 		reads:   r.Reads(request.NamespacedName),
 		record:  history.Pass{Started: now, Gathered: r.causes.take(request.NamespacedName, now)},
-		live:    map[plan.ID]*unstructured.Unstructured{},
+		live:    map[plan.ID]*plan.Live{},
 	}
 	ctx, p.span = r.trace(ctx, p)
 	return ctx, p
@@ -96,6 +97,9 @@ func (p *pass[T]) errored(ctx context.Context, step string, err error) {
 // changes.
 func (p *pass[T]) result() (Result, error) {
 	o := p.outcome()
+	if p.again && p.err == nil {
+		return Result{RequeueAfter: time.Nanosecond}, nil
+	}
 	if o.After() > 0 {
 		return Result{RequeueAfter: o.After()}, nil
 	}

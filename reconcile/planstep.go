@@ -12,7 +12,7 @@ func (r *Reconciler[T]) plan(_ context.Context, p *pass[T]) (outcome.Outcome, er
 	known, unready := map[plan.ID]bool{}, map[plan.ID]string{}
 	for _, child := range p.desired {
 		id := plan.Of(child)
-		known[id] = r.applier.Known(p.request.NamespacedName, id)
+		known[id] = r.family.Knows(p.request.NamespacedName, id)
 		if p.live[id] == nil {
 			continue
 		}

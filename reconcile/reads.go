@@ -6,26 +6,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/plan"
 	"github.com/operon-framework/operon/track"
+	"github.com/operon-framework/operon/wire"
 )
 
 // Reads is how one reconcile reads what it depends on: what it read, it is run again for.
+// *track.Session is one, and tells what its methods guarantee.
 type Reads interface {
+	// Children returns the objects of a kind that carry an owner's label.
+	Children(ctx context.Context, kind wire.Children, owner types.UID) ([]*plan.Live, error)
 	// List reads the selected objects into list.
 	List(ctx context.Context, list client.ObjectList, selection track.Selection) error
+	// Get reads one object by its name, and returns false where there is none.
+	Get(ctx context.Context, object client.Object) (bool, error)
 	// End lets go of what only earlier reconciles of the same object read.
 	End(ctx context.Context) error
-}
-
-// watches are reads from watches that last until life ends.
-func (r *Reconciler[T]) watches(life context.Context) func(types.NamespacedName) Reads {
-	tracker := track.New(life, track.Config{
-		REST:       r.REST,
-		Client:     r.Direct,
-		Namespaces: r.Namespaces,
-		Changed:    r.changed,
-		Deleted:    r.applier.Gone,
-	})
-	r.watchCount = tracker.Watches
-	return func(reader types.NamespacedName) Reads { return tracker.Begin(reader) }
 }

@@ -9,10 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -23,6 +21,7 @@ import (
 	"github.com/operon-framework/operon/history"
 	"github.com/operon-framework/operon/outcome"
 	"github.com/operon-framework/operon/telemetry"
+	"github.com/operon-framework/operon/wire"
 )
 
 // Request and Result are controller-runtime's.
@@ -56,10 +55,10 @@ type Config[T client.Object] struct {
 	Client client.Client
 	// Direct reads and writes without a cache.
 	Direct client.WithWatch
-	// REST reaches the API server, for watches of children.
-	REST *rest.Config
-	// Namespaces limits what is watched; empty means all.
-	Namespaces map[string]cache.Config
+	// Endpoints reach the children.
+	Endpoints apply.Endpoints
+	// Memory of writes to children is the operator's, shared by its kinds.
+	Memory *apply.Memory
 	// Record is the operator's, shared by its kinds.
 	Record *Record
 	// ApplySets lets every object carry what makes it the parent of an ApplySet, at one write
@@ -67,8 +66,6 @@ type Config[T client.Object] struct {
 	ApplySets bool
 	// Events records events.
 	Events events.EventRecorder
-	// Changed queues an object because something that it read changed.
-	Changed func(types.NamespacedName)
 	// Rate bounds how often one object is reconciled. Zero: DefaultRate.
 	Rate Rate
 	// DryRun, where it is set, is shown what would be done, and nothing is. It is called again
@@ -76,8 +73,10 @@ type Config[T client.Object] struct {
 	DryRun func(Preview)
 	// Timeout is how long a reconcile may take. Zero: as long as it likes.
 	Timeout time.Duration
-	// Reads begins the reading of a reconcile. Nil: from watches, by REST.
+	// Reads begins the reading of a reconcile.
 	Reads func(reader types.NamespacedName) Reads
+	// Watches counts the watches of what is read. Nil: there are none.
+	Watches func() int
 	// Clock tells the time. Nil: the real one.
 	Clock clock.PassiveClock
 	// Tracer makes spans of reconciles. Nil: none.
@@ -91,6 +90,8 @@ type Reconciler[T client.Object] struct {
 	Config[T]
 	kind    schema.GroupVersionKind
 	applier *apply.Applier
+	family  apply.Family
+	own     own
 	pending pending
 	buckets *buckets
 	ledger  *contest.Ledger
@@ -99,17 +100,20 @@ type Reconciler[T client.Object] struct {
 	causes   causes
 	// readyStates are what was told.
 	readyStates readyStates
-	// watchCount counts the watches of what is read; nil where there are none.
-	watchCount func() int
 	// unreadable are kinds that an earlier version composed and this one may not read.
 	unreadable sync.Map
+	// whole are the kinds of children of which somebody reads more than plans need.
+	whole sync.Map
 }
 
-// New returns a reconciler that watches until life ends. A type that lacks the status
-// fields which Operon writes is an error.
-func New[T client.Object](life context.Context, cfg Config[T]) (*Reconciler[T], error) {
+// New returns a reconciler. A type that lacks the status fields which Operon writes is an
+// error.
+func New[T client.Object](cfg Config[T]) (*Reconciler[T], error) {
 	cfg.Rate = cmp.Or(cfg.Rate, DefaultRate)
-	r := &Reconciler[T]{Config: cfg, applier: apply.New(cfg.Direct, cfg.Manager), buckets: newBuckets(cfg.Rate), ledger: contest.New()}
+	r := &Reconciler[T]{Config: cfg, buckets: newBuckets(cfg.Rate), ledger: contest.New()}
+	r.applier = apply.New(apply.Config{
+		Client: cfg.Direct, Endpoints: cfg.Endpoints, Manager: cfg.Manager, Memory: cfg.Memory, Children: r.children,
+	})
 	object, err := r.newObject()
 	if err != nil {
 		return nil, err
@@ -121,9 +125,6 @@ func New[T client.Object](life context.Context, cfg Config[T]) (*Reconciler[T], 
 	r.History.Manages(r.kind)
 	if _, err := condition.Of(object); err != nil {
 		return nil, err
-	}
-	if r.Reads == nil {
-		r.Reads = r.watches(life)
 	}
 	if r.Clock == nil {
 		r.Clock = clock.RealClock{}
@@ -149,4 +150,10 @@ func (r *Reconciler[T]) timed(ctx context.Context, s step[T], p *pass[T]) (o out
 	}
 	p.errored(ctx, s.name, err)
 	return explain(err)
+}
+
+// children tells how children of a kind are kept.
+func (r *Reconciler[T]) children(kind schema.GroupVersionKind) wire.Children {
+	_, whole := r.whole.Load(kind)
+	return wire.Children{Kind: kind, Whole: whole}
 }

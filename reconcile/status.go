@@ -18,9 +18,7 @@ func (r *Reconciler[T]) status(ctx context.Context, p *pass[T]) (outcome.Outcome
 	if !ok {
 		return outcome.Done(), nil
 	}
-	return outcome.Done(), observer.Observe(ctx, p.object, &Observed{
-		live: p.live, kinds: r.idOf, reads: p.reads, owner: p.object,
-	})
+	return outcome.Done(), observer.Observe(ctx, p.object, r.observed(p))
 }
 
 // report is the only writer of status. It writes once, and only when something changed.
@@ -56,7 +54,13 @@ func (r *Reconciler[T]) writeStatus(ctx context.Context, p *pass[T]) error {
 	// Only the status is written: what else the author's code may have changed stays here.
 	written := p.before.DeepCopyObject().(T)
 	reflect.ValueOf(written).Elem().FieldByName("Status").Set(reflect.ValueOf(p.object).Elem().FieldByName("Status"))
+	r.own.begin(p.request.NamespacedName)
 	err := r.Client.Status().Patch(ctx, written, client.MergeFrom(p.before), client.FieldOwner(r.Manager))
+	made := written.GetResourceVersion()
+	if err != nil {
+		made = ""
+	}
+	p.again = r.own.end(p.request.NamespacedName, made)
 	if err == nil {
 		r.wrote(p, r.kind.Kind, "status")
 	}

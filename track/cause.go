@@ -4,6 +4,7 @@ import (
 	"maps"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/cause"
@@ -20,45 +21,64 @@ var (
 	gone     = happening{cause.ChildGone, cause.ReadGone}
 )
 
-// causeOf tells what happened to an object, from its states in the order of time.
-func causeOf(id watchID, what happening, states []client.Object) cause.Cause {
-	last := states[len(states)-1]
-	kind := what.read
-	if id.keys == plan.OwnerLabel {
-		kind = what.child
+// causeOf tells what happened to an object that the scope shows, from its states in the
+// order of time.
+func (s scope) causeOf(what happening, states []any) cause.Cause {
+	why := cause.Cause{Kind: what.read, At: time.Now()}
+	switch last := states[len(states)-1].(type) {
+	case *plan.Live:
+		why.Kind = what.child
+		why.Object = cause.Object{Kind: s.kind.Kind, Namespace: last.Namespace, Name: last.Name}
+		if before, ok := states[0].(*plan.Live); ok {
+			why.Note = noteOfChild(before, last)
+		}
+	case client.Object:
+		why.Object = cause.Object{Kind: s.kind.Kind, Namespace: last.GetNamespace(), Name: last.GetName()}
+		if before, ok := states[0].(client.Object); ok {
+			why.Note = noteOf(before, last)
+		}
 	}
-	return cause.Cause{
-		Kind:   kind,
-		Object: cause.Object{Kind: id.kind.Kind, Namespace: last.GetNamespace(), Name: last.GetName()},
-		Note:   noteOf(states[0], last),
-		At:     time.Now(),
-	}
+	return why
 }
 
-// noteOf says what of an object changed, as far as its metadata tells. Many kinds, such as
-// ConfigMap, have no generation.
+// Notes say what of an object changed.
+const (
+	deletion = "its deletion was asked for"
+	ofSpec   = "its spec"
+	ofMeta   = "its metadata"
+	ofStatus = "its status"
+)
+
+func noteOfChild(before, after *plan.Live) string {
+	switch {
+	case !before.Deleting && after.Deleting:
+		return deletion
+	case before.Generation != after.Generation:
+		return ofSpec
+	case before.State != after.State:
+		return ofStatus
+	}
+	return ""
+}
+
+// noteOf goes by metadata. Many kinds, such as ConfigMap, have no generation.
 func noteOf(before, after client.Object) string {
 	switch {
 	case before == after:
 		return ""
 	case before.GetDeletionTimestamp() == nil && after.GetDeletionTimestamp() != nil:
-		return "its deletion was asked for"
+		return deletion
 	case before.GetGeneration() != after.GetGeneration():
-		return "its spec"
+		return ofSpec
 	case !maps.Equal(before.GetLabels(), after.GetLabels()) || !maps.Equal(before.GetAnnotations(), after.GetAnnotations()):
-		return "its metadata"
+		return ofMeta
 	case after.GetGeneration() > 0:
-		return "its status"
+		return ofStatus
 	}
 	return ""
 }
 
-func objectsOf(states []any) []client.Object {
-	var objects []client.Object
-	for _, state := range states {
-		if object, ok := state.(client.Object); ok {
-			objects = append(objects, object)
-		}
-	}
-	return objects
+// ofKind is the cause that a kind as a whole came or went.
+func ofKind(kind schema.GroupVersionKind, what happening, note string) cause.Cause {
+	return cause.Cause{Kind: what.read, Object: cause.Object{Kind: kind.Kind}, Note: note, At: time.Now()}
 }

@@ -1,0 +1,141 @@
+// Package readiness tells how ready an object of a cluster is, from the object alone.
+//
+// The rules are kstatus's, which knows the built-in kinds and reads the conditions of
+// others. What this package adds is that they are asked once for each state of an object,
+// when a watch brings it, and that nobody has to hold the object for it afterwards; and
+// which kinds need no more than their metadata, as nothing in them ever becomes ready.
+package readiness
+
+import (
+	"fmt"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Status is how ready an object is. The set is closed.
+type Status string
+
+const (
+	// Ready: there is nothing to wait for.
+	Ready Status = "Ready"
+	// Waiting: somebody still works on it.
+	Waiting Status = "Waiting"
+	// Failed: the object says of itself that it failed.
+	Failed Status = "Failed"
+)
+
+// State is how ready an object is, and why. The zero value is no state.
+type State struct {
+	Status Status
+	// Message is a clause for people; empty for Ready.
+	Message string
+}
+
+// Of tells how ready an object of a kind is: a Go type or unstructured. The object is not
+// changed. One that kstatus cannot read, such as a status of another shape, is Waiting with
+// the reason as its message.
+func Of(kind schema.GroupVersionKind, object runtime.Object) State {
+	loose, err := reduced(kind, object)
+	if err != nil {
+		return State{Waiting, fmt.Sprintf("cannot tell whether it is ready: %v", err)}
+	}
+	found, err := status.Compute(loose)
+	if err != nil {
+		return State{Waiting, fmt.Sprintf("cannot tell whether it is ready: %v", err)}
+	}
+	switch found.Status {
+	case status.CurrentStatus:
+		return State{Status: Ready}
+	case status.FailedStatus:
+		return State{Failed, found.Message}
+	}
+	return State{Waiting, found.Message}
+}
+
+// reduced is an object without what no rule looks at and what is expensive to convert.
+func reduced(kind schema.GroupVersionKind, object runtime.Object) (*unstructured.Unstructured, error) {
+	if loose, ok := object.(*unstructured.Unstructured); ok {
+		return loose, nil
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(slim(object))
+	if err != nil {
+		return nil, err
+	}
+	loose := &unstructured.Unstructured{Object: fields}
+	loose.SetGroupVersionKind(kind)
+	return loose, nil
+}
+
+// slim leaves out the pod templates of workloads, the largest part of them by far.
+func slim(object runtime.Object) runtime.Object {
+	switch o := object.(type) {
+	case *appsv1.Deployment:
+		c := *o
+		c.ObjectMeta, c.Spec.Template = bare(o.ObjectMeta), corev1.PodTemplateSpec{}
+		return &c
+	case *appsv1.StatefulSet:
+		c := *o
+		c.ObjectMeta, c.Spec.Template = bare(o.ObjectMeta), corev1.PodTemplateSpec{}
+		return &c
+	case *appsv1.DaemonSet:
+		c := *o
+		c.ObjectMeta, c.Spec.Template = bare(o.ObjectMeta), corev1.PodTemplateSpec{}
+		return &c
+	case *batchv1.Job:
+		c := *o
+		c.ObjectMeta, c.Spec.Template = bare(o.ObjectMeta), corev1.PodTemplateSpec{}
+		return &c
+	}
+	return object
+}
+
+// bare is the metadata that rules look at.
+func bare(meta metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: meta.Name, Generation: meta.Generation, DeletionTimestamp: meta.DeletionTimestamp}
+}
+
+// ByMetadata tells whether an object of a kind is ready as soon as it exists, so that its
+// metadata is all that has to be watched.
+func ByMetadata(kind schema.GroupKind) bool { return still[kind] }
+
+// still are the built-in kinds without a controller that brings them to a state.
+var still = map[schema.GroupKind]bool{
+	{Kind: "ConfigMap"}:                                                  true,
+	{Kind: "Secret"}:                                                     true,
+	{Kind: "ServiceAccount"}:                                             true,
+	{Kind: "Endpoints"}:                                                  true,
+	{Kind: "LimitRange"}:                                                 true,
+	{Kind: "PodTemplate"}:                                                true,
+	{"apps", "ControllerRevision"}:                                       true,
+	{"batch", "CronJob"}:                                                 true,
+	{"coordination.k8s.io", "Lease"}:                                     true,
+	{"discovery.k8s.io", "EndpointSlice"}:                                true,
+	{"networking.k8s.io", "IngressClass"}:                                true,
+	{"networking.k8s.io", "NetworkPolicy"}:                               true,
+	{"node.k8s.io", "RuntimeClass"}:                                      true,
+	{"rbac.authorization.k8s.io", "ClusterRole"}:                         true,
+	{"rbac.authorization.k8s.io", "ClusterRoleBinding"}:                  true,
+	{"rbac.authorization.k8s.io", "Role"}:                                true,
+	{"rbac.authorization.k8s.io", "RoleBinding"}:                         true,
+	{"scheduling.k8s.io", "PriorityClass"}:                               true,
+	{"storage.k8s.io", "CSIDriver"}:                                      true,
+	{"storage.k8s.io", "StorageClass"}:                                   true,
+	{"admissionregistration.k8s.io", "MutatingWebhookConfiguration"}:     true,
+	{"admissionregistration.k8s.io", "ValidatingWebhookConfiguration"}:   true,
+	{"admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding"}: true,
+}
+
+// OfMetadata is Of for an object of a kind that ByMetadata is true of.
+func OfMetadata(meta metav1.Object) State {
+	if meta.GetDeletionTimestamp() != nil {
+		return State{Waiting, "is being deleted"}
+	}
+	return State{Status: Ready}
+}
