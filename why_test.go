@@ -7,10 +7,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
@@ -120,5 +123,41 @@ func TestLogsTellTransitionsAndNoSecrets(t *testing.T) {
 				t.Errorf("the log has a secret:\n%s", journal.all())
 			}
 		})
+	}
+}
+
+// A reconcile that comes too early passes on what it was for.
+func TestDelayedReconcileKeepsItsCauses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	journal, how := logged(slog.LevelDebug)
+	how.Namespace = w.Namespace
+	w.runWith(w.Config, how, operon.API(addBox), operon.Manage(compose(copies), operon.RateLimit(1, time.Second)))
+	b := w.box("busy", map[string]string{"a": "1"})
+	w.isReady(b)
+	w.change(b, func() { b.Spec.Data["a"] = "2" })
+	w.holds(config("busy", nil), map[string]string{"a": "2"})
+	w.eventually("a reconcile that was delayed, with its causes", func(context.Context) error {
+		for _, l := range journal.of("reconciled", "busy") {
+			if causes := strings.Join(l.Causes, " and "); l.Outcome == "done" && hasAll(causes, []string{"its turn had come", " and "}) {
+				return nil
+			}
+		}
+		return errors.New(journal.all())
+	})
+}
+
+// controller-runtime complains on standard error, half a minute after a program's start, where
+// nobody has given it a logger. Only the first one that it is given counts.
+func TestControllerRuntimeHasALogger(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run(compose(copies))
+	w.isReady(w.box("any", nil))
+	late := &journal{}
+	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(late, nil)))
+	ctrl.Log.Info("to whom?")
+	if late.all() != "" {
+		t.Error("an operator ran, and controller-runtime had no logger still")
 	}
 }

@@ -56,7 +56,7 @@ func (r *Reconciler[T]) begin(ctx context.Context, request Request) (context.Con
 		began:   time.Now(),
 		request: request,
 		reads:   r.Reads(request.NamespacedName),
-		record:  history.Pass{Started: now, Gathered: r.causes.take(request.NamespacedName, now)},
+		record:  history.Pass{Started: now, Steps: make([]history.Step, 0, stepCount), Gathered: r.causes.take(request.NamespacedName, now)},
 		live:    map[plan.ID]*plan.Live{},
 	}
 	ctx, p.span = r.trace(ctx, p)

@@ -16,6 +16,9 @@ import (
 	"github.com/operon-framework/operon/telemetry"
 )
 
+// stepCount is for how many steps there is place in a record at once.
+const stepCount = 12
+
 // debugLevel is logr's level that is slog's Debug.
 const debugLevel = 4
 
