@@ -28,13 +28,18 @@ func (o *Operator[T]) newAPI(time clock.PassiveClock) (client.WithWatch, error) 
 	if err != nil {
 		return nil, err
 	}
+	kinds, schemas, err := o.defined()
+	if err != nil {
+		return nil, err
+	}
 	owned := ownership{scheme: known, known: applyconfigurations.NewTypeConverter(known), TypeConverter: managedfields.NewDeducedTypeConverter()}
-	store := &storage{time: time, ObjectTracker: testing.NewFieldManagedObjectTracker(
+	admit := func(object runtime.Object) error { return schemas.admit(scheme, object) }
+	store := &storage{time: time, admit: admit, ObjectTracker: testing.NewFieldManagedObjectTracker(
 		scheme, serializer.NewCodecFactory(scheme).UniversalDecoder(), owned,
 	)}
 	return fake.NewClientBuilder().
 		WithScheme(scheme).
-		WithRESTMapper(mapper(scheme, o.kinds)).
+		WithRESTMapper(mapper(scheme, kinds)).
 		WithObjectTracker(store).
 		WithStatusSubresource(custom(scheme, known)...).
 		WithGlobalResourceVersionCounter().

@@ -1,17 +1,11 @@
 package operontest
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"reflect"
+	"slices"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
@@ -44,34 +38,21 @@ func Sample[O client.Object](t testing.TB, file string, changes ...func(O)) O {
 
 func readSample[O client.Object](file string) (O, error) {
 	var none O
-	data, err := os.ReadFile(file)
+	kind := reflect.TypeFor[O]().Elem()
+	found, err := documentsIn(file)
 	if err != nil {
 		return none, err
 	}
-	kind := reflect.TypeFor[O]().Elem().Name()
-	documents := yamlutil.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
-	for {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return none, fmt.Errorf("%s has no object of kind %s", file, kind)
-		}
-		if err != nil {
-			return none, fmt.Errorf("%s: %w", file, err)
-		}
-		var found metav1.TypeMeta
-		if err := yaml.Unmarshal(document, &found); err != nil {
-			return none, fmt.Errorf("%s: %w", file, err)
-		}
-		if found.Kind != kind {
-			continue
-		}
-		own, ok := reflect.New(reflect.TypeFor[O]().Elem()).Interface().(O)
-		if !ok {
-			return none, fmt.Errorf("%s cannot be made", reflect.TypeFor[O]())
-		}
-		if err := yaml.UnmarshalStrict(document, own); err != nil {
-			return none, fmt.Errorf("%s: %s: %w", file, kind, err)
-		}
-		return own, nil
+	i := slices.IndexFunc(found, func(d document) bool { return d.Kind == kind.Name() })
+	if i < 0 {
+		return none, fmt.Errorf("%s has no object of kind %s", file, kind.Name())
 	}
+	own, ok := reflect.New(kind).Interface().(O)
+	if !ok {
+		return none, fmt.Errorf("%s cannot be made", reflect.TypeFor[O]())
+	}
+	if err := yaml.UnmarshalStrict(found[i].text, own); err != nil {
+		return none, fmt.Errorf("%s: %s: %w", file, kind.Name(), err)
+	}
+	return own, nil
 }

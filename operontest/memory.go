@@ -2,6 +2,7 @@ package operontest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -19,7 +20,9 @@ import (
 type storage struct {
 	testing.ObjectTracker
 	time clock.PassiveClock
-	last int // number of the object that was made last
+	// admit sets defaults in an object that is to be stored, or refuses it.
+	admit func(runtime.Object) error
+	last  int // number of the object that was made last
 }
 
 // Create stores a new object.
@@ -29,12 +32,15 @@ func (s *storage) Create(resource schema.GroupVersionResource, object runtime.Ob
 		return err
 	}
 	s.identify(made)
+	if err := s.admit(object); err != nil {
+		return err
+	}
 	return s.ObjectTracker.Create(resource, object, namespace, options...)
 }
 
 // Update stores another state of an object.
 func (s *storage) Update(resource schema.GroupVersionResource, object runtime.Object, namespace string, options ...metav1.UpdateOptions) error {
-	if err := s.count(resource, object, namespace); err != nil {
+	if err := errors.Join(s.admit(object), s.count(resource, object, namespace)); err != nil {
 		return err
 	}
 	return s.ObjectTracker.Update(resource, object, namespace, options...)
@@ -42,7 +48,7 @@ func (s *storage) Update(resource schema.GroupVersionResource, object runtime.Ob
 
 // Patch stores another state of an object.
 func (s *storage) Patch(resource schema.GroupVersionResource, object runtime.Object, namespace string, options ...metav1.PatchOptions) error {
-	if err := s.count(resource, object, namespace); err != nil {
+	if err := errors.Join(s.admit(object), s.count(resource, object, namespace)); err != nil {
 		return err
 	}
 	return s.ObjectTracker.Patch(resource, object, namespace, options...)
@@ -62,6 +68,9 @@ func (s *storage) Apply(resource schema.GroupVersionResource, wanted runtime.Obj
 	if err != nil {
 		return err
 	}
+	if err := s.admit(after); err != nil {
+		return errors.Join(err, s.undo(resource, before, missing, namespace, name.GetName()))
+	}
 	object, err := meta.Accessor(after)
 	if err != nil {
 		return err
@@ -72,8 +81,23 @@ func (s *storage) Apply(resource schema.GroupVersionResource, wanted runtime.Obj
 	if missing == nil && !sameSpec(before, after) {
 		object.SetGeneration(object.GetGeneration() + 1)
 	}
-	// Who owns which field stands in the object already.
-	return s.ObjectTracker.Update(resource, after, namespace)
+	return s.put(resource, after, namespace, name.GetName())
+}
+
+// put stores an object as it is: who owns which field stands in it already.
+func (s *storage) put(resource schema.GroupVersionResource, object runtime.Object, namespace, name string) error {
+	if err := s.Delete(resource, namespace, name); err != nil {
+		return err
+	}
+	return s.Add(object)
+}
+
+// undo undoes an apply that was not admitted.
+func (s *storage) undo(resource schema.GroupVersionResource, before runtime.Object, missing error, namespace, name string) error {
+	if missing != nil {
+		return s.Delete(resource, namespace, name)
+	}
+	return s.put(resource, before, namespace, name)
 }
 
 func (s *storage) identify(made metav1.Object) {

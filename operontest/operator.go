@@ -30,7 +30,9 @@ type Operator[T client.Object] struct {
 	composer operon.Composer[T]
 	api      []func(*runtime.Scheme) error
 	kinds    []kind
-	patience time.Duration
+	// definitions are files and folders of CustomResourceDefinitions.
+	definitions []string
+	patience    time.Duration
 }
 
 // New returns the operator that a composer makes. api registers its Go types, as with
