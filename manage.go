@@ -74,7 +74,7 @@ func manage[T client.Object](o *operator, composer Composer[T], settings manageS
 		Direct:    o.direct,
 		Endpoints: o.wire,
 		Memory:    o.memory,
-		Reads:     func(reader types.NamespacedName) reconcile.Reads { return o.tracker.Begin(waiting, reader) },
+		Reads:     func(reader types.NamespacedName) reconcile.Reads { return o.read(waiting, reader) },
 		Watches:   o.tracker.Watches,
 		Record:    o.record,
 		ApplySets: settings.applySets,

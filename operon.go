@@ -65,6 +65,7 @@ type operator struct {
 	wire       *wire.Wire
 	memory     *apply.Memory
 	tracker    *track.Tracker
+	clusters   map[string]*track.Tracker // others, by name
 	managed    map[reflect.Type]bool
 	clock      clock.PassiveClock
 	dryRun     func(Preview)

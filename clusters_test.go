@@ -1,0 +1,98 @@
+package operon_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/local"
+	"github.com/operon-framework/operon/local/localtest"
+)
+
+// mirror composes a copy of a ConfigMap that is in another cluster.
+func mirror(namespace string) composing {
+	return func(ctx context.Context, b *Box, out *operon.Composition) error {
+		source := config(b.Name, nil)
+		source.Namespace = namespace
+		found, err := out.In("east").Get(ctx, source)
+		if err != nil {
+			return err
+		}
+		if !found {
+			out.Wait("NoSource", "waits for ConfigMap "+b.Name+" in the cluster east")
+			return nil
+		}
+		out.Child(config(b.Name, source.Data))
+		return nil
+	}
+}
+
+// An object is reconciled when something changes in another cluster, where nothing is written.
+func TestReadsInAnotherCluster(t *testing.T) {
+	t.Parallel()
+	w, east := newWorld(t), localtest.New(t, local.Options{})
+	there, err := client.New(east.Config, client.Options{})
+	w.must(err)
+	quiet, writes := written(east.Config)
+	w.runWith(w.Config, operon.Config{Namespace: w.Namespace},
+		operon.API(addBox), operon.Manage(mirror(east.Namespace)), operon.Cluster("east", quiet))
+	b := w.box("mirrored", nil)
+	w.ready(b, metav1.ConditionFalse, "NoSource", "in the cluster east")
+
+	source := config(b.Name, map[string]string{"a": "1"})
+	source.Namespace = east.Namespace
+	w.must(there.Create(t.Context(), source))
+	w.holds(w.configMap(b.Name), map[string]string{"a": "1"})
+	w.isReady(b)
+	before := source.DeepCopy()
+	source.Data["a"] = "2"
+	w.must(there.Patch(t.Context(), source, client.MergeFrom(before)))
+	w.holds(w.configMap(b.Name), map[string]string{"a": "2"})
+	w.must(there.Delete(t.Context(), source))
+	w.ready(b, metav1.ConditionFalse, "NoSource", "in the cluster east")
+	if got := writes(); len(got) > 0 {
+		t.Errorf("in the other cluster was written %q", got)
+	}
+}
+
+// A cluster that cannot be reached keeps only those from being ready that read in it.
+func TestClusterThatIsAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.runWith(w.Config, operon.Config{Namespace: w.Namespace}, operon.API(addBox),
+		operon.Cluster("east", &rest.Config{Host: "http://127.0.0.1:1"}),
+		operon.Manage(composing(func(ctx context.Context, b *Box, out *operon.Composition) error {
+			switch b.Name {
+			case "reads":
+				_, err := out.In("east").Get(ctx, &corev1.Secret{ObjectMeta: w.meta("any")})
+				return err
+			case "mistaken":
+				return out.In("west").List(ctx, &corev1.SecretList{}, client.MatchingLabels{"a": "b"})
+			}
+			return copies(b, out)
+		})))
+	w.ready(w.box("reads", nil), metav1.ConditionFalse, "ReconcileFailed", "127.0.0.1:1")
+	w.ready(w.box("mistaken", nil), metav1.ConditionFalse, "ReconcileFailed", `knows no cluster "west", but east`)
+	w.isReady(w.box("good", nil))
+}
+
+func TestClusterMistakes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for want, parts := range map[string][]operon.Part{
+		"needs a name":         {operon.Cluster("", w.Config)},
+		"there are two of":     {operon.Cluster("east", w.Config), operon.Cluster("east", w.Config)},
+		`cluster "east": host`: {operon.Cluster("east", &rest.Config{Host: "http://no host"})},
+	} {
+		err := operon.Run(t.Context(), "mistaken", w.Config, operon.Config{}, parts...)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
