@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/operon-framework/operon/outcome"
@@ -30,14 +31,14 @@ func rewriting() bool {
 
 // Golden composes an object, without a cluster, and compares the children as they are
 // declared with a file of YAML documents, in their order, with their options and what is
-// waited for in comments. A composition that cannot be, such as two children of one name,
-// fails the test.
+// waited for in comments. given are the objects that exist, for a composer that reads some. A
+// composition that cannot be, such as two children of one name, fails the test.
 //
 // The flag -operontest.rewrite writes the file; it should stand after the package:
 // go test . -operontest.rewrite.
-func (o *Operator[T]) Golden(t testing.TB, object T, file string) {
+func (o *Operator[T]) Golden(t testing.TB, object T, file string, given ...client.Object) {
 	t.Helper()
-	got, err := o.Children(t.Context(), object)
+	got, err := o.Children(t.Context(), object, given...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,16 +68,22 @@ func write(file, content string) error {
 }
 
 // Children composes an object, without a cluster, and returns what Golden compares.
-func (o *Operator[T]) Children(ctx context.Context, object T) (string, error) {
+func (o *Operator[T]) Children(ctx context.Context, object T, given ...client.Object) (string, error) {
 	api, err := o.newAPI(clock.RealClock{})
 	if err != nil {
 		return "", err
 	}
-	r, err := o.reconciler(api, reconcile.Config[T]{})
+	place := Place{Client: api, Namespace: Namespace}
+	own, err := placed(place, object)
 	if err != nil {
 		return "", err
 	}
-	own, err := placed(Place{Client: api, Namespace: Namespace}, object)
+	for _, other := range given {
+		if err := Create(other)(ctx, place); err != nil {
+			return "", err
+		}
+	}
+	r, err := o.reconciler(api, reconcile.Config[T]{Reads: newReads(api, own.GetNamespace()).begin})
 	if err != nil {
 		return "", err
 	}

@@ -39,6 +39,10 @@ type watched struct {
 	state string
 }
 
+func newReads(api client.Client, namespace string) *reads {
+	return &reads{api: api, namespace: namespace, held: map[string]watched{}}
+}
+
 // begin begins the reading of a reconcile.
 func (r *reads) begin(types.NamespacedName) reconcile.Reads {
 	r.used = map[string]bool{}
@@ -84,10 +88,16 @@ func (r *reads) List(ctx context.Context, list client.ObjectList, selected track
 	if err := r.api.List(ctx, list, options...); err != nil {
 		return err
 	}
-	name := r.name(kind.Kind+" "+selected.Merged().String(), selected.Namespace)
+	name := r.name(strings.TrimSpace(kind.Kind+" "+selected.Merged().String()), selected.Namespace)
 	r.watch(fmt.Sprintf("%T ", list)+name, watched{look: r.list(list, options...), state: stateOf(list)})
 	r.tell(name)
-	return nil
+	return meta.EachListItem(list, func(item runtime.Object) error {
+		object, err := meta.Accessor(item)
+		if err == nil {
+			object.SetManagedFields(nil) // watches do not hold them
+		}
+		return err
+	})
 }
 
 // Get reads one object by its name.
@@ -96,20 +106,29 @@ func (r *reads) Get(ctx context.Context, object client.Object) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	key := client.ObjectKeyFromObject(object)
-	blank := object.DeepCopyObject().(client.Object)
-	look := func(ctx context.Context) (string, error) {
-		err := r.api.Get(ctx, key, blank)
-		return blank.GetResourceVersion(), client.IgnoreNotFound(err)
+	key, name := client.ObjectKeyFromObject(object), kind.Kind+" "+object.GetName()
+	if namespaced, err := r.api.IsObjectNamespaced(object); err == nil && !namespaced {
+		key.Namespace = ""
+	} else {
+		name = r.name(name, key.Namespace)
 	}
-	err = r.api.Get(ctx, key, object)
-	if client.IgnoreNotFound(err) != nil {
+	look := func(ctx context.Context, into client.Object) (state string, err error) {
+		if err := r.api.Get(ctx, key, into); err != nil {
+			return "", client.IgnoreNotFound(err)
+		}
+		state = into.GetResourceVersion()
+		into.SetManagedFields(nil) // watches do not hold them
+		return state, nil
+	}
+	blank := object.DeepCopyObject().(client.Object)
+	state, err := look(ctx, object)
+	if err != nil {
 		return false, err
 	}
-	name := r.name(kind.Kind+" "+key.Name, key.Namespace)
-	r.watch(fmt.Sprintf("%T ", object)+name, watched{look: look, state: object.GetResourceVersion()})
+	again := func(ctx context.Context) (string, error) { return look(ctx, blank.DeepCopyObject().(client.Object)) }
+	r.watch(fmt.Sprintf("%T ", object)+name, watched{look: again, state: state})
 	r.tell(name)
-	return err == nil, nil
+	return state != "", nil
 }
 
 // End lets go of what only earlier reconciles read.

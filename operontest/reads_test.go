@@ -2,10 +2,13 @@ package operontest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
@@ -54,4 +57,71 @@ func TestReconciledForWhatIsRead(t *testing.T) {
 			{Name: "nothing is read any more", Do: appears("three", "desk"), Expect: expect{Status: times(5)}},
 		},
 	})
+}
+
+// copying composes a ConfigMap with the colour that another one and a class of storage have,
+// and with how many switches there are.
+type copying struct{}
+
+func (copying) Compose(ctx context.Context, l *Lamp, out *operon.Composition) error {
+	paint := config("paint", "colour", "none")
+	if _, err := out.Get(ctx, paint); err != nil {
+		return err
+	}
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast"}}
+	found, err := out.Get(ctx, class)
+	if err != nil {
+		return err
+	}
+	var switches corev1.ConfigMapList
+	if err := out.List(ctx, &switches, client.MatchingLabels{"switch": l.Name}); err != nil {
+		return err
+	}
+	if len(paint.ManagedFields) > 0 || len(class.ManagedFields) > 0 || len(switches.Items) > 0 && len(switches.Items[0].ManagedFields) > 0 {
+		return errors.New("watches hold no managedFields")
+	}
+	child := config(l.Name, "colour", paint.Data["colour"])
+	child.Data["class"], child.Data["switches"] = fmt.Sprint(found), fmt.Sprint(len(switches.Items))
+	out.Child(child)
+	return nil
+}
+
+// What Compose reads by name or labels is read from what is given, and reconciled for when
+// it changes, appears or goes.
+var aCopy = lampCase{
+	Name:   "a copy",
+	Object: lamp(4),
+	Reads:  []string{"ConfigMap paint", "StorageClass fast", "ConfigMap switch=desk"},
+	Expect: expect{
+		Writes: []string{"create ConfigMap desk", "status Lamp desk"},
+		Events: []string{"Created: ConfigMap desk", "Ready"},
+	},
+	Then: []step{
+		{Name: "paint appears", Do: []operontest.Change{operontest.Create(config("paint", "colour", "red"))}, Expect: updated},
+		{Name: "paint changes", Do: []operontest.Change{operontest.Edit(config("paint", "", ""), func(c *corev1.ConfigMap) {
+			c.Data["colour"] = "blue"
+		})}, Expect: updated},
+		{Name: "paint goes", Do: []operontest.Change{operontest.Delete(config("paint", "", ""))}, Expect: updated},
+		{Name: "a switch appears", Do: []operontest.Change{operontest.Create(button("left", "desk"))}, Expect: updated},
+		{Name: "something else appears", Do: []operontest.Change{operontest.Create(config("glue", "a", "b"))}},
+	},
+}
+
+var updated = expect{Writes: []string{"change ConfigMap desk"}, Events: []string{"Updated"}}
+
+func TestReadsOfACompose(t *testing.T) {
+	t.Parallel()
+	op := operontest.New(copying{}, addLamp)
+	op.Run(t, aCopy)
+	t.Run("on a cluster", func(t *testing.T) {
+		t.Parallel()
+		env := onCluster(t)
+		op.RunOn(t, env.Config, env.Namespace, aCopy)
+	})
+	fast := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast"}, Provisioner: "none"}
+	got, err := op.Children(t.Context(), lamp(4), config("paint", "colour", "green"), fast, button("left", "desk"), button("right", "desk"))
+	want := "apiVersion: v1\ndata:\n  class: \"true\"\n  colour: green\n  switches: \"2\"\nkind: ConfigMap\nmetadata:\n  name: desk\n"
+	if err != nil || got != want {
+		t.Errorf("composed is %s (%v), want %s", got, err, want)
+	}
 }

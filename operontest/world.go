@@ -61,7 +61,7 @@ func (o *Operator[T]) newWorld(ctx context.Context, log logr.Logger, c Case[T]) 
 		return nil, err
 	}
 	w.writes.namespace = w.object.GetNamespace()
-	w.reads = &reads{api: api, namespace: w.object.GetNamespace(), held: map[string]watched{}}
+	w.reads = newReads(api, w.object.GetNamespace())
 	for _, given := range c.Given {
 		if err := Create(given)(ctx, w.place); err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/outcome"
 	"github.com/operon-framework/operon/plan"
@@ -27,10 +28,10 @@ type Declaration struct {
 }
 
 // Declare composes an object with the step that a reconcile uses, so that whatever ends a
-// reconcile there is found here: the outcome is not done then, and names it. It reads and
-// writes no object.
+// reconcile there is found here: the outcome is not done then, and names it. It writes
+// nothing, and reads what the composer reads.
 func (r *Reconciler[T]) Declare(ctx context.Context, object T) (Declaration, outcome.Outcome) {
-	p := &pass[T]{object: object, before: object}
+	p := &pass[T]{object: object, before: object, reads: r.Reads(client.ObjectKeyFromObject(object))}
 	_, err := guarded(ctx, step[T]{run: r.compose}, p)
 	if err != nil {
 		return Declaration{}, explain(err)
