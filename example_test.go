@@ -279,6 +279,81 @@ func ExampleObserved_List() {
 	//   Ready=True Ready: everything is as the spec wants it
 }
 
+// What Compose reads is watched too: the child follows a ConfigMap that somebody else keeps.
+func ExampleComposition_Get() {
+	c := boxCase{
+		Object: box(nil),
+		Then: []boxStep{{Name: "the paint is bought", Do: []operontest.Change{
+			operontest.Create(config("paint", map[string]string{"colour": "red"})),
+		}}},
+	}
+	tell(compose(func(_ *Box, out *operon.Composition) error {
+		paint := config("paint", nil)
+		found, err := out.Get(context.Background(), paint)
+		if err != nil {
+			return err
+		}
+		if !found {
+			out.Wait("NoPaint", "waits for the ConfigMap paint")
+			return nil
+		}
+		out.Child(config("lid", paint.Data))
+		return nil
+	}), c)
+	// Output:
+	// the object is created
+	//   write status Box box
+	//   Ready=False NoPaint: waits for the ConfigMap paint
+	// the paint is bought
+	//   write create ConfigMap lid
+	//   write status Box box
+	//   event Created: created ConfigMap lid
+	//   event Ready: everything is as the spec wants it
+	//   Ready=True Ready: everything is as the spec wants it
+}
+
+// dressed tells in a Box's status what its child says of itself.
+type dressed struct{}
+
+func (dressed) Compose(_ context.Context, b *Box, out *operon.Composition) error {
+	out.Child(config(b.Name, nil))
+	return nil
+}
+
+func (dressed) Observe(ctx context.Context, b *Box, seen *operon.Observed) error {
+	child := config(b.Name, nil)
+	found, err := seen.Child(ctx, child)
+	if found {
+		b.Status.Seen = []string{child.Data["up"]}
+	}
+	return err
+}
+
+// A child is seen as it is, with what others wrote into it.
+func ExampleObserved_Child() {
+	tell(dressed{}, boxCase{
+		Object: box(nil),
+		Then:   []boxStep{{Name: "the child says something", Do: []operontest.Change{comesUp(config("box", nil))}}},
+	})
+	// Output:
+	// the object is created
+	//   write create ConfigMap box
+	//   write status Box box
+	//   event Created: created ConfigMap box
+	//   event Ready: everything is as the spec wants it
+	//   Ready=True Ready: everything is as the spec wants it
+	// the child says something
+	//   write status Box box
+	//   Ready=True Ready: everything is as the spec wants it
+}
+
+// A reconcile that takes longer than ten seconds ends, and is tried again.
+func ExampleTimeout() {
+	operon.Main("box-operator", operon.API(addBox),
+		operon.Manage(compose(copies), operon.Timeout(10*time.Second)),
+	)
+}
+
 // Setup reaches controller-runtime's manager, here to add a reconciler that is not Operon's.
 func ExampleSetup() {
 	operon.Main("box-operator", operon.API(addBox),
