@@ -51,25 +51,30 @@ func Create(object client.Object) Change {
 
 // Edit changes the object of the kind and name of object to what edit makes of it.
 func Edit[O client.Object](object O, edit func(O)) Change {
-	return func(ctx context.Context, p Place) error {
-		own, before, err := read(ctx, p, object)
-		if err != nil {
-			return err
-		}
-		edit(own)
-		return p.Patch(ctx, own, client.MergeFrom(before), client.FieldOwner(somebody))
-	}
+	return edited(object, edit, func(ctx context.Context, p Place, own client.Object, patch client.Patch) error {
+		return p.Patch(ctx, own, patch, client.FieldOwner(somebody))
+	})
 }
 
 // EditStatus changes the status of the object of the kind and name of object.
 func EditStatus[O client.Object](object O, edit func(O)) Change {
+	return edited(object, edit, func(ctx context.Context, p Place, own client.Object, patch client.Patch) error {
+		return p.Status().Patch(ctx, own, patch, client.FieldOwner(somebody))
+	})
+}
+
+// edited sends what edit changes in the object that there is.
+func edited[O client.Object](object O, edit func(O), send func(context.Context, Place, client.Object, client.Patch) error) Change {
 	return func(ctx context.Context, p Place) error {
 		own, before, err := read(ctx, p, object)
 		if err != nil {
 			return err
 		}
 		edit(own)
-		return p.Status().Patch(ctx, own, client.MergeFrom(before), client.FieldOwner(somebody))
+		if err := send(ctx, p, own, client.MergeFrom(before)); err != nil {
+			return fmt.Errorf("edit %T %s: %w", object, object.GetName(), err)
+		}
+		return nil
 	}
 }
 
