@@ -19,11 +19,15 @@ type Case[T client.Object] struct {
 	Name string
 	// Given are the objects that exist before, with their status.
 	Given []client.Object
+	// Clusters are those that the operator reads besides its own, by the names that
+	// operon.Cluster gives them, and the objects that exist there. They are in memory only.
+	Clusters map[string][]client.Object
 	// Object is the one that is created and reconciled.
 	Object T
-	// Reads are what the composer reads besides its own children, as Kind or as Kind and
-	// labels: "Pod" or "Pod app=web". Reading anything else fails the case, and so does
-	// reading nothing of one of them.
+	// Reads are what the composer reads besides its own children: "Pod", or all that there is
+	// to say of it: "Pod app=web", "Secret key", "Secret key in other", "Node a", "Pod app=web
+	// in all namespaces", "Secret key in cluster east". Reading anything else fails the case,
+	// and so does reading nothing of one of them.
 	Reads []string
 	// Expect is what comes of the creation.
 	Expect Expect[T]
@@ -96,7 +100,7 @@ func (o *Operator[T]) RunOne(t testing.TB, c Case[T]) {
 			t.Errorf("%s: %s", step.title(i), wrong)
 		}
 	}
-	for _, wrong := range compareSets("read", c.Reads, w.reads.read, matchesRead).all() {
+	for _, wrong := range compareSets("read", c.Reads, append(w.reads.read, w.elsewhere.read()...), matchesRead).all() {
 		t.Error(wrong)
 	}
 }

@@ -91,3 +91,10 @@ func TestCase(t *testing.T) {
 	t.Parallel()
 	operontest.New(lit{}, addLamp).Run(t, aLamp)
 }
+
+func BenchmarkCase(b *testing.B) {
+	op := operontest.New(lit{}, addLamp)
+	for b.Loop() {
+		op.RunOne(b, lampCase{Object: lamp(4), Reads: []string{"ConfigMap"}, Expect: created})
+	}
+}

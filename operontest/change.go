@@ -18,7 +18,8 @@ type Place struct {
 	// Namespace is that of objects that name no other.
 	Namespace string
 
-	real bool
+	real   bool
+	others map[string]Place
 }
 
 // Change is something that happens, and that the operator did not do. A function of this

@@ -28,6 +28,9 @@ const (
 // time in the step. Reads are judged by kind.
 func (o *Operator[T]) RunOn(t testing.TB, cluster *rest.Config, namespace string, c Case[T]) {
 	t.Helper()
+	if len(c.Clusters) > 0 {
+		t.Fatal("a case with other clusters runs in memory only")
+	}
 	s, err := o.newSite(t, cluster, namespace, c)
 	if err != nil {
 		t.Fatal(err)

@@ -37,6 +37,7 @@ type world[T client.Object] struct {
 	reconciler *reconcile.Reconciler[T]
 	object     T // as it was given
 	reads      *reads
+	elsewhere  clusters
 	writes     *journal
 	events     *diary
 
@@ -62,6 +63,9 @@ func (o *Operator[T]) newWorld(ctx context.Context, log logr.Logger, c Case[T]) 
 	}
 	w.writes.namespace = w.object.GetNamespace()
 	w.reads = newReads(api, w.object.GetNamespace())
+	if w.elsewhere, err = o.newClusters(ctx, clock, &w.place, c.Clusters); err != nil {
+		return nil, err
+	}
 	for _, given := range c.Given {
 		if err := Create(given)(ctx, w.place); err != nil {
 			return nil, err
@@ -69,7 +73,8 @@ func (o *Operator[T]) newWorld(ctx context.Context, log logr.Logger, c Case[T]) 
 	}
 	recorded := w.writes.through(api)
 	w.reconciler, err = o.reconciler(api, reconcile.Config[T]{
-		Client: recorded, Direct: recorded, Endpoints: endpoints{recorded}, Memory: apply.NewMemory(), Reads: w.reads.begin, Events: w.events, Clock: clock,
+		Client: recorded, Direct: recorded, Endpoints: endpoints{recorded}, Memory: apply.NewMemory(),
+		Reads: w.elsewhere.beside(w.reads), Events: w.events, Clock: clock,
 	})
 	return w, err
 }
@@ -114,7 +119,10 @@ func (w *world[T]) stale(ctx context.Context) (bool, error) {
 	if err != nil || revision != w.revision {
 		return true, err
 	}
-	return w.reads.changed(ctx)
+	if changed, err := w.reads.changed(ctx); changed || err != nil {
+		return changed, err
+	}
+	return w.elsewhere.changed(ctx)
 }
 
 // reconcile reconciles the object once, as a work queue does.

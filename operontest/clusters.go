@@ -1,0 +1,80 @@
+package operontest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/reconcile"
+)
+
+// In lets a change happen in another cluster of the case.
+func In(cluster string, change Change) Change {
+	return func(ctx context.Context, p Place) error {
+		other, ok := p.others[cluster]
+		if !ok {
+			return fmt.Errorf("the case has no cluster %q: give it one in Clusters", cluster)
+		}
+		return change(ctx, other)
+	}
+}
+
+// clusters are the other ones of a case: an API in memory each, and what is read there.
+type clusters map[string]*reads
+
+// newClusters makes them, and tells the place of them.
+func (o *Operator[T]) newClusters(ctx context.Context, time clock.PassiveClock, p *Place, given map[string][]client.Object) (clusters, error) {
+	all := clusters{}
+	p.others = map[string]Place{}
+	for name, objects := range given {
+		api, err := o.newAPI(time)
+		if err != nil {
+			return nil, err
+		}
+		place := Place{Client: api, Namespace: p.Namespace}
+		for _, object := range objects {
+			if err := Create(object)(ctx, place); err != nil {
+				return nil, fmt.Errorf("in cluster %s: %w", name, err)
+			}
+		}
+		p.others[name], all[name] = place, newReads(api, p.Namespace)
+	}
+	return all, nil
+}
+
+// beside begins the reading of a reconcile, in its own cluster and in the others.
+func (all clusters) beside(own *reads) func(types.NamespacedName) reconcile.Reads {
+	return func(reader types.NamespacedName) reconcile.Reads {
+		others := map[string]reconcile.Reads{}
+		for name, there := range all {
+			others[name] = there.begin(reader)
+		}
+		return reconcile.Everywhere(own.begin(reader), others)
+	}
+}
+
+// changed tells whether anything there is not as it was when it was read.
+func (all clusters) changed(ctx context.Context) (bool, error) {
+	for _, there := range all {
+		if changed, err := there.changed(ctx); changed || err != nil {
+			return changed, err
+		}
+	}
+	return false, nil
+}
+
+// read is what was read there, for people.
+func (all clusters) read() []string {
+	var read []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		for _, what := range all[name].read {
+			read = append(read, what+" in cluster "+name)
+		}
+	}
+	return read
+}
