@@ -49,6 +49,6 @@
 // [Concurrency], [RateLimit] and [Timeout] are options of [Manage].
 //
 // [Cluster] lets composers read in other clusters. [Config] has a dry run, and limits an
-// operator to namespaces. Underneath is a controller-runtime manager. [Setup] reaches it, to add plain
-// reconcilers, webhooks or anything else that a manager runs.
+// operator to namespaces. Underneath is a controller-runtime manager. [Setup] reaches it, to
+// add plain reconcilers, webhooks or anything else that a manager runs.
 package operon

@@ -7,7 +7,12 @@ import (
 	"io"
 	"net/http"
 	"sync"
+
+	"github.com/operon-framework/operon/reconcile"
 )
+
+// PreviewAction is what would be done to a child.
+type PreviewAction = reconcile.PreviewAction
 
 // errDryRun is the answer to a write that is tried in a dry run.
 var errDryRun = errors.New("this is a dry run: nothing is written")

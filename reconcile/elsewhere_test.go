@@ -36,15 +36,18 @@ func TestReadingEndsEverywhere(t *testing.T) {
 
 func TestReadingNowhere(t *testing.T) {
 	t.Parallel()
-	for reads, want := range map[Reads]string{
-		nil:       "get *v1.Secret a/b: nothing",
-		&ending{}: `the operator knows no cluster "east": give it one with operon.Cluster`,
+	for _, test := range []struct {
+		reads Reads
+		want  string
+	}{
+		{nil, errNoReads.Error()},
+		{&ending{}, `get *v1.Secret a/b: the operator knows no cluster "east": give it one with operon.Cluster`},
+		{Everywhere(&ending{}, map[string]Reads{"west": &ending{}}), `get *v1.Secret a/b: the operator knows no cluster "east", but west`},
 	} {
 		object := &corev1.Secret{}
 		object.Namespace, object.Name = "a", "b"
-		_, err := NewComposition(object, reads).In("east").Get(t.Context(), object)
-		if err == nil || reads != nil && err.Error() != "get *v1.Secret a/b: "+want {
-			t.Errorf("error %v, want %q", err, want)
+		if _, err := NewComposition(object, test.reads).In("east").Get(t.Context(), object); err == nil || err.Error() != test.want {
+			t.Errorf("error %v, want %q", err, test.want)
 		}
 	}
 }

@@ -13,12 +13,6 @@ var stepSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 	Buckets: prometheus.ExponentialBuckets(0.0005, 4, 8),
 }, []string{"kind", "step"})
 
-// delayed counts the passes that were put off because their object is reconciled too often.
-var delayed = prometheus.NewCounterVec(prometheus.CounterOpts{
-	Name: "operon_reconciles_delayed_total",
-	Help: "How many reconciles were delayed because something changed all the time.",
-}, []string{"kind"})
-
 // Labels are kinds, outcomes, verbs and kinds of causes, never names of objects: the number
 // of series does not grow with what an operator manages.
 var (
@@ -39,7 +33,7 @@ func gauge(name, help string, labels ...string) *prometheus.GaugeVec {
 }
 
 func init() {
-	metrics.Registry.MustRegister(stepSeconds, delayed, reconcilesTotal, causesTotal, writesTotal, repairsTotal, objectsReady, watchCount)
+	metrics.Registry.MustRegister(stepSeconds, reconcilesTotal, causesTotal, writesTotal, repairsTotal, objectsReady, watchCount)
 }
 
 // count counts a pass that ended.

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/operon-framework/operon/outcome"
 )
@@ -37,7 +38,6 @@ const (
 func (r *Reconciler[T]) pace(_ context.Context, p *pass[T]) (outcome.Outcome, error) {
 	left, storm := r.buckets.take(p.request.NamespacedName, p.object.GetUID(), r.Clock.Now())
 	if left > 0 {
-		delayed.WithLabelValues(r.kind.Kind).Inc()
 		p.over = true
 		return outcome.Retry(left, "", ""), nil
 	}
@@ -51,10 +51,11 @@ func (r *Reconciler[T]) pace(_ context.Context, p *pass[T]) (outcome.Outcome, er
 // one is dropped, as it says no more than none.
 type buckets struct {
 	Rate
+	clock clock.PassiveClock
 
-	mu    sync.Mutex
-	held  map[types.NamespacedName]*bucket
-	swept time.Time
+	mu       sync.Mutex
+	held     map[types.NamespacedName]*bucket
+	sweeping bool // a sweep is to come
 }
 
 // bucket is that of one object.
@@ -65,8 +66,8 @@ type bucket struct {
 	storm, told time.Time
 }
 
-func newBuckets(r Rate) *buckets {
-	return &buckets{Rate: r, held: map[types.NamespacedName]*bucket{}}
+func newBuckets(r Rate, c clock.PassiveClock) *buckets {
+	return &buckets{Rate: r, clock: c, held: map[types.NamespacedName]*bucket{}}
 }
 
 // take takes a token for a pass. Without one it returns how long the pass has to wait. storm
@@ -74,14 +75,14 @@ func newBuckets(r Rate) *buckets {
 func (b *buckets) take(key types.NamespacedName, uid types.UID, now time.Time) (left time.Duration, storm bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.sweep(now)
+	b.sweepLater()
 	own := b.held[key]
 	if own == nil || own.uid != uid {
 		own = &bucket{uid: uid, tokens: rate.NewLimiter(rate.Every(b.Every), b.Burst)}
 		b.held[key] = own
 	}
 	if own.tokens.TokensAt(now) > float64(b.Burst)/2 {
-		own.storm = time.Time{} // it was quiet for long enough
+		own.storm, own.told = time.Time{}, time.Time{} // it was quiet for long enough
 	}
 	if !own.tokens.AllowN(now, 1) {
 		if own.storm.IsZero() {
@@ -114,14 +115,26 @@ func (b *buckets) forget(key types.NamespacedName) {
 	delete(b.held, key)
 }
 
-// sweep drops buckets that are full, in the time in which an empty one fills. The lock is
-// held.
-func (b *buckets) sweep(now time.Time) {
-	if now.Sub(b.swept) < time.Duration(b.Burst)*b.Every {
-		return
+// sweepLater lets buckets be swept when an empty one would be full. The lock is held.
+func (b *buckets) sweepLater() {
+	if !b.sweeping {
+		b.sweeping = true
+		time.AfterFunc(max(time.Duration(b.Burst)*b.Every, time.Second), b.sweep)
 	}
-	b.swept = now
+}
+
+// sweep drops buckets that are full.
+func (b *buckets) sweep() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.clock.Now()
 	maps.DeleteFunc(b.held, func(_ types.NamespacedName, own *bucket) bool {
 		return own.tokens.TokensAt(now) >= float64(b.Burst)
 	})
+	b.sweeping = false
+	if len(b.held) > 0 {
+		b.sweepLater()
+		return
+	}
+	b.held = map[types.NamespacedName]*bucket{} // an emptied map keeps its size
 }

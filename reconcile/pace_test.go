@@ -3,9 +3,11 @@ package reconcile
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 )
 
 func TestBuckets(t *testing.T) {
@@ -31,7 +33,7 @@ func TestBuckets(t *testing.T) {
 		{"never more than the burst", time.Hour, "two", 0},
 		{"never more than the burst", time.Hour, "two", time.Second},
 	}
-	b := newBuckets(Rate{Burst: 2, Every: time.Second})
+	b := newBuckets(Rate{Burst: 2, Every: time.Second}, clock.RealClock{})
 	for i, s := range steps {
 		if left, _ := b.take(key, s.uid, start.Add(s.at)); left != s.left {
 			t.Errorf("step %d, %s: waits %s, want %s", i, s.name, left, s.left)
@@ -44,7 +46,7 @@ func TestStormIsTold(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	key := types.NamespacedName{Name: "a"}
-	b := newBuckets(Rate{Burst: 10, Every: time.Second})
+	b := newBuckets(Rate{Burst: 10, Every: time.Second}, clock.RealClock{})
 	var told []time.Duration
 	for at := time.Duration(0); at < 15*time.Minute; at += time.Second / 4 {
 		if at > 12*time.Minute && at < 13*time.Minute {
@@ -61,17 +63,32 @@ func TestStormIsTold(t *testing.T) {
 
 func TestBucketsAreDropped(t *testing.T) {
 	t.Parallel()
-	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	b := newBuckets(DefaultRate)
-	for i := range 1000 {
-		b.take(types.NamespacedName{Name: fmt.Sprint(i)}, "one", now)
-	}
-	b.forget(types.NamespacedName{Name: "0"})
-	if got := len(b.held); got != 999 {
-		t.Errorf("%d buckets are held after one object went, want 999", got)
-	}
-	b.take(types.NamespacedName{Name: "late"}, "one", now.Add(2*time.Minute))
-	if got := len(b.held); got != 1 {
-		t.Errorf("%d buckets are held, want that of the only object that was reconciled of late", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBuckets(DefaultRate, clock.RealClock{})
+		for i := range 1000 {
+			b.take(types.NamespacedName{Name: fmt.Sprint(i)}, "one", time.Now())
+		}
+		b.forget(types.NamespacedName{Name: "0"})
+		if got := b.count(); got != 999 {
+			t.Errorf("%d buckets are held after one object went, want 999", got)
+		}
+		time.Sleep(50 * time.Second)
+		for range 20 {
+			b.take(types.NamespacedName{Name: "late"}, "one", time.Now())
+		}
+		time.Sleep(15 * time.Second)
+		if got := b.count(); got != 1 {
+			t.Errorf("%d buckets are held, want that of the only object that was reconciled of late", got)
+		}
+		time.Sleep(2 * time.Minute)
+		if got := b.count(); got != 0 {
+			t.Errorf("%d buckets are held after a while without a reconcile, want none", got)
+		}
+	})
+}
+
+func (b *buckets) count() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.held)
 }

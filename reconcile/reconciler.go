@@ -110,7 +110,10 @@ type Reconciler[T client.Object] struct {
 // error.
 func New[T client.Object](cfg Config[T]) (*Reconciler[T], error) {
 	cfg.Rate = cmp.Or(cfg.Rate, DefaultRate)
-	r := &Reconciler[T]{Config: cfg, buckets: newBuckets(cfg.Rate), ledger: contest.New()}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.RealClock{}
+	}
+	r := &Reconciler[T]{Config: cfg, buckets: newBuckets(cfg.Rate, cfg.Clock), ledger: contest.New()}
 	r.applier = apply.New(apply.Config{
 		Client: cfg.Direct, Endpoints: cfg.Endpoints, Manager: cfg.Manager, Memory: cfg.Memory, Children: r.children,
 	})
@@ -125,9 +128,6 @@ func New[T client.Object](cfg Config[T]) (*Reconciler[T], error) {
 	r.History.Manages(r.kind)
 	if _, err := condition.Of(object); err != nil {
 		return nil, err
-	}
-	if r.Clock == nil {
-		r.Clock = clock.RealClock{}
 	}
 	return r, nil
 }

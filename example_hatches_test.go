@@ -1,0 +1,119 @@
+package operon_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/operontest"
+)
+
+// A Box is a copy of a ConfigMap in another cluster, and follows it.
+func ExampleCluster() {
+	east, err := clientcmd.BuildConfigFromFlags("", "/etc/east/kubeconfig")
+	if err != nil {
+		panic(err)
+	}
+	operon.Main("box-operator", operon.API(addBox),
+		operon.Cluster("east", east),
+		operon.Manage(composing(func(ctx context.Context, b *Box, out *operon.Composition) error {
+			source := config(b.Name, nil)
+			found, err := out.In("east").Get(ctx, source)
+			if err != nil || !found {
+				return err
+			}
+			out.Child(config(b.Name, source.Data))
+			return nil
+		})),
+	)
+}
+
+// What a dry run shows of a Box of which somebody changed a child.
+func ExamplePreview() {
+	fmt.Println(operon.Preview{
+		Kind: "Box", Namespace: "default", Name: "red",
+		Actions: []operon.PreviewAction{
+			{Verb: "repair", Kind: "ConfigMap", Namespace: "default", Name: "red", Fields: []string{"data.a"}, Why: "data.a (changed by kubectl-edit)"},
+			{Verb: "create", Kind: "ConfigMap", Namespace: "other", Name: "red"},
+		},
+	})
+	// Output:
+	// Box default/red: repair ConfigMap red: data.a (changed by kubectl-edit)
+	// Box default/red: create ConfigMap other/red
+}
+
+// A paused Box says so, and catches up when it is resumed.
+func Example_pause() {
+	tell(compose(copies), boxCase{
+		Object: box(map[string]string{"a": "1"}),
+		Then: []boxStep{
+			{Name: "a user pauses it and changes it", Do: []operontest.Change{operontest.Edit(box(nil), func(b *Box) {
+				b.Annotations = map[string]string{"operon.dev/paused": "true"}
+				b.Spec.Data["a"] = "2"
+			})}},
+			{Name: "and lets it go on", Do: []operontest.Change{operontest.Edit(box(nil), func(b *Box) { b.Annotations = nil })}},
+		},
+	})
+	// Output:
+	// the object is created
+	//   write create ConfigMap box
+	//   write status Box box
+	//   event Created: created ConfigMap box
+	//   event Ready: everything is as the spec wants it
+	//   Ready=True Ready: everything is as the spec wants it
+	// a user pauses it and changes it
+	//   write status Box box
+	//   event Paused: nothing is done until the annotation operon.dev/paused is taken off
+	//   Ready=True Ready: everything is as the spec wants it
+	// and lets it go on
+	//   write change ConfigMap box
+	//   write status Box box
+	//   event Resumed: the annotation operon.dev/paused was taken off
+	//   event Updated: updated as composed: ConfigMap box
+	//   Ready=True Ready: everything is as the spec wants it
+}
+
+// Somebody changes a field back as often as it is put right: it is put back ever more slowly.
+func Example_contested() {
+	var steps []boxStep
+	for range 4 {
+		steps = append(steps, boxStep{Name: "somebody changes it", Do: []operontest.Change{
+			operontest.Edit(config("box", nil), func(c *corev1.ConfigMap) { c.Data["a"] = "2" }),
+		}})
+	}
+	steps = append(steps, boxStep{Name: "it stays for long enough", Wait: 10 * time.Minute})
+	tell(compose(copies), boxCase{Object: box(map[string]string{"a": "1"}), Then: steps})
+	// Output:
+	// the object is created
+	//   write create ConfigMap box
+	//   write status Box box
+	//   event Created: created ConfigMap box
+	//   event Ready: everything is as the spec wants it
+	//   Ready=True Ready: everything is as the spec wants it
+	// somebody changes it
+	//   write change ConfigMap box
+	//   event Repaired: put back in ConfigMap box: data.a (changed by somebody)
+	//   Ready=True Ready: everything is as the spec wants it
+	// somebody changes it
+	//   write change ConfigMap box
+	//   event Repaired: put back in ConfigMap box: data.a (changed by somebody)
+	//   Ready=True Ready: everything is as the spec wants it
+	// somebody changes it
+	//   write change ConfigMap box
+	//   write status Box box
+	//   event Repaired: put back in ConfigMap box: data.a (changed by somebody)
+	//   event Contested: somebody keeps changing data.a of ConfigMap box; it is put back ever more slowly, once a minute in the end
+	//   Ready=False Contested: somebody keeps changing data.a of ConfigMap box; it is put back ever more slowly, once a minute in the end
+	// somebody changes it
+	//   Ready=False Contested: somebody keeps changing data.a of ConfigMap box; it is put back ever more slowly, once a minute in the end
+	// it stays for long enough
+	//   write change ConfigMap box
+	//   write status Box box
+	//   event Repaired: put back in ConfigMap box: data.a (changed by somebody)
+	//   event Ready: everything is as the spec wants it
+	//   Ready=True Ready: everything is as the spec wants it
+}
