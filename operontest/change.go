@@ -3,6 +3,7 @@ package operontest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,8 +19,10 @@ type Place struct {
 	// Namespace is that of objects that name no other.
 	Namespace string
 
-	real   bool
-	others map[string]Place
+	real    bool
+	others  map[string]Place
+	restart func(context.Context) error
+	refuse  func(write string, err error)
 }
 
 // Change is something that happens, and that the operator did not do. A function of this
@@ -89,6 +92,24 @@ func Delete(object client.Object) Change {
 		if err := p.Client.Delete(ctx, own); err != nil {
 			return fmt.Errorf("delete %T %s: %w", object, object.GetName(), err)
 		}
+		return nil
+	}
+}
+
+// Restart lets the operator end and start again, without what it remembers. It must write
+// nothing then that it has written before.
+func Restart() Change {
+	return func(ctx context.Context, p Place) error { return p.restart(ctx) }
+}
+
+// Refuse lets the API answer a write, as Expect names it, with an error from now on, such as
+// apierrors.NewForbidden; nil lets it pass again. It is for APIs in memory.
+func Refuse(write string, err error) Change {
+	return func(_ context.Context, p Place) error {
+		if p.refuse == nil {
+			return errors.New("only an API in memory refuses what a case wants")
+		}
+		p.refuse(write, err)
 		return nil
 	}
 }

@@ -60,7 +60,7 @@ func (r *requests) note(sent *http.Request, status int) {
 		r.read.Insert(kind)
 		return
 	}
-	r.writes.note(verb(sent.Method, of.subresource, status), kind, of.namespace, of.name)
+	r.writes.note(r.writes.name(verb(sent.Method, of.subresource, status), kind, of.namespace, of.name))
 }
 
 // own are what an operator needs for itself: its record of kinds, its lock, to know which

@@ -32,7 +32,9 @@ type site[T client.Object] struct {
 	object   T // as it was given
 	patience time.Duration
 	requests *requests
-	ended    chan error // gets what the operator ended with
+	run      func(ctx context.Context, ready func()) error
+	stop     func()     // of the operator that runs
+	ended    chan error // gets what it ended with
 	known    []string   // events that were expected so far
 
 	mu     sync.Mutex
@@ -49,7 +51,7 @@ func (o *Operator[T]) newSite(t testing.TB, cluster *rest.Config, namespace stri
 	if err != nil {
 		return nil, err
 	}
-	s := &site[T]{patience: o.patience, place: Place{Client: api, Namespace: namespace, real: true}, ended: make(chan error, 1)}
+	s := &site[T]{patience: o.patience, place: Place{Client: api, Namespace: namespace, real: true}}
 	if s.object, err = placed(s.place, c.Object); err != nil {
 		return nil, err
 	}
@@ -60,16 +62,40 @@ func (o *Operator[T]) newSite(t testing.TB, cluster *rest.Config, namespace stri
 		}
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	t.Cleanup(func() { s.leave(ctx, t, stop, c.Given) })
+	t.Cleanup(func() { s.leave(ctx, t, c.Given); stop() })
 	if err := s.follow(ctx, api); err != nil {
 		return nil, err
 	}
 	recorded := rest.CopyConfig(cluster)
 	recorded.Wrap(s.requests.wrap)
-	go func() {
-		s.ended <- operon.Run(ctx, Manager, recorded, operon.Config{Namespace: namespace}, o.parts()...)
-	}()
-	return s, nil
+	s.run = func(ctx context.Context, ready func()) error {
+		return operon.Run(ctx, Manager, recorded, operon.Config{Namespace: namespace, Ready: ready}, o.parts()...)
+	}
+	s.place.restart = func(context.Context) error {
+		return errors.Join(s.end(), s.start(ctx))
+	}
+	return s, s.start(ctx)
+}
+
+// start starts the operator, and returns when it works.
+func (s *site[T]) start(life context.Context) error {
+	ctx, stop := context.WithCancel(life)
+	s.stop, s.ended = stop, make(chan error, 1)
+	ready := make(chan struct{})
+	go func() { s.ended <- s.run(ctx, func() { close(ready) }) }()
+	select {
+	case <-ready:
+		return nil
+	case err := <-s.ended:
+		s.ended <- err
+		return fmt.Errorf("the operator does not start: %w", err)
+	}
+}
+
+// end ends the operator.
+func (s *site[T]) end() error {
+	s.stop()
+	return <-s.ended
 }
 
 // parts are what an operator's main function gives to operon.Main.
@@ -116,8 +142,11 @@ func (s *site[T]) saw(changed *unstructured.Unstructured) {
 }
 
 // leave removes the objects while there is an operator to lift finalizers, and then stops it.
-func (s *site[T]) leave(ctx context.Context, t testing.TB, stop func(), given []client.Object) {
+func (s *site[T]) leave(ctx context.Context, t testing.TB, given []client.Object) {
 	t.Helper()
+	if s.stop == nil {
+		return // it was never started
+	}
 	for _, object := range append([]client.Object{s.object}, given...) {
 		if err := Delete(object)(ctx, s.place); client.IgnoreNotFound(err) != nil {
 			t.Errorf("clean up: %v", err)
@@ -130,8 +159,7 @@ func (s *site[T]) leave(ctx context.Context, t testing.TB, stop func(), given []
 	if err != nil {
 		t.Errorf("the object does not go: %v", err)
 	}
-	stop()
-	if err := <-s.ended; err != nil {
+	if err := s.end(); err != nil {
 		t.Errorf("the operator ended with: %v", err)
 	}
 }

@@ -72,11 +72,16 @@ func (o *Operator[T]) newWorld(ctx context.Context, log logr.Logger, c Case[T]) 
 		}
 	}
 	recorded := w.writes.through(api)
-	w.reconciler, err = o.reconciler(api, reconcile.Config[T]{
-		Client: recorded, Direct: recorded, Endpoints: endpoints{recorded}, Memory: apply.NewMemory(),
-		Reads: w.elsewhere.beside(w.reads), Events: w.events, Clock: clock,
-	})
-	return w, err
+	w.place.refuse = w.writes.refuse
+	w.place.restart = func(context.Context) error {
+		w.revision, w.due, w.failures = "", time.Time{}, 0
+		w.reconciler, err = o.reconciler(api, reconcile.Config[T]{
+			Client: recorded, Direct: recorded, Endpoints: endpoints{recorded}, Memory: apply.NewMemory(),
+			Reads: w.elsewhere.beside(w.reads), Events: w.events, Clock: clock,
+		})
+		return err
+	}
+	return w, w.place.restart(ctx)
 }
 
 var _ events.EventRecorder = &diary{}
@@ -90,10 +95,25 @@ func (w *world[T]) pass(ctx context.Context, wait time.Duration) error {
 		}
 		if w.due.IsZero() || w.due.After(end) {
 			w.time.SetTime(end)
-			return nil
+			return w.again(ctx)
 		}
 		w.time.SetTime(w.due)
 	}
+}
+
+// again reconciles an object that is at rest once more, which must write nothing.
+func (w *world[T]) again(ctx context.Context) error {
+	if !w.due.IsZero() || w.revision == "" {
+		return nil
+	}
+	before := len(w.writes.all())
+	if err := w.reconcile(ctx); err != nil {
+		return err
+	}
+	if more := w.writes.all()[before:]; len(more) > 0 {
+		return fmt.Errorf("reconciled again though nothing has changed, the operator writes\n%s\nDoes Compose declare the same for the same object?", strings.Join(more, "\n"))
+	}
+	return nil
 }
 
 // settle reconciles the object until nothing that it depends on changes any more.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,20 +20,33 @@ type journal struct {
 	// namespace is the one that names go without.
 	namespace string
 
-	mu     sync.Mutex
-	writes []string
+	mu      sync.Mutex
+	writes  []string
+	refused map[string]error
 }
 
-func (j *journal) note(verb, kind, namespace, name string) {
+// name is how a case calls a write.
+func (j *journal) name(verb, kind, namespace, name string) string {
 	if namespace != "" && namespace != j.namespace {
 		name = namespace + "/" + name
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.writes = append(j.writes, verb+" "+kind+" "+name)
+	return verb + " " + kind + " " + name
 }
 
-// take returns the writes since it was last asked.
+func (j *journal) note(write string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.writes = append(j.writes, write)
+}
+
+// all returns the writes since they were last taken.
+func (j *journal) all() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.writes)
+}
+
+// take returns the writes since they were last taken.
 func (j *journal) take() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -41,16 +55,33 @@ func (j *journal) take() []string {
 	return taken
 }
 
-// wrote notes a write that succeeded.
-func (j *journal) wrote(c client.Client, verb string, object client.Object, dryRun []string, err error) error {
-	if err != nil || len(dryRun) > 0 {
-		return err
+// refuse lets a write fail from now on; not any more with nil.
+func (j *journal) refuse(write string, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.refused == nil {
+		j.refused = map[string]error{}
 	}
+	j.refused[write] = err
+}
+
+// pass sends a write, unless it is to be refused, and notes it when it has succeeded.
+func (j *journal) pass(c client.Client, verb string, object client.Object, dryRun []string, send func() error) error {
 	kind, err := apiutil.GVKForObject(object, c.Scheme())
 	if err != nil {
 		return err
 	}
-	j.note(verb, kind.Kind, object.GetNamespace(), object.GetName())
+	write := j.name(verb, kind.Kind, object.GetNamespace(), object.GetName())
+	j.mu.Lock()
+	refused := j.refused[write]
+	j.mu.Unlock()
+	if refused != nil {
+		return refused
+	}
+	if err := send(); err != nil || len(dryRun) > 0 {
+		return err
+	}
+	j.note(write)
 	return nil
 }
 
@@ -58,23 +89,27 @@ func (j *journal) wrote(c client.Client, verb string, object client.Object, dryR
 func (j *journal) through(api client.WithWatch) client.WithWatch {
 	return interceptor.NewClient(api, interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
-			return j.wrote(c, "create", o, (&client.CreateOptions{}).ApplyOptions(options).DryRun, c.Create(ctx, o, options...))
+			dry := (&client.CreateOptions{}).ApplyOptions(options).DryRun
+			return j.pass(c, "create", o, dry, func() error { return c.Create(ctx, o, options...) })
 		},
 		Update: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.UpdateOption) error {
-			return j.wrote(c, "change", o, (&client.UpdateOptions{}).ApplyOptions(options).DryRun, c.Update(ctx, o, options...))
+			dry := (&client.UpdateOptions{}).ApplyOptions(options).DryRun
+			return j.pass(c, "change", o, dry, func() error { return c.Update(ctx, o, options...) })
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
-			return j.wrote(c, "change", o, (&client.PatchOptions{}).ApplyOptions(options).DryRun, c.Patch(ctx, o, patch, options...))
+			dry := (&client.PatchOptions{}).ApplyOptions(options).DryRun
+			return j.pass(c, "change", o, dry, func() error { return c.Patch(ctx, o, patch, options...) })
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
-			return j.wrote(c, "delete", o, (&client.DeleteOptions{}).ApplyOptions(options).DryRun, c.Delete(ctx, o, options...))
+			dry := (&client.DeleteOptions{}).ApplyOptions(options).DryRun
+			return j.pass(c, "delete", o, dry, func() error { return c.Delete(ctx, o, options...) })
 		},
 		Apply: j.apply,
 		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, options ...client.SubResourceUpdateOption) error {
-			return j.wrote(c, sub, o, nil, c.SubResource(sub).Update(ctx, o, options...))
+			return j.pass(c, sub, o, nil, func() error { return c.SubResource(sub).Update(ctx, o, options...) })
 		},
 		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, o client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
-			return j.wrote(c, sub, o, nil, c.SubResource(sub).Patch(ctx, o, patch, options...))
+			return j.pass(c, sub, o, nil, func() error { return c.SubResource(sub).Patch(ctx, o, patch, options...) })
 		},
 	})
 }
@@ -93,7 +128,8 @@ func (j *journal) apply(ctx context.Context, c client.WithWatch, wanted runtime.
 	if err := c.Get(ctx, client.ObjectKeyFromObject(object), object.DeepCopy()); apierrors.IsNotFound(err) {
 		verb = "create"
 	}
-	return j.wrote(c, verb, object, (&client.ApplyOptions{}).ApplyOptions(options).DryRun, c.Apply(ctx, wanted, options...))
+	dry := (&client.ApplyOptions{}).ApplyOptions(options).DryRun
+	return j.pass(c, verb, object, dry, func() error { return c.Apply(ctx, wanted, options...) })
 }
 
 // diary holds the events that were sent.
