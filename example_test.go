@@ -183,7 +183,7 @@ func ExampleOrphan() {
 	//   write status Box box
 	//   write change Box box
 	//   event Released: left ConfigMap backup behind, which has an owner that is being deleted
-	//   event Deleting: waits until ConfigMap backup is gone
+	//   event Deleting: waits until ConfigMap backup is left behind
 	//   gone
 }
 

@@ -37,10 +37,20 @@ func (r *Reconciler[T]) finalize(ctx context.Context, p *pass[T]) (outcome.Outco
 	p.actions = plan.Dismantle(string(p.object.GetUID()), r.Manager, p.owned)
 	if len(p.actions) > 0 {
 		o, err := r.carryOut(ctx, p)
-		return outcome.Combine(outcome.Wait(ReasonDeleting, fmt.Sprintf("waits until %s is gone", p.actions[len(p.actions)-1].ID())), o), err
+		return outcome.Combine(outcome.Wait(ReasonDeleting, beforeIt(p.actions)), o), err
 	}
 	p.over = true
 	return outcome.Done(), client.IgnoreNotFound(r.patchMetadata(ctx, p, func(o client.Object) { controllerutil.RemoveFinalizer(o, Finalizer) }))
+}
+
+// beforeIt says what an object that is being deleted waits for.
+func beforeIt(actions []plan.Action) string {
+	for _, action := range slices.Backward(actions) {
+		if action.Verb != plan.Release {
+			return fmt.Sprintf("waits until %s is gone", action.ID())
+		}
+	}
+	return fmt.Sprintf("waits until %s is left behind", actions[len(actions)-1].ID())
 }
 
 // hold sets the finalizer before the first child that needs it, and lifts it after the last.
