@@ -97,7 +97,8 @@ func Delete(object client.Object) Change {
 }
 
 // Restart lets the operator end and start again, without what it remembers. It must write
-// nothing then that it has written before.
+// nothing then that it has written before. Do it first in a step: on a real cluster, what the
+// operator is about to do as it ends may be done without anybody knowing.
 func Restart() Change {
 	return func(ctx context.Context, p Place) error { return p.restart(ctx) }
 }

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,8 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
-	"github.com/operon-framework/operon/condition"
-	"github.com/operon-framework/operon/reconcile"
 )
 
 // site is a real cluster with an operator and one object.
@@ -171,139 +166,4 @@ func (s *site[T]) gone(ctx context.Context) (bool, error) {
 	}
 	err = s.place.Get(ctx, client.ObjectKeyFromObject(s.object), found)
 	return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
-}
-
-// play lets a step happen and waits until what it expects has come, and for a while nothing
-// else. The error says what did not come, or what came that was not expected.
-func (s *site[T]) play(ctx context.Context, step Step[T]) error {
-	s.begin()
-	for _, change := range step.Do {
-		if err := change(ctx, s.place); err != nil {
-			return err
-		}
-	}
-	s.known = append(s.known, step.Expect.Events...)
-	var last verdict
-	var written []string
-	still := time.Now()
-	err := wait.PollUntilContextTimeout(ctx, interval, s.patience+step.Wait, true, func(ctx context.Context) (bool, error) {
-		if more := s.requests.writes.take(); len(more) > 0 {
-			written, still = append(written, more...), time.Now()
-		}
-		if len(s.ended) > 0 {
-			return false, errors.New("the operator has ended")
-		}
-		found, err := s.judge(ctx, step.Expect, written)
-		if err != nil {
-			return false, err
-		}
-		last = found
-		return len(found.unexpected) > 0 || len(found.missing) == 0 && time.Since(still) > quiet, nil
-	})
-	if wrong := last.all(); len(wrong) > 0 {
-		return errors.New(strings.Join(wrong, "\n"))
-	}
-	return err
-}
-
-// begin begins a step with the state that the object has.
-func (s *site[T]) begin() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.states = s.states[max(0, len(s.states)-1):]
-}
-
-// judge says what is not as expected, so far.
-func (s *site[T]) judge(ctx context.Context, e Expect[T], written []string) (verdict, error) {
-	events, err := s.events(ctx)
-	if err != nil {
-		return verdict{}, err
-	}
-	gone, err := s.gone(ctx)
-	if err != nil {
-		return verdict{}, err
-	}
-	s.mu.Lock()
-	states := slices.Clone(s.states)
-	s.mu.Unlock()
-	if gone {
-		states = nil
-		// A child that garbage collection takes before the operator knows that its owner
-		// is gone is made again, and taken again.
-		written = slices.DeleteFunc(slices.Clone(written), func(write string) bool { return strings.HasPrefix(write, "create ") })
-	}
-	return compareSets("write", distinct(e.Writes), distinct(written), same).
-		and(s.judgeEvents(e, events)).
-		and(verdict{missing: e.judgeObject(states)}), nil
-}
-
-// judgeEvents looks for those of this step among all, as the API server adds what happens
-// again to the event that was there.
-func (s *site[T]) judgeEvents(e Expect[T], events []string) verdict {
-	var v verdict
-	for _, want := range e.Events {
-		if !slices.ContainsFunc(events, func(got string) bool { return matchesEvent(want, got) }) {
-			v.missing = append(v.missing, fmt.Sprintf("missing event %q", want))
-		}
-	}
-	for _, got := range events {
-		expected := slices.ContainsFunc(s.known, func(want string) bool { return matchesEvent(want, got) })
-		if !expected && !ofReadiness(got) {
-			v.unexpected = append(v.unexpected, fmt.Sprintf("event that was not expected: %q", got))
-		}
-	}
-	return v
-}
-
-// distinct are writes without those of a status, each once.
-func distinct(writes []string) []string {
-	all := sets.New(slices.DeleteFunc(slices.Clone(writes), func(write string) bool { return strings.HasPrefix(write, "status ") })...)
-	return sets.List(all)
-}
-
-// ofReadiness tells events that depend on whether children are ready, which on a real
-// cluster they become by themselves.
-func ofReadiness(event string) bool {
-	reason, _, _ := strings.Cut(event, ": ")
-	switch reason {
-	case condition.ReasonReady, reconcile.ReasonChildNotReady, reconcile.ReasonChildFailed,
-		reconcile.ReasonWaiting, reconcile.ReasonChildDeleting, reconcile.ReasonDeleting:
-		return true
-	}
-	return false
-}
-
-// events are all that the operator sent about the object.
-func (s *site[T]) events(ctx context.Context) ([]string, error) {
-	var list eventsv1.EventList
-	if err := s.place.List(ctx, &list, client.InNamespace(s.place.Namespace)); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var notes []string
-	for _, e := range list.Items {
-		if e.Regarding.UID == s.uid && e.ReportingController == Manager {
-			notes = append(notes, e.Reason+": "+e.Note)
-		}
-	}
-	return notes, nil
-}
-
-// furtherKinds are those that were read and are neither the object's nor those of children.
-func (s *site[T]) furtherKinds(c Case[T]) (want, got []string) {
-	known := sets.New[string]()
-	if kind, err := s.place.GroupVersionKindFor(s.object); err == nil {
-		known.Insert(kind.Kind)
-	}
-	for _, step := range c.steps() {
-		for _, write := range step.Expect.Writes {
-			known.Insert(strings.Fields(write)[1])
-		}
-	}
-	wanted := sets.New[string]()
-	for _, read := range c.Reads {
-		wanted.Insert(strings.Fields(read)[0])
-	}
-	return sets.List(wanted.Difference(known)), sets.List(s.requests.kinds().Difference(known))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/operontest"
 )
 
-// restarted is a Lamp whose operator starts again, at rest and with something left to do.
+// restarted is a Lamp whose operator starts again.
 var restarted = lampCase{
 	Name:   "a restart",
 	Object: lamp(4),
@@ -23,9 +23,9 @@ var restarted = lampCase{
 	Then: []step{
 		{Name: "the operator starts again", Do: []operontest.Change{operontest.Restart()}},
 		{
-			Name: "a user turns it up while the operator starts again",
+			Name: "a user turns it up when it has started again",
 			Do: []operontest.Change{
-				operontest.Edit(lamp(0), func(l *Lamp) { l.Spec.Watts = 9 }), operontest.Restart(),
+				operontest.Restart(), operontest.Edit(lamp(0), func(l *Lamp) { l.Spec.Watts = 9 }),
 			},
 			Expect: expect{Writes: []string{"change ConfigMap desk", "status Lamp desk"}, Events: []string{"Updated"}, Conditions: []string{"Ready=True"}},
 		},
