@@ -13,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -93,6 +94,11 @@ func manage[T client.Object](o *operator, composer Composer[T], settings manageS
 	if !ok {
 		return fmt.Errorf("%s cannot be made", reflect.TypeFor[T]())
 	}
+	kind, err := apiutil.GVKForObject(object, o.manager.GetScheme())
+	if err != nil {
+		return err
+	}
+	o.cached[kind.GroupKind()] = true // whoever manages a kind has named it
 	takeQueue := source.Func(func(_ context.Context, q queue) error {
 		work.Store(&q)
 		return nil

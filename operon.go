@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -25,6 +26,7 @@ import (
 
 	"github.com/operon-framework/operon/apply"
 	"github.com/operon-framework/operon/history"
+	"github.com/operon-framework/operon/overlay"
 	"github.com/operon-framework/operon/reconcile"
 	"github.com/operon-framework/operon/telemetry"
 	"github.com/operon-framework/operon/track"
@@ -53,6 +55,7 @@ type Part func(*parts)
 type parts struct {
 	schemes []func(*runtime.Scheme) error
 	setups  []func(context.Context, *operator) error
+	cached  []client.Object
 }
 
 // operator is what a setup can use.
@@ -64,6 +67,8 @@ type operator struct {
 	record     *reconcile.Record
 	wire       *wire.Wire
 	memory     *apply.Memory
+	overlay    *overlay.Overlay
+	cached     map[schema.GroupKind]bool
 	tracker    *track.Tracker
 	clusters   map[string]*track.Tracker // others, by name
 	managed    map[reflect.Type]bool
@@ -180,6 +185,10 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 	o := &operator{name: name, managed: map[reflect.Type]bool{}, clock: cfg.Clock, dryRun: cfg.DryRun}
 	namespaces := cfg.namespaces()
 	o.namespaces = cacheOf(namespaces)
+	o.overlay = overlay.New(scheme, namespaces)
+	if o.cached, err = p.kindsCached(scheme); err != nil {
+		return nil, nil, err
+	}
 	cluster = rest.CopyConfig(cluster)
 	cluster.QPS = -1 // priority and fairness in the API server does the limiting
 	rest.AddUserAgent(cluster, name)
@@ -248,6 +257,8 @@ func (o *operator) options(scheme *runtime.Scheme, log logr.Logger, cfg Config) 
 		LeaderElectionID:              o.name,
 		LeaderElectionNamespace:       cfg.LeaderElectionNamespace,
 		LeaderElectionReleaseOnCancel: true,
+		NewCache:                      o.newCache,
+		NewClient:                     o.newClient,
 		Cache: cache.Options{
 			DefaultNamespaces: o.namespaces,
 			DefaultTransform:  cache.TransformStripManagedFields(),

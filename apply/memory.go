@@ -1,12 +1,12 @@
 package apply
 
 import (
-	"strconv"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operon-framework/operon/plan"
+	"github.com/operon-framework/operon/wire"
 )
 
 // Memory holds the last write to each child until a watch shows it or something newer.
@@ -184,17 +184,8 @@ func going(cached *plan.Live) *plan.Live {
 	return &deleting
 }
 
-// older tells whether a is an earlier state of the same object than b. An object of
-// another UID under the same name is never older: it took b's place.
+// older tells whether a is an earlier state than b of what has their name: of the same
+// object, or one whose place b took.
 func older(a, b *plan.Live) bool {
-	return a.UID == b.UID && revision(a) < revision(b)
-}
-
-// revision is 0 where a resource version is no number; then the cache is believed.
-func revision(l *plan.Live) uint64 {
-	n, err := strconv.ParseUint(l.ResourceVersion, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
+	return wire.Revision(a.ResourceVersion) < wire.Revision(b.ResourceVersion)
 }

@@ -24,7 +24,7 @@ func TestNewest(t *testing.T) {
 	released := func(o *plan.Live) func(*Memory) {
 		return func(m *Memory) { m.released(o) }
 	}
-	old, written, later, another := object("a", "9"), object("a", "10"), object("a", "11"), object("b", "8")
+	old, written, later, another := object("a", "9"), object("a", "10"), object("a", "11"), object("b", "12")
 	tests := []struct {
 		name   string
 		before func(*Memory)
@@ -37,6 +37,7 @@ func TestNewest(t *testing.T) {
 		{"the cache caught up", wrote(written), written, written},
 		{"the cache is ahead", wrote(written), later, later},
 		{"another object took the place", wrote(written), another, another},
+		{"the cache shows the object whose place was taken", wrote(another), written, another},
 		{"the cache lags behind a release", released(written), old, nil},
 		{"deleted and made again by somebody", deleted(written), another, another},
 	}
@@ -91,7 +92,7 @@ func TestWhatAWatchShowsOfOurWrites(t *testing.T) {
 		{"the answer itself", object("a", "10"), Known, false},
 		{"the state before", object("a", "9"), Known, true},
 		{"what somebody wrote after", object("a", "11"), Newer, false},
-		{"another object of the name", object("b", "3"), Newer, false},
+		{"another object of the name", object("b", "13"), Newer, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

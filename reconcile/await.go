@@ -9,7 +9,7 @@ import (
 	"github.com/operon-framework/operon/outcome"
 	"github.com/operon-framework/operon/plan"
 	"github.com/operon-framework/operon/readiness"
-	"github.com/operon-framework/operon/track"
+	"github.com/operon-framework/operon/wire"
 )
 
 const (
@@ -58,7 +58,7 @@ func (p *pass[T]) asked(id plan.ID, live *plan.Live, said []Readiness) (outcome.
 	if live.Object == nil {
 		return outcome.Wait(ReasonChildNotReady, "it was not read as a whole yet"), nil
 	}
-	loose, err := track.Loose(live.Object)
+	loose, err := wire.LooseOf(live.Object)
 	if err != nil {
 		return outcome.Done(), fmt.Errorf("tell whether %s is ready: %w", id, err)
 	}

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/plan"
-	"github.com/operon-framework/operon/track"
+	"github.com/operon-framework/operon/wire"
 )
 
 // Observed is what an observer can see. What it reads is watched: the object is reconciled
@@ -26,7 +26,7 @@ func (o *Observed) Child(ctx context.Context, object client.Object) (bool, error
 	if err != nil || live == nil {
 		return false, err
 	}
-	return true, track.Copy(live.DeepCopyObject(), object)
+	return true, wire.Copy(live.DeepCopyObject(), object)
 }
 
 // observed is what the observer of a pass sees.

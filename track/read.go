@@ -93,7 +93,7 @@ func (s *Session) Get(ctx context.Context, object client.Object) (bool, error) {
 	if err != nil || len(found) == 0 {
 		return false, err
 	}
-	return true, Copy(found[0], object)
+	return true, wire.Copy(found[0], object)
 }
 
 // UnboundedError says that a list would hold every object of a kind in memory.

@@ -1,0 +1,139 @@
+package operon
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// CacheAll lets the manager's client hold every Secret, ConfigMap or Pod of a cluster, which
+// it refuses otherwise: give it an example of the kind, such as &corev1.Secret{}. Memory then
+// grows with the cluster and not with what the operator manages.
+func CacheAll(examples ...client.Object) Part {
+	return func(p *parts) { p.cached = append(p.cached, examples...) }
+}
+
+// kindsCached are the kinds that CacheAll names.
+func (p *parts) kindsCached(scheme *runtime.Scheme) (map[schema.GroupKind]bool, error) {
+	kinds := map[schema.GroupKind]bool{}
+	for _, example := range p.cached {
+		kind, err := apiutil.GVKForObject(example, scheme)
+		if err != nil {
+			return nil, fmt.Errorf("cache: %w; register its API with operon.API", err)
+		}
+		kinds[kind.GroupKind()] = true
+	}
+	return kinds, nil
+}
+
+// numerous are the kinds of which a cluster has many that are none of an operator's
+// business, and large ones.
+var numerous = map[schema.GroupKind]bool{
+	{Kind: "Secret"}:    true,
+	{Kind: "ConfigMap"}: true,
+	{Kind: "Pod"}:       true,
+}
+
+// CacheError says that a read of the manager's client would hold all objects of a kind.
+type CacheError struct{ Kind string }
+
+func (e *CacheError) Error() string {
+	return fmt.Sprintf("reading a %[1]s with the manager's client would hold every %[1]s of the cluster in memory: "+
+		"read it in Compose or Observe, where out.Get and seen.List watch no more than they read; or limit the operator to namespaces; "+
+		"or ask for it by name, with operon.CacheAll(&corev1.%[1]s{})", e.Kind)
+}
+
+// bounded is the manager's cache, which refuses to hold all of what is numerous.
+type bounded struct {
+	cache.Cache
+	scheme *runtime.Scheme
+	allows func(schema.GroupKind) bool
+}
+
+// newCache makes the manager's cache.
+func (o *operator) newCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
+	made, err := cache.New(config, options)
+	if err != nil {
+		return nil, err
+	}
+	return o.overlay.Cache(bounded{Cache: made, scheme: options.Scheme, allows: o.mayCache}), nil
+}
+
+// newClient makes the manager's client, which reads its own writes.
+func (o *operator) newClient(config *rest.Config, options client.Options) (client.Client, error) {
+	made, err := client.New(config, options)
+	if err != nil {
+		return nil, err
+	}
+	held, ok := options.Cache.Reader.(cache.Informers)
+	if !ok {
+		return made, nil // it reads from no cache
+	}
+	return o.overlay.Client(made, held), nil
+}
+
+// mayCache tells whether objects of a kind may be held, whoever they belong to.
+func (o *operator) mayCache(kind schema.GroupKind) bool {
+	return len(o.namespaces) > 0 || !numerous[kind] || o.cached[kind]
+}
+
+// check refuses metadata of nothing, and of what is numerous the rest.
+func (b bounded) check(object runtime.Object) error {
+	switch object.(type) {
+	case *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
+		return nil
+	}
+	kind, err := apiutil.GVKForObject(object, b.scheme)
+	if err != nil {
+		return err
+	}
+	return b.checkKind(kind)
+}
+
+func (b bounded) checkKind(kind schema.GroupVersionKind) error {
+	one := schema.GroupKind{Group: kind.Group, Kind: strings.TrimSuffix(kind.Kind, "List")}
+	if !b.allows(one) {
+		return &CacheError{Kind: one.Kind}
+	}
+	return nil
+}
+
+// Get implements client.Reader.
+func (b bounded) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if err := b.check(object); err != nil {
+		return err
+	}
+	return b.Cache.Get(ctx, key, object, options...)
+}
+
+// List implements client.Reader.
+func (b bounded) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if err := b.check(list); err != nil {
+		return err
+	}
+	return b.Cache.List(ctx, list, options...)
+}
+
+// GetInformer implements cache.Informers.
+func (b bounded) GetInformer(ctx context.Context, object client.Object, options ...cache.InformerGetOption) (cache.Informer, error) {
+	if err := b.check(object); err != nil {
+		return nil, err
+	}
+	return b.Cache.GetInformer(ctx, object, options...)
+}
+
+// GetInformerForKind implements cache.Informers.
+func (b bounded) GetInformerForKind(ctx context.Context, kind schema.GroupVersionKind, options ...cache.InformerGetOption) (cache.Informer, error) {
+	if err := b.checkKind(kind); err != nil {
+		return nil, err
+	}
+	return b.Cache.GetInformerForKind(ctx, kind, options...)
+}
