@@ -2,6 +2,7 @@ package cause
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -31,10 +32,10 @@ func (g *Gathered) Add(c Cause) {
 	g.Causes = append(g.Causes, c)
 }
 
-// Join takes up what others gathered before.
+// Join takes up what others gathered before, which stays as it is: somebody may still read it.
 func (g *Gathered) Join(before Gathered) {
 	after := *g
-	*g = before
+	*g = Gathered{Causes: slices.Clone(before.Causes), More: before.More}
 	for _, c := range after.Causes {
 		g.Add(c)
 	}
