@@ -8,12 +8,15 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/reconcile"
 )
 
 // calm is a rate at which a test can tell a storm from what is let through.
@@ -137,4 +140,41 @@ func TestCodeThatTriggersItselfIsSlowedAndTold(t *testing.T) {
 	w.poke(&Box{ObjectMeta: w.meta("restless")})
 	w.eventually("four more reconciles", exactly(burst+4))
 	w.event("Delayed", "once every 10s")
+}
+
+// What converges as it should is never delayed: an object with many children that come up one
+// by one stays far within the burst.
+func TestConvergenceStaysWithinTheBurst(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var passes atomic.Int64
+	w.run(compose(func(_ *Box, out *operon.Composition) error {
+		passes.Add(1)
+		for i := range 10 {
+			out.Child(config(fmt.Sprint("config-", i), nil))
+			out.Child(deployment(fmt.Sprint("web-", i), 5))
+		}
+		return nil
+	}))
+	w.isReady(w.box("large", nil))
+	if got := passes.Load(); got > int64(reconcile.DefaultRate.Burst/2) {
+		t.Errorf("%d reconciles until it was ready, of a burst of %d", got, reconcile.DefaultRate.Burst)
+	}
+	t.Logf("%d reconciles", passes.Load())
+}
+
+// deployment runs pods that do nothing.
+func deployment(name string, replicas int32) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/any:1"}}},
+			},
+		},
+	}
 }
