@@ -44,6 +44,12 @@
 // plan, apply, await, status, report. The status gets the conditions Ready, Reconciling
 // and Stalled and observedGeneration; the kind's Go type has to have the fields for them.
 //
+// # Why
+//
+// Each reconcile knows what it is for, and tells it in logs, OpenTelemetry spans, metrics and
+// the operator's debug endpoint, by which `operon explain KIND/NAME` answers. [Config] says
+// what of it is on; [Main] reads it from flags and the environment.
+//
 // # Escape hatches
 //
 // [Concurrency], [RateLimit] and [Timeout] are options of [Manage].
