@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -163,4 +165,29 @@ func TestEachRepairIsTold(t *testing.T) {
 			t.Errorf("an event does not refer to the child: %+v", e.Related)
 		}
 	}
+}
+
+// A composer that declares one thing and then another for the same spec, or two versions of an
+// operator at once, are found out too.
+func TestComposerThatChangesItsMind(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var passes atomic.Int64
+	w.run(compose(func(b *Box, out *operon.Composition) error {
+		mind := strconv.FormatInt(passes.Add(1)%2, 10)
+		out.Child(config(b.Name, map[string]string{"a": mind}))
+		return nil
+	}))
+	b := w.box("fickle", nil)
+	w.eventually("a contest", func(ctx context.Context) error {
+		w.poke(b)
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(b.Status.Conditions, "Contested")
+		if c == nil || !strings.Contains(c.Message, "keeps changing metadata.annotations.operon.dev/applied of ConfigMap fickle") {
+			return fmt.Errorf("conditions %+v", b.Status.Conditions)
+		}
+		return nil
+	})
 }
