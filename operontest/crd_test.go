@@ -3,6 +3,8 @@ package operontest_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -118,6 +120,32 @@ func TestAChildWithASchema(t *testing.T) {
 			}},
 		},
 	})
+}
+
+// What is composed in a golden file is what an API server makes of the object, or refuses.
+func TestAGoldenObjectIsAdmitted(t *testing.T) {
+	t.Parallel()
+	definitions := filepath.Join(t.TempDir(), "lamps.yaml")
+	strict := strings.NewReplacer("spec: {type: object, x-kubernetes-preserve-unknown-fields: true}",
+		"spec: {type: object, properties: {watts: {type: integer, maximum: 9}, rooms: {type: array, items: {type: string}, default: [attic]}}}")
+	loose, err := os.ReadFile("testdata/lamps.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(definitions, []byte(strict.Replace(string(loose))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	op := operontest.New(compose(func(l *Lamp, out *operon.Composition) error {
+		out.Child(config(l.Name, "rooms", fmt.Sprint(l.Spec.Rooms, l.Generation)))
+		return nil
+	}), addLamp).CRDs(definitions)
+	got, err := op.Children(t.Context(), lamp(4))
+	if err != nil || !strings.Contains(got, "[attic] 1") {
+		t.Errorf("composed is %s (%v), want the room that is the default", got, err)
+	}
+	if _, err = op.Children(t.Context(), lamp(10)); err == nil || !strings.Contains(err.Error(), "spec.watts") {
+		t.Errorf("a lamp of too many watts: %v", err)
+	}
 }
 
 func TestAFixtureIsValid(t *testing.T) {

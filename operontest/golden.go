@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -67,21 +67,22 @@ func write(file, content string) error {
 	return os.WriteFile(file, []byte(content), 0o644)
 }
 
-// Children composes an object, without a cluster, and returns what Golden compares.
+// Children composes an object, without a cluster, and returns what Golden compares. What is
+// composed is what the API in memory makes of the object: see CRDs.
 func (o *Operator[T]) Children(ctx context.Context, object T, given ...client.Object) (string, error) {
-	api, err := o.newAPI(clock.RealClock{})
+	api, err := o.newAPI(clocktesting.NewFakePassiveClock(epoch))
 	if err != nil {
 		return "", err
 	}
 	place := Place{Client: api, Namespace: Namespace}
-	own, err := placed(place, object)
-	if err != nil {
-		return "", err
-	}
-	for _, other := range given {
-		if err := Create(other)(ctx, place); err != nil {
+	for _, exists := range append([]client.Object{object}, given...) {
+		if err := Create(exists)(ctx, place); err != nil {
 			return "", err
 		}
+	}
+	own, _, err := read(ctx, place, object)
+	if err != nil {
+		return "", err
 	}
 	r, err := o.reconciler(api, reconcile.Config[T]{Reads: newReads(api, own.GetNamespace()).begin})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/operon-framework/operon/examples/memcached/api/v1alpha1"
 )
 
-var memcached = operontest.New(Memcached{}, v1alpha1.AddToScheme)
+var memcached = operontest.New(Memcached{}, v1alpha1.AddToScheme).CRDs("config/crd")
 
 func sample(t *testing.T) *v1alpha1.Memcached {
 	t.Helper()
