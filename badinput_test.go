@@ -125,3 +125,24 @@ func TestBadInputIsTold(t *testing.T) {
 		})
 	}
 }
+
+// What an observer does wrong is told, and keeps no child from being brought about.
+func TestObserverThatFails(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run(observing{copies, func(_ context.Context, b *Box, _ *operon.Observed) error {
+		switch b.Name {
+		case "panics":
+			panic("no such thing")
+		case "fails":
+			return errors.New("nothing seen")
+		}
+		return nil
+	}})
+	for name, reason := range map[string]string{"panics": "Panicked", "fails": "ReconcileFailed"} {
+		w.ready(w.box(name, nil), metav1.ConditionFalse, reason, "")
+		w.event(reason, "")
+		w.lives(name)
+	}
+	w.isReady(w.box("good", nil))
+}
