@@ -4,7 +4,9 @@ import (
 	"errors"
 	"flag"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -139,5 +141,39 @@ func TestGoldenOfAKindWithoutAType(t *testing.T) {
 	got, err := op.Children(t.Context(), lamp(1))
 	if want := "apiVersion: acme.dev/v1\nkind: Bulb\nmetadata:\n  name: a\n"; err != nil || got != want {
 		t.Errorf("got %s (%v), want %s", got, err, want)
+	}
+}
+
+// goldenFile tells TestGoldenInto, which TestRewrite runs, which file to use.
+const goldenFile = "OPERONTEST_GOLDEN_FILE"
+
+func TestGoldenInto(t *testing.T) {
+	t.Parallel()
+	file := os.Getenv(goldenFile)
+	if file == "" {
+		t.Skip("TestRewrite runs it with a file")
+	}
+	operontest.New(lit{}, addLamp).Golden(t, lamp(4), file)
+}
+
+// Both flags write the file, in folders that need not be there.
+func TestRewrite(t *testing.T) {
+	t.Parallel()
+	for _, flag := range []string{"-operontest.rewrite", "-rewrite"} {
+		file := filepath.Join(t.TempDir(), "some", "lit.yaml")
+		run := func(flags ...string) error {
+			test := exec.CommandContext(t.Context(), os.Args[0], append(flags, "-test.run=^TestGoldenInto$")...)
+			test.Env = append(os.Environ(), goldenFile+"="+file)
+			return test.Run()
+		}
+		if err := run(); err == nil {
+			t.Errorf("without a file and %s the test passes", flag)
+		}
+		if err := errors.Join(run(flag), run()); err != nil {
+			t.Errorf("with %s: %v", flag, err)
+		}
+		if data, err := os.ReadFile(file); err != nil || !strings.Contains(string(data), `watts: "4"`) {
+			t.Errorf("%s wrote %q (%v)", flag, data, err)
+		}
 	}
 }
