@@ -111,10 +111,11 @@ func TestSeveralKindsAndClusterScope(t *testing.T) {
 		}
 		return copies(b, out)
 	})
-	w.runWith(w.Config, operon.Config{Namespaces: []string{w.Namespace, other.Namespace}},
+	config, watches := watched(w.Config)
+	w.runWith(config, operon.Config{Namespaces: []string{w.Namespace, other.Namespace}},
 		operon.API(addBox), operon.API(addYard), operon.Manage(outer), operon.Manage(inner))
 	t.Run("an owner without a namespace", func(t *testing.T) { testClusterScope(t, w, other) })
-	t.Run("a kind composed of another", func(t *testing.T) { testSeveralKinds(t, w) })
+	t.Run("a kind composed of another", func(t *testing.T) { testSeveralKinds(t, w, watches) })
 }
 
 // An owner without a namespace has children in several, and one in none. All go with it
@@ -138,14 +139,16 @@ func testClusterScope(t *testing.T, w, other *world) {
 	w.gone(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: y.Name + "-more"}})
 }
 
-// The readiness of the inner kind is that of the outer one's child.
-func testSeveralKinds(t *testing.T, w *world) {
+// The readiness of the inner kind is that of the outer one's child. What both have for
+// children is watched once.
+func testSeveralKinds(t *testing.T, w *world, watches *watches) {
 	y := w.yard("outer", map[string]string{"wait": "yes"})
 	w.yardIs(y, "ChildNotReady")
 	w.change(y, func() { y.Spec.Data = map[string]string{"a": "1"} })
 	w.yardIs(y, "Ready")
 	w.isReady(&Box{ObjectMeta: w.meta("inner")})
 	w.holds(config("inner", nil), map[string]string{"a": "1"})
+	watches.are(t, w.eventually, "/api/v1/namespaces/"+w.Namespace+"/configmaps operon.dev/owner", 1)
 	w.must(w.client.Delete(t.Context(), y))
 	w.gone(w.configMap("inner"))
 }

@@ -1,0 +1,297 @@
+package operon_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+)
+
+// licensed composes a copy of the Secret that spec.data.licence names, and waits for it.
+var licensed = composing(func(ctx context.Context, b *Box, out *operon.Composition) error {
+	name := b.Spec.Data["licence"]
+	if name == "" {
+		out.Child(config(b.Name, nil))
+		return nil
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	found, err := out.Get(ctx, secret)
+	if err != nil {
+		return err
+	}
+	if !found {
+		out.Wait("NoLicence", "waits for the Secret "+name)
+		return nil
+	}
+	out.Child(config(b.Name, map[string]string{"licence": string(secret.Data["key"])}))
+	return nil
+})
+
+// What a composer reads by its name is followed: when it appears, changes and goes. All that
+// read it share a watch of this one object, for which a permission to read it alone is
+// enough, and which ends with the last of them.
+func TestWhatIsReadByNameIsFollowed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	role := w.mayAllBut("nothing")
+	w.change(role, func() {
+		role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"acme"}, Verbs: []string{"list", "watch"}})
+	})
+	limited, watches := watched(w.Config)
+	limited.Impersonate.UserName = "limited"
+	w.runAs(limited, licensed)
+	data := map[string]string{"licence": "acme"}
+	a, b := w.box("a", data), w.box("b", data)
+	w.ready(a, metav1.ConditionFalse, "NoLicence", "waits for the Secret acme")
+
+	secret := &corev1.Secret{ObjectMeta: w.meta("acme"), StringData: map[string]string{"key": "1"}}
+	w.must(w.client.Create(t.Context(), secret))
+	w.isReady(a)
+	w.isReady(b)
+	w.holds(config("a", nil), map[string]string{"licence": "1"})
+	w.change(secret, func() { secret.Data["key"] = []byte("2") })
+	w.holds(config("a", nil), map[string]string{"licence": "2"})
+	w.holds(config("b", nil), map[string]string{"licence": "2"})
+
+	selected := "/api/v1/namespaces/" + w.Namespace + "/secrets metadata.name=acme"
+	watches.are(t, w.eventually, selected, 1)
+	w.change(a, func() { a.Spec.Data = nil })
+	w.isReady(a)
+	watches.are(t, w.eventually, selected, 1)
+	w.must(w.client.Delete(t.Context(), secret))
+	w.ready(b, metav1.ConditionFalse, "NoLicence", "")
+	w.holds(config("b", nil), map[string]string{"licence": "2"}) // while it waits, nothing goes
+	w.must(w.client.Delete(t.Context(), b))
+	watches.are(t, w.eventually, selected, 0)
+}
+
+// A kind may be read before the cluster has it, and after it lost it.
+func TestAKindThatIsReadComesAndGoes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	group := w.Namespace + ".operon.dev"
+	kind := schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Rumour"}
+	w.run(observing{copies, func(ctx context.Context, b *Box, seen *operon.Observed) error {
+		list, one := &unstructured.UnstructuredList{}, &unstructured.Unstructured{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind("RumourList"))
+		if err := seen.List(ctx, list, client.MatchingLabels{"about": "box"}); err != nil {
+			return err
+		}
+		one.SetGroupVersionKind(kind)
+		one.SetName("loud")
+		found, err := seen.Get(ctx, one)
+		b.Status.Seen = nil
+		for _, item := range list.Items {
+			b.Status.Seen = append(b.Status.Seen, item.GetName())
+		}
+		if found {
+			b.Status.Seen = append(b.Status.Seen, "got "+one.GetName())
+		}
+		return err
+	}})
+	b := w.box("curious", nil)
+	w.isReady(b)
+	rumours := w.customKind(kind)
+	loud := &unstructured.Unstructured{}
+	loud.SetGroupVersionKind(kind)
+	loud.SetNamespace(w.Namespace)
+	loud.SetName("loud")
+	loud.SetLabels(map[string]string{"about": "box"})
+	w.eventually("the kind to be served", func(ctx context.Context) error {
+		return client.IgnoreAlreadyExists(w.client.Create(ctx, loud.DeepCopy()))
+	})
+	w.sees(b, "loud", "got loud")
+	w.must(w.client.Delete(t.Context(), rumours))
+	w.sees(b)
+	w.isReady(b)
+}
+
+// customKind makes a kind until the test ends.
+func (w *world) customKind(kind schema.GroupVersionKind) *unstructured.Unstructured {
+	w.Helper()
+	plural := strings.ToLower(kind.Kind) + "s"
+	crd := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": plural + "." + kind.Group},
+		"spec": map[string]any{
+			"group": kind.Group, "scope": "Namespaced",
+			"names": map[string]any{"kind": kind.Kind, "listKind": kind.Kind + "List", "plural": plural, "singular": strings.ToLower(kind.Kind)},
+			"versions": []any{map[string]any{
+				"name": kind.Version, "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+			}},
+		},
+	}}
+	w.must(w.client.Create(w.Context(), crd))
+	w.Cleanup(func() {
+		if err := w.client.Delete(context.WithoutCancel(w.Context()), crd); client.IgnoreNotFound(err) != nil {
+			w.Error(err)
+		}
+	})
+	return crd
+}
+
+// Lists may select by any selector, in other namespaces, or everything if asked for by name.
+func TestSelectionsOfLists(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	one, err := labels.Parse("tier in (web,db),!old")
+	w.must(err)
+	selections := map[string][]client.ListOption{
+		"a selector":  {client.MatchingLabelsSelector{Selector: one}},
+		"a label":     {client.HasLabels{"old"}},
+		"everything":  {operon.Everything, client.InNamespace(w.Namespace)},
+		"a namespace": {operon.Everything, client.InNamespace("kube-public")},
+	}
+	w.runWith(w.Config, operon.Config{Namespaces: []string{w.Namespace, "kube-public"}}, operon.API(addBox),
+		operon.Manage(observing{copies, func(ctx context.Context, b *Box, seen *operon.Observed) error {
+			var list corev1.ServiceAccountList
+			if err := seen.List(ctx, &list, nil, selections[b.Spec.Data["by"]]...); err != nil {
+				return err
+			}
+			b.Status.Seen = nil
+			for _, item := range list.Items {
+				b.Status.Seen = append(b.Status.Seen, item.Name)
+			}
+			return nil
+		}}))
+	bySelector, byLabel := w.box("by-selector", map[string]string{"by": "a selector"}), w.box("by-label", map[string]string{"by": "a label"})
+	everything, elsewhere := w.box("everything", map[string]string{"by": "everything"}), w.box("elsewhere", map[string]string{"by": "a namespace"})
+	w.sees(elsewhere, "default")
+	web := &corev1.ServiceAccount{ObjectMeta: w.meta("web")}
+	web.Labels = map[string]string{"tier": "web"}
+	w.must(w.client.Create(t.Context(), web))
+	w.sees(bySelector, "web")
+	w.sees(everything, "default", "web")
+	w.sees(byLabel)
+	w.change(web, func() { web.Labels["old"] = "" })
+	w.sees(byLabel, "web")
+	w.sees(bySelector)
+}
+
+// A permission that is withdrawn while a watch runs is told when the watch has to begin
+// again, and the object recovers when it is granted.
+func TestAPermissionThatIsWithdrawnIsTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	role := w.mayAllBut("nothing")
+	limited, watches := watched(w.Config)
+	limited.Impersonate.UserName = "limited"
+	w.runAs(limited, compose(copies))
+	b := w.box("watched", map[string]string{"a": "1"})
+	w.isReady(b)
+	rules := slices.Clone(role.Rules)
+	w.change(role, func() {
+		role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "configmaps") })
+	})
+	w.eventually("the watch to be refused", func(context.Context) error {
+		watches.cut("/api/v1/namespaces/" + w.Namespace + "/configmaps operon.dev/owner")
+		var now Box
+		if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(b), &now); err != nil {
+			return err
+		}
+		for _, c := range now.Status.Conditions {
+			if c.Reason == "PermissionDenied" && strings.Contains(c.Message, `"configmaps"`) {
+				return nil
+			}
+		}
+		return errors.New("nothing is told of it")
+	})
+	w.change(role, func() { role.Rules = rules })
+	w.isReady(b)
+}
+
+// Of children that the author reads, whole objects are held, and every change is told.
+func TestAChildIsReadAsAWhole(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run(observing{copies, func(ctx context.Context, b *Box, seen *operon.Observed) error {
+		child := config(b.Name, nil)
+		found, err := seen.Child(ctx, child)
+		if found {
+			b.Status.Seen = []string{child.Data["a"] + "-" + child.Labels["theirs"]}
+		}
+		absent, err2 := seen.Child(ctx, config("nobody", nil))
+		if absent {
+			b.Status.Seen = []string{"a child that was not composed"}
+		}
+		return errors.Join(err, err2)
+	}})
+	b := w.box("parent", map[string]string{"a": "1"})
+	w.sees(b, "1-")
+	child := config("parent", nil)
+	child.Namespace = w.Namespace
+	w.change(child, func() { child.Labels["theirs"] = "labelled" })
+	w.sees(b, "1-labelled")
+	w.change(b, func() { b.Spec.Data["a"] = "2" })
+	w.sees(b, "2-labelled")
+}
+
+// The manager's client refuses to hold all Secrets of a cluster, unless it is limited to
+// namespaces or told to by name; metadata alone it may hold.
+func TestTheManagersClientHoldsNoSecretsByChance(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	tests := []struct {
+		name   string
+		config operon.Config
+		parts  []operon.Part
+		object client.Object
+		wrong  string
+	}{
+		{"all namespaces", operon.Config{}, nil, &corev1.Secret{}, "operon.CacheAll(&corev1.Secret{})"},
+		{"one namespace", operon.Config{Namespace: w.Namespace}, nil, &corev1.Secret{}, ""},
+		{"by name", operon.Config{}, []operon.Part{operon.CacheAll(&corev1.Secret{})}, &corev1.Secret{}, ""},
+		{"metadata", operon.Config{}, nil, &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}}, ""},
+		{"another kind", operon.Config{}, nil, &corev1.ServiceAccount{}, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			err := w.clientOf(t, test.config, test.parts).Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "none"}, test.object)
+			var refused *operon.CacheError
+			if errors.As(err, &refused) != (test.wrong != "") || refused != nil && !strings.Contains(refused.Error(), test.wrong) {
+				t.Errorf("it answers %v, want %q", err, test.wrong)
+			}
+		})
+	}
+}
+
+// clientOf returns the manager's client of an operator that runs until the test ends.
+func (w *world) clientOf(t *testing.T, cfg operon.Config, parts []operon.Part) client.Client {
+	t.Helper()
+	made, running := make(chan client.Client, 1), make(chan struct{})
+	cfg.Ready = func() { close(running) }
+	parts = append(parts, operon.Setup(func(m ctrl.Manager) error {
+		made <- m.GetClient()
+		return nil
+	}))
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- operon.Run(ctx, "plain-operator", rest.CopyConfig(w.Config), cfg, parts...) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	select {
+	case <-running:
+	case err := <-ended:
+		t.Fatalf("the operator ended with %v", err)
+	}
+	return <-made
+}

@@ -1,0 +1,93 @@
+package operon_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// watches are those that an operator has open, by what they select.
+type watches struct {
+	mu     sync.Mutex
+	opened map[string]int
+	open   map[*watchBody]string
+}
+
+// watchBody is the answer to a watch.
+type watchBody struct {
+	io.ReadCloser
+	watches *watches
+}
+
+func (b *watchBody) Close() error {
+	b.watches.mu.Lock()
+	defer b.watches.mu.Unlock()
+	delete(b.watches.open, b)
+	return b.ReadCloser.Close()
+}
+
+// watched returns a connection, and the watches that are opened by it.
+func watched(config *rest.Config) (*rest.Config, *watches) {
+	w := &watches{opened: map[string]int{}, open: map[*watchBody]string{}}
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			answer, err := next.RoundTrip(r)
+			if err != nil || answer.StatusCode != http.StatusOK || r.URL.Query().Get("watch") == "" {
+				return answer, err
+			}
+			body := &watchBody{answer.Body, w}
+			answer.Body = body
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			query := r.URL.Query()
+			w.open[body] = fmt.Sprint(r.URL.Path, " ", query.Get("labelSelector"), query.Get("fieldSelector"))
+			w.opened[w.open[body]]++
+			return answer, nil
+		})
+	})
+	return config, w
+}
+
+// of counts the open watches of what is selected.
+func (w *watches) of(selected string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	count := 0
+	for _, name := range w.open {
+		if name == selected {
+			count++
+		}
+	}
+	return count
+}
+
+// are waits until there are so many watches of what is selected.
+func (w *watches) are(t testing.TB, eventually func(string, func(context.Context) error), selected string, want int) {
+	t.Helper()
+	eventually(fmt.Sprintf("%d watches of %q", want, selected), func(context.Context) error {
+		if got := w.of(selected); got != want {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return fmt.Errorf("there are %d, and in all %v", got, maps.Clone(w.opened))
+		}
+		return nil
+	})
+}
+
+// cut ends the watches of what is selected, as a network does.
+func (w *watches) cut(selected string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for body, name := range w.open {
+		if name == selected {
+			_ = body.ReadCloser.Close() // whoever reads it is told
+		}
+	}
+}
