@@ -3,8 +3,10 @@ package operon_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -294,4 +296,37 @@ func (w *world) clientOf(t *testing.T, cfg operon.Config, parts []operon.Part) c
 		t.Fatalf("the operator ended with %v", err)
 	}
 	return <-made
+}
+
+// What a reconcile wrote itself, of children or of the status, leads to no further one,
+// whether the watch shows it before the answer to the write or after.
+func TestOwnWritesAreNoNews(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var passes atomic.Int64
+	w.run(observing{
+		func(b *Box, out *operon.Composition) error {
+			passes.Add(1)
+			out.Child(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: b.Name}})
+			return copies(b, out)
+		},
+		func(_ context.Context, b *Box, _ *operon.Observed) error {
+			b.Status.Seen = []string{b.Spec.Data["a"]}
+			return nil
+		},
+	})
+	exactly := func(want int64) func(context.Context) error {
+		return func(context.Context) error {
+			if got := passes.Load(); got != want {
+				return fmt.Errorf("%d reconciles, want %d", got, want)
+			}
+			return nil
+		}
+	}
+	b := w.box("quiet", map[string]string{"a": "1"})
+	w.sees(b, "1")
+	w.still("reconciles after the creation", exactly(1))
+	w.change(b, func() { b.Spec.Data["a"] = "2" })
+	w.sees(b, "2")
+	w.still("reconciles after the change", exactly(2))
 }
