@@ -35,8 +35,8 @@
 //
 //	func (Memcached) Observe(ctx context.Context, m *v1alpha1.Memcached, seen *operon.Observed) error
 //
-// What it reads through [Observed] is watched from then on, and the object reconciled
-// again when that changes.
+// What either reads, by Get and List of the [Composition] and of [Observed], is watched
+// from then on, and the object reconciled again when that changes.
 //
 // # What happens in a reconcile
 //

@@ -21,7 +21,7 @@ type Managed struct {
 	Manager string
 	// Applied: by server-side apply.
 	Applied bool
-	// Fields is the set, as Kubernetes writes it in JSON, without references to owners. These
+	// Fields is the set, as Kubernetes writes it in JSON, without the UIDs of owners. These
 	// differ from object to object, and all else is mostly the same.
 	Fields string
 }
@@ -45,17 +45,14 @@ func managedOf(entries []metav1.ManagedFieldsEntry) []Managed {
 // ownersField begins the set of the references to owners.
 const ownersField = `"f:ownerReferences":{`
 
-// withoutOwners takes the references to owners out of a set.
+// withoutOwners leaves of the references to owners in a set that there are some.
 func withoutOwners(fields string) string {
 	start := strings.Index(fields, ownersField)
 	if start < 0 {
 		return fields
 	}
-	end := closing(fields, start+len(ownersField))
-	if strings.HasPrefix(fields[end:], ",") {
-		return fields[:start] + fields[end+1:]
-	}
-	return strings.TrimSuffix(fields[:start], ",") + fields[end:]
+	inside := start + len(ownersField)
+	return fields[:inside] + fields[closing(fields, inside)-1:]
 }
 
 // closing returns where the JSON object ends whose inside begins at a place.

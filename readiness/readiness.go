@@ -54,9 +54,22 @@ func Of(kind schema.GroupVersionKind, object runtime.Object) State {
 	case status.CurrentStatus:
 		return State{Status: Ready}
 	case status.FailedStatus:
-		return State{Failed, found.Message}
+		return State{Failed, why(found)}
 	}
-	return State{Waiting, found.Message}
+	return State{Waiting, why(found)}
+}
+
+// why is what kstatus says, or if that is nothing, the reason that it gives.
+func why(found *status.Result) string {
+	if found.Message != "" {
+		return found.Message
+	}
+	for _, condition := range found.Conditions {
+		if condition.Reason != "" {
+			return condition.Reason
+		}
+	}
+	return "it is not ready"
 }
 
 // reduced is an object without what no rule looks at and what is expensive to convert.
