@@ -35,7 +35,7 @@ type Live struct {
 	// Hash, After and Removal are the annotations HashAnnotation, AfterAnnotation and
 	// RemovalAnnotation.
 	Hash, After, Removal string
-	// Managed says who manages which fields, subresources left out.
+	// Managed says who manages which fields, but for the status.
 	Managed []Managed
 	// Maps are the keys of maps that the operator owns as a whole, by their paths. Where a
 	// kind has no schema, managedFields cannot tell such a map from one that was emptied.

@@ -26,16 +26,17 @@ type Managed struct {
 	Fields string
 }
 
-// managedOf are the entries about fields that can be composed.
+// managedOf are the entries about fields that can be composed. Those of the subresource scale
+// are among them: it is through it that autoscalers and kubectl write replicas.
 func managedOf(entries []metav1.ManagedFieldsEntry) []Managed {
 	kept := make([]Managed, 0, len(entries))
 	for _, entry := range entries {
-		if entry.Subresource != "" || entry.FieldsV1 == nil {
+		if entry.Subresource == "status" || entry.FieldsV1 == nil {
 			continue
 		}
 		kept = append(kept, Managed{
 			Manager: shared(entry.Manager),
-			Applied: entry.Operation == metav1.ManagedFieldsOperationApply,
+			Applied: entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "",
 			Fields:  shared(withoutOwners(entry.FieldsV1.GetRawString())),
 		})
 	}
