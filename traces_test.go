@@ -158,7 +158,8 @@ func TestMainExportsSpansAsTheEnvironmentSays(t *testing.T) {
 	defer collector.Close()
 	stop := w.startMain([]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL}, "--health-probe-bind-address=0")
 	w.isReady(w.box("traced", map[string]string{"a": "1"}))
-	stop() // sends what is left
+	stop()            // sends what is left
+	collector.Close() // waits for what it is being sent
 	close(received)
 	got := map[string]bool{}
 	for name := range received {

@@ -1,8 +1,10 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/operon-framework/operon/cause"
 	"github.com/operon-framework/operon/outcome"
 )
 
@@ -42,9 +45,21 @@ func (r *Reconciler[T]) pace(_ context.Context, p *pass[T]) (outcome.Outcome, er
 		return outcome.Retry(left, "", ""), nil
 	}
 	if storm {
-		p.warning("Delayed", "Reconcile", "something changes all the time that this object is reconciled for; it is reconciled once every %s until that ends", r.Rate.Every)
+		p.warning("Delayed", "Reconcile", "reconciled too often, now because %s; until that ends it is reconciled once every %s",
+			p.whatStorms(), r.Rate.Every)
 	}
 	return outcome.Done(), nil
+}
+
+// whatStorms is what the pass is for, other than that it was delayed before.
+func (p *pass[T]) whatStorms() string {
+	var storm cause.Gathered
+	for _, c := range p.record.Causes {
+		if c.Kind != cause.Delayed {
+			storm.Add(c)
+		}
+	}
+	return cmp.Or(strings.Join(storm.Summary(), ", "), "something changes all the time")
 }
 
 // buckets hold a token bucket for each object of a kind that was reconciled of late. A full
