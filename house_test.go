@@ -62,6 +62,7 @@ func TestHouse(t *testing.T) {
 		for _, file := range p.files {
 			checkImports(t, p.dir, file)
 			checkSize(t, fset, file)
+			checkContracts(t, fset, file)
 		}
 	}
 }
@@ -146,6 +147,57 @@ func checkSize(t *testing.T, fset *token.FileSet, file *ast.File) {
 			t.Errorf("%s: function %s has %d lines, at most %d are allowed", fset.Position(function.Pos()), function.Name.Name, lines, maxFunction)
 		}
 	}
+}
+
+// understood are methods whose contract is that of an interface which everybody knows.
+var understood = map[string]bool{"Error": true, "Unwrap": true, "String": true}
+
+// checkContracts: what is exported says what it promises.
+func checkContracts(t *testing.T, fset *token.FileSet, file *ast.File) {
+	t.Helper()
+	for _, declaration := range file.Decls {
+		switch d := declaration.(type) {
+		case *ast.FuncDecl:
+			if d.Name.IsExported() && d.Doc == nil && !understood[d.Name.Name] && (d.Recv == nil || reachable(d.Recv.List[0].Type)) {
+				t.Errorf("%s: %s is exported and has no comment", fset.Position(d.Pos()), d.Name.Name)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				if name, said := exportedBy(spec); name != "" && !said && d.Doc == nil {
+					t.Errorf("%s: %s is exported and has no comment", fset.Position(spec.Pos()), name)
+				}
+			}
+		}
+	}
+}
+
+// reachable tells whether the type of a receiver is exported.
+func reachable(receiver ast.Expr) bool {
+	switch r := receiver.(type) {
+	case *ast.StarExpr:
+		return reachable(r.X)
+	case *ast.IndexExpr:
+		return reachable(r.X)
+	case *ast.Ident:
+		return r.IsExported()
+	}
+	return false
+}
+
+// exportedBy returns the exported name that a specification declares, and whether it is
+// explained where it stands.
+func exportedBy(spec ast.Spec) (name string, said bool) {
+	switch s := spec.(type) {
+	case *ast.TypeSpec:
+		if s.Name.IsExported() {
+			return s.Name.Name, s.Doc != nil
+		}
+	case *ast.ValueSpec:
+		if s.Names[0].IsExported() {
+			return s.Names[0].Name, s.Doc != nil || s.Comment != nil
+		}
+	}
+	return "", false
 }
 
 // heavy dependencies must not be reachable from what an operator imports.
