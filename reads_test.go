@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/local/localtest"
 )
 
 // licensed composes a copy of the Secret that spec.data.licence names, and waits for it.
@@ -329,4 +331,29 @@ func TestOwnWritesAreNoNews(t *testing.T) {
 	w.change(b, func() { b.Spec.Data["a"] = "2" })
 	w.sees(b, "2")
 	w.still("reconciles after the change", exactly(2))
+}
+
+// Garbage collection takes children before the operator hears that their owner is gone: they
+// are not created again.
+func TestChildrenOfAnOwnerThatIsGoneStayGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	gate := &localtest.Gate{Of: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/boxes") }}
+	requests, _ := w.runAs(gate.Config(w.Config), compose(copies))
+	b := w.box("brief", map[string]string{"a": "1"})
+	w.isReady(b)
+	gate.Shut()
+	defer gate.Open()
+	sent := len(requests.all(false))
+	w.must(w.client.Delete(t.Context(), b))
+	w.gone(w.configMap("brief"))
+	w.eventually("the operator to look for the owner", func(context.Context) error {
+		if !slices.Contains(requests.all(false)[sent:], "GET /apis/test.operon.dev/v1/namespaces/"+w.Namespace+"/boxes/brief") {
+			return errors.New("it has not")
+		}
+		return nil
+	})
+	if written := slices.DeleteFunc(ofChildren(requests.all(true)), func(r string) bool { return !strings.Contains(r, "/configmaps/") }); len(written) > 1 {
+		t.Errorf("the child was written again: %q", written)
+	}
 }

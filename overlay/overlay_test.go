@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,17 +22,15 @@ type bench struct {
 	client.Client
 	namespace string
 	overlay   *overlay.Overlay
-	gate      *gate
+	gate      *localtest.Gate
 	direct    client.Client
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	env := localtest.Shared(t)
-	b := &bench{T: t, namespace: env.Namespace, overlay: overlay.New(scheme.Scheme, []string{env.Namespace}), gate: newGate()}
-	gated := rest.CopyConfig(env.Config)
-	gated.Wrap(b.gate.wrap)
-	made, err := cache.New(gated, cache.Options{Scheme: scheme.Scheme, DefaultNamespaces: map[string]cache.Config{env.Namespace: {}}})
+	b := &bench{T: t, namespace: env.Namespace, overlay: overlay.New(scheme.Scheme, []string{env.Namespace}), gate: &localtest.Gate{}}
+	made, err := cache.New(b.gate.Config(env.Config), cache.Options{Scheme: scheme.Scheme, DefaultNamespaces: map[string]cache.Config{env.Namespace: {}}})
 	b.must(err)
 	held := b.overlay.Cache(made)
 	b.must(held.IndexField(t.Context(), &corev1.ConfigMap{}, "size", sizeOf))
@@ -47,7 +44,7 @@ func newBench(t *testing.T) *bench {
 	go func() { ended <- held.Start(ctx) }()
 	t.Cleanup(func() {
 		stop()
-		b.gate.cut(false)
+		b.gate.Cut(false)
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
@@ -133,7 +130,7 @@ func TestReadsShowOwnWrites(t *testing.T) {
 	b.read("old")
 	b.drained()
 
-	b.gate.shut()
+	b.gate.Shut()
 	made := b.config("", "red")
 	made.GenerateName = "made-"
 	b.must(b.Create(t.Context(), made))
@@ -166,7 +163,7 @@ func TestReadsShowOwnWrites(t *testing.T) {
 	if again := b.read("old"); again.UID == first || again.DeletionTimestamp != nil {
 		t.Errorf("an object that was created again is shown as %v", again.ObjectMeta)
 	}
-	b.gate.lift()
+	b.gate.Open()
 	b.drained()
 	b.lists([]string{name}, blue)
 	b.lists([]string{"old"}, red)
@@ -181,14 +178,14 @@ func TestReadsShowOwnWritesWhenTheWatchIsCut(t *testing.T) {
 			b.must(b.Create(t.Context(), b.config("a", "red")))
 			a := b.read("a")
 			b.drained()
-			b.gate.shut()
+			b.gate.Shut()
 			a.Data = map[string]string{"n": "1"}
 			b.must(b.Update(t.Context(), a))
-			b.gate.cut(expired)
+			b.gate.Cut(expired)
 			if got := b.read("a").Data["n"]; got != "1" {
 				t.Errorf("n=%q", got)
 			}
-			b.gate.lift()
+			b.gate.Open()
 			b.drained()
 			if got := b.read("a").Data["n"]; got != "1" {
 				t.Errorf("afterwards n=%q", got)
@@ -201,11 +198,11 @@ func TestReadsShowOwnWritesWhenTheWatchIsCut(t *testing.T) {
 func TestAnObjectThatSomebodyDeletesGoes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.gate.shut()
+	b.gate.Shut()
 	b.must(b.Create(t.Context(), b.config("brief", "red")))
 	b.read("brief")
 	b.must(b.direct.Delete(t.Context(), b.config("brief", "")))
-	b.gate.lift()
+	b.gate.Open()
 	b.drained()
 	b.lists(nil)
 }
@@ -214,8 +211,8 @@ func TestAnObjectThatSomebodyDeletesGoes(t *testing.T) {
 func TestOnlyWritesThatMatterAreKept(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.gate.shut()
-	defer b.gate.lift()
+	b.gate.Shut()
+	defer b.gate.Open()
 	b.must(b.Create(t.Context(), b.config("dry", "red"), client.DryRunAll))
 	if err := b.Create(t.Context(), b.config("No_Name", "red")); err == nil {
 		t.Error("a name that cannot be was taken")

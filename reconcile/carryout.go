@@ -19,6 +19,10 @@ const (
 
 // apply carries the plan out.
 func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
+	if orphaned, err := r.orphaned(ctx, p); orphaned || err != nil {
+		p.over = orphaned
+		return outcome.Done(), err
+	}
 	var kinds []schema.GroupKind
 	for _, child := range p.desired {
 		kinds = append(kinds, child.GroupVersionKind().GroupKind())

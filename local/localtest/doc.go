@@ -18,6 +18,8 @@
 // namespace (CustomResourceDefinitions, ClusterRoles) is shared, so give such objects names
 // that no other test uses, or take [New], a cluster of the test's own for about a second.
 //
+// A [Gate] holds back what watches show, for tests of code whose caches are behind.
+//
 // Everything that a test made is removed when it ends, and a namespace that cannot be
 // removed fails the test: it tells of a finalizer that nobody serves.
 package localtest

@@ -1,0 +1,152 @@
+package localtest
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"k8s.io/client-go/rest"
+)
+
+// Gate holds back what watches show, so that a test can see what its code does while its
+// caches are behind. It is open at first. It may be used by several goroutines.
+type Gate struct {
+	// Of tells which watches go through the gate. Nil: all. It is called for each request.
+	Of func(*http.Request) bool
+
+	mu      sync.Mutex
+	shut    chan struct{} // closed when the gate opens; nil while it is open
+	answers map[*answer]bool
+	expired bool
+}
+
+// Config returns a connection whose watches go through the gate.
+func (g *Gate) Config(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(g.wrap)
+	return config
+}
+
+// Shut holds back what watches show from now on.
+func (g *Gate) Shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut == nil {
+		g.shut = make(chan struct{})
+	}
+}
+
+// Open lets through what was held back, in order, and what comes.
+func (g *Gate) Open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut != nil {
+		close(g.shut)
+		g.shut = nil
+	}
+}
+
+// Cut ends all watches, with what is held back of them, as a network does. They begin again
+// where they were. With expired, from now on they cannot: the API server has forgotten
+// where that was, and everything has to be read anew.
+func (g *Gate) Cut(expired bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.expired = expired
+	for a := range g.answers {
+		a.cut()
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (g *Gate) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		query := r.URL.Query()
+		if query.Get("watch") == "" || g.Of != nil && !g.Of(r) {
+			return next.RoundTrip(r)
+		}
+		if query.Get("sendInitialEvents") == "" && g.refuses() {
+			return gone(r), nil
+		}
+		response, err := next.RoundTrip(r)
+		if err == nil {
+			response.Body = g.keep(response.Body)
+		}
+		return response, err
+	})
+}
+
+func (g *Gate) refuses() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.expired
+}
+
+func (g *Gate) keep(body io.ReadCloser) io.ReadCloser {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	a := &answer{ReadCloser: body, gate: g, ended: make(chan struct{})}
+	if g.answers == nil {
+		g.answers = map[*answer]bool{}
+	}
+	g.answers[a] = true
+	return a
+}
+
+// pass waits until the gate is open, and returns false when the answer ended before.
+func (g *Gate) pass(ended <-chan struct{}) bool {
+	g.mu.Lock()
+	shut := g.shut
+	g.mu.Unlock()
+	if shut == nil {
+		return true
+	}
+	select {
+	case <-shut:
+		return true
+	case <-ended:
+		return false
+	}
+}
+
+// gone is the API server's answer to a watch from a revision that it has forgotten.
+func gone(r *http.Request) *http.Response {
+	body := `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old resource version","reason":"Expired","code":410}`
+	return &http.Response{
+		StatusCode: http.StatusGone, Status: "410 Gone", Proto: r.Proto, Request: r,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+	}
+}
+
+// answer is that to a watch.
+type answer struct {
+	io.ReadCloser
+	gate  *Gate
+	once  sync.Once
+	ended chan struct{}
+}
+
+func (a *answer) cut() { a.once.Do(func() { close(a.ended) }) }
+
+// Read reads what comes, and gives it once the gate is open.
+func (a *answer) Read(p []byte) (int, error) {
+	n, err := a.ReadCloser.Read(p)
+	if !a.gate.pass(a.ended) {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// Close ends the watch.
+func (a *answer) Close() error {
+	a.cut()
+	a.gate.mu.Lock()
+	delete(a.gate.answers, a)
+	a.gate.mu.Unlock()
+	return a.ReadCloser.Close()
+}

@@ -1,0 +1,34 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operon-framework/operon/plan"
+)
+
+// orphaned tells whether the children that are to be created again belong to an object that
+// is gone. Watches of different kinds are not in step: garbage collection takes a child, and
+// the watch shows that before it shows the end of the owner. To create the child again would
+// leave it to be collected a second time.
+func (r *Reconciler[T]) orphaned(ctx context.Context, p *pass[T]) (bool, error) {
+	if !slices.ContainsFunc(p.actions, func(a plan.Action) bool { return a.Verb == plan.Recreate }) {
+		return false, nil
+	}
+	now := &metav1.PartialObjectMetadata{}
+	now.SetGroupVersionKind(r.kind)
+	err := r.Direct.Get(ctx, p.request.NamespacedName, now)
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case apierrors.IsForbidden(err):
+		return false, nil // who may list and watch it need not be allowed to get it
+	case err != nil:
+		return false, fmt.Errorf("look whether %s is still there: %w", r.self(p.object), err)
+	}
+	return now.GetUID() != p.object.GetUID() || now.GetDeletionTimestamp() != nil, nil
+}
