@@ -357,3 +357,24 @@ func TestChildrenOfAnOwnerThatIsGoneStayGone(t *testing.T) {
 		t.Errorf("the child was written again: %q", written)
 	}
 }
+
+// An operator that is limited to namespaces may still read in others, if it says so.
+func TestReadsInANamespaceThatTheOperatorIsNotLimitedTo(t *testing.T) {
+	t.Parallel()
+	w, other := newWorld(t), newWorld(t)
+	w.run(observing{copies, func(ctx context.Context, b *Box, seen *operon.Observed) error {
+		var list corev1.SecretList
+		err := seen.List(ctx, &list, client.MatchingLabels{"read-by": "a-box"}, client.InNamespace(other.Namespace))
+		b.Status.Seen = nil
+		for _, item := range list.Items {
+			b.Status.Seen = append(b.Status.Seen, item.Name)
+		}
+		return err
+	}})
+	b := w.box("far-sighted", nil)
+	w.isReady(b)
+	far := &corev1.Secret{ObjectMeta: other.meta("far")}
+	far.Labels = map[string]string{"read-by": "a-box"}
+	w.must(w.client.Create(t.Context(), far))
+	w.sees(b, "far")
+}

@@ -53,6 +53,9 @@ func (s *Session) List(ctx context.Context, list client.ObjectList, selection Se
 		return &UnboundedError{Kind: kind.Kind}
 	}
 	sc, index := selection.scope(kind, form)
+	if s.tracker.outside(selection.Namespace) {
+		sc.namespace = selection.Namespace
+	}
 	w, err := s.watch(ctx, sc, index)
 	if isMissing(err) {
 		return meta.SetList(list, nil)
@@ -66,6 +69,12 @@ func (s *Session) List(ctx context.Context, list client.ObjectList, selection Se
 	}
 	list.GetObjectKind().SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	return meta.SetList(list, objects)
+}
+
+// outside tells whether a namespace is none of those that are watched by default. To read
+// there is a watch of its own.
+func (t *Tracker) outside(namespace string) bool {
+	return namespace != "" && len(t.Namespaces) > 0 && !slices.Contains(t.Namespaces, namespace)
 }
 
 // Get reads one object, by its name, and its namespace if its kind is in any. It returns false when it is not there,
