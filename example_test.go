@@ -415,3 +415,33 @@ func isUp(live *unstructured.Unstructured) (bool, string) {
 func comesUp(c *corev1.ConfigMap) operontest.Change {
 	return operontest.Edit(c, func(c *corev1.ConfigMap) { c.Data = map[string]string{"up": "yes"} })
 }
+
+// The manager's client reads its own writes: a plain reconciler that creates an object under
+// a generated name finds it in its next list, and does not create a second one.
+func ExampleSetup_readYourWrites() {
+	operon.Main("ticket-operator", operon.Setup(func(manager ctrl.Manager) error {
+		return ctrl.NewControllerManagedBy(manager).For(&corev1.ServiceAccount{}).Complete(tickets{manager.GetClient()})
+	}), operon.CacheAll(&corev1.ConfigMap{}))
+}
+
+// tickets gives each ServiceAccount one ConfigMap.
+type tickets struct{ client.Client }
+
+func (t tickets) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	var given corev1.ConfigMapList
+	mine := client.MatchingLabels{"ticket-of": request.Name}
+	if err := t.List(ctx, &given, client.InNamespace(request.Namespace), mine); err != nil || len(given.Items) > 0 {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, t.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: request.Namespace, GenerateName: "ticket-", Labels: mine,
+	}})
+}
+
+// A reconciler of one's own that reads Secrets anywhere says so: the manager's client would
+// hold all of them.
+func ExampleCacheAll() {
+	operon.Main("secret-operator", operon.CacheAll(&corev1.Secret{}), operon.Setup(func(manager ctrl.Manager) error {
+		return ctrl.NewControllerManagedBy(manager).For(&corev1.Secret{}).Complete(nodes{manager.GetClient()})
+	}))
+}
