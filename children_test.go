@@ -63,6 +63,26 @@ func TestAChildComesAfterAnotherIsReady(t *testing.T) {
 	w.lives("chain-top")
 }
 
+// Children that are ready as soon as they are written send no event that is news: those that
+// come after them are written all the same, however long the chain is.
+func TestAChainOfChildrenThatAreReadyAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run(compose(func(b *Box, out *operon.Composition) error {
+		first, second, third := config(b.Name+"-1", b.Spec.Data), config(b.Name+"-2", b.Spec.Data), config(b.Name+"-3", b.Spec.Data)
+		out.Child(first)
+		out.Child(second, operon.After(first))
+		out.Child(third, operon.After(second))
+		return nil
+	}))
+	b := w.box("links", map[string]string{"a": "1"})
+	w.isReady(b)
+	w.holds(config("links-3", nil), map[string]string{"a": "1"})
+	w.change(b, func() { b.Spec.Data["a"] = "2" })
+	w.isReady(b)
+	w.holds(config("links-3", nil), map[string]string{"a": "2"})
+}
+
 func TestAChildGoesBeforeTheOneItComesAfter(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(*world, *Box){

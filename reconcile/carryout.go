@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -39,7 +40,7 @@ func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) (outcome.Outcome,
 
 // carryOut does what the plan says. One child that fails does not stop the others.
 func (r *Reconciler[T]) carryOut(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
-	combined := outcome.Done()
+	combined, written := outcome.Done(), map[plan.ID]bool{}
 	for _, action := range p.actions {
 		if r.holdBack(p, action) {
 			continue
@@ -54,8 +55,25 @@ func (r *Reconciler[T]) carryOut(ctx context.Context, p *pass[T]) (outcome.Outco
 		combined = outcome.Combine(combined, waitsAfter(done))
 		r.remember(p, action, done)
 		p.tell(done)
+		written[done.ID()] = writes(done.Verb)
 	}
+	p.again = p.freed(written)
 	return combined, nil
+}
+
+// freed tells whether a child was held for one that this pass wrote and that is ready already.
+// The watch shows no more than the answer to the write did, and so tells nobody.
+func (p *pass[T]) freed(written map[plan.ID]bool) bool {
+	ready := func(before plan.ID) bool {
+		if !written[before] || p.live[before] == nil {
+			return false
+		}
+		state, err := p.readiness(before, p.live[before])
+		return err == nil && state.Kind() == outcome.KindDone
+	}
+	return slices.ContainsFunc(p.actions, func(a plan.Action) bool {
+		return a.Verb == plan.Hold && slices.ContainsFunc(a.Options.After, ready)
+	})
 }
 
 // waitsAfter is what an action leaves to wait for.

@@ -47,7 +47,7 @@ type pass[T client.Object] struct {
 	outcomes []outcome.Outcome
 	err      error
 	over     bool // nothing is left to do, not even to report
-	again    bool // something happened to the object meanwhile
+	again    bool // there is more to do at once, or something happened to the object meanwhile
 }
 
 func (r *Reconciler[T]) begin(ctx context.Context, request Request) (context.Context, *pass[T]) {
@@ -97,7 +97,7 @@ func (p *pass[T]) errored(ctx context.Context, step string, err error) {
 // changes.
 func (p *pass[T]) result() (Result, error) {
 	o := p.outcome()
-	if p.again && p.err == nil {
+	if p.again && (p.err == nil || o.After() > 0) {
 		return Result{RequeueAfter: time.Nanosecond}, nil
 	}
 	if o.After() > 0 {

@@ -60,7 +60,7 @@ func (r *Reconciler[T]) writeStatus(ctx context.Context, p *pass[T]) error {
 	if err != nil {
 		made = ""
 	}
-	p.again = r.own.end(p.request.NamespacedName, made)
+	p.again = r.own.end(p.request.NamespacedName, made) || p.again
 	if err == nil {
 		r.wrote(p, r.kind.Kind, "status")
 	}
