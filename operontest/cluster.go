@@ -15,7 +15,8 @@ const (
 )
 
 // RunOn runs a case with the real operator on a real API server, whose CRDs are installed,
-// in a namespace that is the test's own:
+// in a namespace that is the case's own, as garbage collection may take its time with the
+// children of an earlier one:
 //
 //	env := localtest.Shared(t)
 //	env.InstallCRDs(t, "config/crd")

@@ -72,7 +72,6 @@ func (s spying) Observe(ctx context.Context, l *Lamp, seen *operon.Observed) err
 
 func TestCaseFailsOnACluster(t *testing.T) {
 	t.Parallel()
-	env := onCluster(t)
 	simple := lampCase{Object: lamp(4), Reads: []string{"ConfigMap"}, Expect: created}
 	for _, test := range []struct {
 		name, says string
@@ -96,6 +95,8 @@ func TestCaseFailsOnACluster(t *testing.T) {
 			func(c *lampCase) { c.Reads = append(c.Reads, "Secret app=lamp") }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			env := onCluster(t) // garbage collection may let children of the case before wait
 			c := simple
 			test.spoil(&c)
 			op := operontest.New(test.Composer, addLamp).Patience(2 * time.Second)
