@@ -135,7 +135,9 @@ type Config struct {
 // Run runs the operator called name on a cluster until ctx ends. Reconciles that are
 // running then are let finish, and leadership is given up.
 func Run(ctx context.Context, name string, cluster *rest.Config, cfg Config, all ...Part) error {
-	o, setups, err := newOperator(ctx, name, cluster, cfg, all)
+	life, end := context.WithCancel(context.WithoutCancel(ctx)) // reconciles that finish still read
+	defer end()
+	o, setups, err := newOperator(life, name, cluster, cfg, all)
 	if err != nil {
 		return err
 	}
@@ -143,7 +145,7 @@ func Run(ctx context.Context, name string, cluster *rest.Config, cfg Config, all
 		return err
 	}
 	for _, setup := range setups {
-		if err := setup(ctx, o); err != nil {
+		if err := setup(life, o); err != nil {
 			return err
 		}
 	}

@@ -342,3 +342,35 @@ func TestRunRefuses(t *testing.T) {
 		})
 	}
 }
+
+// A reconcile that runs when the operator is told to stop is let finish: its writes and its
+// status are not cut off, and nothing is told to have failed.
+func TestAReconcileFinishesWhenTheOperatorStops(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	composing, stopped := make(chan struct{}), make(chan struct{})
+	_, stop := w.run(compose(func(b *Box, out *operon.Composition) error {
+		close(composing)
+		<-stopped
+		return copies(b, out)
+	}))
+	b := w.box("last", map[string]string{"a": "1"})
+	<-composing
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		stop()
+	}()
+	w.still("the operator to wait", func(context.Context) error {
+		select {
+		case <-ended:
+			return errors.New("it has ended")
+		default:
+			return nil
+		}
+	})
+	close(stopped)
+	<-ended
+	w.isReady(b)
+	w.holds(config("last", nil), map[string]string{"a": "1"})
+}

@@ -19,11 +19,13 @@ import (
 
 // pass is what one reconcile of one object knows as it goes on.
 type pass[T client.Object] struct {
-	request Request
-	reads   Reads
-	record  history.Pass
-	began   time.Time
-	span    telemetry.Span
+	operator context.Context // ends when the operator is told to stop
+	release  func()          // ends the pass's own context
+	request  Request
+	reads    Reads
+	record   history.Pass
+	began    time.Time
+	span     telemetry.Span
 
 	object T // as the author's code may change it
 	before T // as it was read
@@ -53,12 +55,14 @@ type pass[T client.Object] struct {
 func (r *Reconciler[T]) begin(ctx context.Context, request Request) (context.Context, *pass[T]) {
 	now := r.Clock.Now()
 	p := &pass[T]{
-		began:   time.Now(),
-		request: request,
-		reads:   r.Reads(request.NamespacedName),
-		record:  history.Pass{Started: now, Steps: make([]history.Step, 0, stepCount), Gathered: r.causes.take(request.NamespacedName, now)},
-		live:    map[plan.ID]*plan.Live{},
+		began:    time.Now(),
+		operator: ctx,
+		request:  request,
+		reads:    r.Reads(request.NamespacedName),
+		record:   history.Pass{Started: now, Steps: make([]history.Step, 0, stepCount), Gathered: r.causes.take(request.NamespacedName, now)},
+		live:     map[plan.ID]*plan.Live{},
 	}
+	ctx, p.release = finish(ctx)
 	ctx, p.span = r.trace(ctx, p)
 	return ctx, p
 }

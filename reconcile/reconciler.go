@@ -148,6 +148,9 @@ func (r *Reconciler[T]) timed(ctx context.Context, s step[T], p *pass[T]) (o out
 	if o, err = r.inTime(ctx, s, p); err == nil {
 		return o
 	}
+	if p.interrupted() {
+		return outcome.Done()
+	}
 	p.errored(ctx, s.name, err)
 	return explain(err)
 }

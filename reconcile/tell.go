@@ -77,6 +77,7 @@ func (r *Reconciler[T]) wrote(p *pass[T], kind, verb string) {
 
 // end closes the books of a pass: what it came to, and why the object comes back.
 func (r *Reconciler[T]) end(ctx context.Context, p *pass[T]) (Result, error) {
+	defer p.release()
 	result, err := p.result()
 	p.close(result, err, r.Clock.Now())
 	if p.delayed() {

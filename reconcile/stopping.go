@@ -1,0 +1,31 @@
+package reconcile
+
+import (
+	"context"
+	"time"
+)
+
+// finishing is how long a reconcile that runs when the operator is told to stop may go on. It
+// is less than the 30 s for which controller-runtime waits for its workers.
+const finishing = 20 * time.Second
+
+// finish returns a context for a reconcile that outlives the operator's by a while, so that
+// writes are not cut off halfway, and reads not told as failed. After release, it is over.
+func finish(ctx context.Context) (_ context.Context, release func()) {
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stopped := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(finishing, cancel)
+		context.AfterFunc(own, func() { timer.Stop() })
+	})
+	return own, func() {
+		stopped()
+		cancel()
+	}
+}
+
+// interrupted ends a pass that failed while the operator stops: what stopping breaks is no
+// news, neither for the object's status nor for its user. The next operator begins anew.
+func (p *pass[T]) interrupted() bool {
+	p.over = p.over || p.operator.Err() != nil
+	return p.operator.Err() != nil
+}
