@@ -83,6 +83,28 @@ func TestAChainOfChildrenThatAreReadyAtOnce(t *testing.T) {
 	w.holds(config("links-3", nil), map[string]string{"a": "2"})
 }
 
+// A child of an earlier object of the owner's name goes in its own time, which no event tells
+// an operator that started since.
+func TestAChildOfAnEarlierOwnerMayTakeItsTime(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, stop := w.run(compose(copies))
+	earlier := w.box("again", nil)
+	w.isReady(earlier)
+	child := w.lives("again")
+	w.change(child, func() { child.Finalizers = []string{"test.operon.dev/slow"} })
+	stop()
+	w.must(w.client.Delete(t.Context(), earlier))
+	w.gone(earlier)
+	w.must(w.client.Delete(t.Context(), child))
+	b := w.box("again", map[string]string{"a": "2"})
+	w.run(compose(copies))
+	w.ready(b, metav1.ConditionFalse, "ChildDeleting", "earlier object")
+	w.change(child, func() { child.Finalizers = nil })
+	w.isReady(b)
+	w.holds(config("again", nil), map[string]string{"a": "2"})
+}
+
 func TestAChildGoesBeforeTheOneItComesAfter(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(*world, *Box){

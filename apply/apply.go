@@ -110,7 +110,7 @@ func (a *Applier) occupied(ctx context.Context, action plan.Action) (plan.Action
 		Options: map[plan.ID]plan.Options{id: action.Options},
 	})[0]
 	if again.Verb == plan.Keep {
-		a.Memory.wrote(live)
+		a.Memory.found(live)
 	}
 	return a.Do(ctx, again)
 }

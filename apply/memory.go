@@ -24,11 +24,12 @@ type Memory struct {
 	flights map[plan.ID]*flight
 }
 
-// flight is a write that is not answered yet.
+// flight is a write that is not answered yet, or several where objects contend for a name.
 type flight struct {
-	shown *plan.Live
-	gone  bool
-	tell  func()
+	writes int
+	shown  *plan.Live
+	gone   bool
+	tell   func()
 }
 
 // write is what one write left behind.
@@ -129,30 +130,54 @@ func (m *Memory) gone(live *plan.Live) {
 func (m *Memory) begin(id plan.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.flights[id] = &flight{}
+	if m.flights[id] == nil {
+		m.flights[id] = &flight{}
+	}
+	m.flights[id].writes++
 }
 
-// land ends a write with what it left behind, if anything, and looks again at what watches
-// showed meanwhile.
+// land ends a write with what it left behind, if anything. After the last one of the name it
+// looks again at what watches showed meanwhile.
 func (m *Memory) land(id plan.ID, w *write) {
 	m.mu.Lock()
-	f := m.flights[id]
-	delete(m.flights, id)
-	if w != nil {
-		m.last[id] = *w
+	m.keep(id, w)
+	tell := m.landed(id)
+	m.mu.Unlock()
+	if tell != nil {
+		tell()
 	}
-	news := false
+}
+
+// keep remembers a write, unless a later one was answered before it. The lock is held.
+func (m *Memory) keep(id plan.ID, w *write) {
+	if w == nil {
+		return
+	}
+	if last := m.last[id]; w.live != nil && last.live != nil && older(w.live, last.live) {
+		return
+	}
+	m.last[id] = *w
+}
+
+// landed ends a write, and returns how to tell of what watches showed meanwhile, if that is
+// news. The lock is held.
+func (m *Memory) landed(id plan.ID) (tell func()) {
+	f := m.flights[id]
+	if f == nil {
+		return nil
+	}
+	if f.writes--; f.writes > 0 {
+		return nil
+	}
+	delete(m.flights, id)
 	switch {
-	case f == nil || f.shown == nil:
+	case f.shown == nil:
 	case f.gone:
 		m.gone(f.shown)
-	default:
-		news = m.seen(f.shown) != Known
+	case m.seen(f.shown) != Known:
+		return f.tell
 	}
-	m.mu.Unlock()
-	if news {
-		f.tell()
-	}
+	return nil
 }
 
 // Forget drops what is remembered of an object, as after its owner is gone.
@@ -160,6 +185,13 @@ func (m *Memory) Forget(id plan.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.last, id)
+}
+
+// found remembers what was read past all caches.
+func (m *Memory) found(live *plan.Live) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.keep(live.ID(), &write{live: live, uid: live.UID})
 }
 
 // wrote remembers the server's answer to a write.

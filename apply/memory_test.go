@@ -112,3 +112,22 @@ func TestWhatAWatchShowsOfOurWrites(t *testing.T) {
 		})
 	}
 }
+
+// Objects that compose a child of the same name write to it at the same time: what a watch
+// shows meanwhile is told to the one that has it, however the other's attempt ends.
+func TestWritesOfOneNameAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	m, told := NewMemory(), 0
+	written, changed := object("a", "10"), object("a", "11")
+	m.begin(written.ID())
+	m.Seen(changed, func() { told++ })
+	m.begin(written.ID())
+	m.wrote(written)
+	if told > 0 {
+		t.Error("it was told while a write is under way")
+	}
+	m.failed(written.ID())
+	if told != 1 {
+		t.Errorf("what somebody wrote was told %d times, want once", told)
+	}
+}

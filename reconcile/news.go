@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -9,6 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/operon-framework/operon/wire"
 )
 
 // own tells the watch's report of a status that the operator wrote from news. The report
@@ -22,19 +25,21 @@ type own struct {
 // reports it.
 type statusWrite struct {
 	running bool
+	// read is the revision of what was read before the write: earlier ones are known too.
+	read uint64
 	// version is what the write made, when it is over.
 	version string
 	// reported is what the watch reported meanwhile.
-	reported string
+	reported []string
 }
 
-func (o *own) begin(key types.NamespacedName) {
+func (o *own) begin(key types.NamespacedName, read string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.writes == nil {
 		o.writes = map[types.NamespacedName]*statusWrite{}
 	}
-	o.writes[key] = &statusWrite{running: true}
+	o.writes[key] = &statusWrite{running: true, read: wire.Revision(read)}
 }
 
 // end ends a write that made a version, or none. It returns whether the watch reported
@@ -47,10 +52,11 @@ func (o *own) end(key types.NamespacedName, version string) (news bool) {
 		return false
 	}
 	w.running, w.version = false, version
-	if version == "" || w.reported == version {
+	shown := slices.Contains(w.reported, version)
+	if version == "" || shown {
 		delete(o.writes, key)
 	}
-	return w.reported != "" && w.reported != version
+	return len(w.reported) > 1 || len(w.reported) == 1 && !shown
 }
 
 // is tells whether what the watch reports is a write of ours, or may be.
@@ -62,8 +68,10 @@ func (o *own) is(object client.Object) bool {
 	switch {
 	case w == nil:
 		return false
+	case w.read > 0 && wire.Revision(object.GetResourceVersion()) <= w.read:
+		return true
 	case w.running:
-		w.reported = object.GetResourceVersion()
+		w.reported = append(w.reported, object.GetResourceVersion())
 		return true
 	case w.version == object.GetResourceVersion():
 		delete(o.writes, key)
@@ -87,9 +95,10 @@ func (r *Reconciler[T]) News() predicate.Predicate {
 // changed tells whether more than the status differs. A watch that was interrupted may show
 // what others did together with our write.
 func changed(before, after client.Object) bool {
-	return before.GetGeneration() != after.GetGeneration() ||
+	return before.GetUID() != after.GetUID() || before.GetGeneration() != after.GetGeneration() ||
 		(before.GetDeletionTimestamp() == nil) != (after.GetDeletionTimestamp() == nil) ||
 		!maps.Equal(before.GetLabels(), after.GetLabels()) ||
 		!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
-		!slices.Equal(before.GetFinalizers(), after.GetFinalizers())
+		!slices.Equal(before.GetFinalizers(), after.GetFinalizers()) ||
+		!reflect.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
 }

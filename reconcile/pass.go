@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,7 +109,7 @@ func (p *pass[T]) result() (Result, error) {
 		return Result{RequeueAfter: o.After()}, nil
 	}
 	if o.Kind() == outcome.KindRetry {
-		return Result{}, p.err
+		return Result{}, cmp.Or(p.err, errors.New(o.Message())) // without an error the queue would not back off
 	}
 	return Result{}, nil
 }

@@ -54,7 +54,7 @@ func (r *Reconciler[T]) writeStatus(ctx context.Context, p *pass[T]) error {
 	// Only the status is written: what else the author's code may have changed stays here.
 	written := p.before.DeepCopyObject().(T)
 	reflect.ValueOf(written).Elem().FieldByName("Status").Set(reflect.ValueOf(p.object).Elem().FieldByName("Status"))
-	r.own.begin(p.request.NamespacedName)
+	r.own.begin(p.request.NamespacedName, p.before.GetResourceVersion())
 	err := r.Client.Status().Patch(ctx, written, client.MergeFrom(p.before), client.FieldOwner(r.Manager))
 	made := written.GetResourceVersion()
 	if err != nil {
