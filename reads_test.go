@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -184,6 +185,37 @@ func TestSelectionsOfLists(t *testing.T) {
 	w.change(web, func() { web.Labels["old"] = "" })
 	w.sees(byLabel, "web")
 	w.sees(bySelector)
+}
+
+// Labels select among kinds in no namespace, and in namespaces that are not the operator's.
+func TestLabelsSelectInAnyNamespaceAndInNone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	roots := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-public", Name: w.Namespace, Labels: map[string]string{"for": w.Namespace}}}
+	w.must(w.client.Create(t.Context(), roots))
+	t.Cleanup(func() { w.must(w.client.Delete(w.afterwards().Context(), roots)) })
+	w.run(observing{copies, func(ctx context.Context, b *Box, seen *operon.Observed) error {
+		b.Status.Seen = nil
+		named := client.MatchingLabels{corev1.LabelMetadataName: w.Namespace}
+		loose := &unstructured.UnstructuredList{}
+		loose.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NamespaceList"))
+		for _, read := range []struct {
+			list    client.ObjectList
+			labels  client.MatchingLabels
+			options []client.ListOption
+		}{
+			{&corev1.NamespaceList{}, named, nil},
+			{loose, nil, []client.ListOption{client.MatchingLabelsSelector{Selector: labels.SelectorFromSet(labels.Set(named))}}},
+			{&corev1.ConfigMapList{}, client.MatchingLabels{"for": w.Namespace}, []client.ListOption{client.InNamespace("kube-public")}},
+		} {
+			if err := seen.List(ctx, read.list, read.labels, read.options...); err != nil {
+				return err
+			}
+			b.Status.Seen = append(b.Status.Seen, fmt.Sprintf("%T %d", read.list, meta.LenList(read.list)))
+		}
+		return nil
+	}})
+	w.sees(w.box("far", nil), "*v1.NamespaceList 1", "*unstructured.UnstructuredList 1", "*v1.ConfigMapList 1")
 }
 
 // A permission that is withdrawn while a watch runs is told when the watch has to begin

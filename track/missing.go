@@ -44,33 +44,35 @@ func (t *Tracker) await(kind schema.GroupVersionKind) {
 			return
 		case <-timer.C:
 		}
-		readers, wanted := t.lacking(kind)
-		if !wanted {
+		if !t.lacked(kind) {
 			return
 		}
 		if t.exists(kind) {
-			t.came(kind)
-			tell(readers, ofKind(kind, appeared, "the cluster has the kind now"))
+			tell(t.came(kind), ofKind(kind, appeared, "the cluster has the kind now"))
 			return
 		}
 	}
 }
 
-// lacking are the readers of a missing kind. Of one that nobody wants, nothing is kept.
-func (t *Tracker) lacking(kind schema.GroupVersionKind) ([]reader, bool) {
+// lacked tells whether anybody reads a missing kind. Of one that nobody wants, nothing is kept.
+func (t *Tracker) lacked(kind schema.GroupVersionKind) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.missing[kind]) == 0 {
 		delete(t.missing, kind)
-		return nil, false
+		return false
 	}
-	return slices.Collect(maps.Keys(t.missing[kind])), true
+	return true
 }
 
-func (t *Tracker) came(kind schema.GroupVersionKind) {
+// came returns the readers of a kind that is missing no more, those included that looked for
+// it while it came.
+func (t *Tracker) came(kind schema.GroupVersionKind) []reader {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	readers := slices.Collect(maps.Keys(t.missing[kind]))
 	delete(t.missing, kind)
+	return readers
 }
 
 // exists asks the API server itself: what is known of kinds may be of before one went. Any
@@ -82,6 +84,10 @@ func (t *Tracker) exists(kind schema.GroupVersionKind) bool {
 	}
 	ctx, cancel := context.WithTimeout(t.life, syncDeadline)
 	defer cancel()
-	_, err = endpoint.List(ctx, "", metav1.ListOptions{Limit: 1})
+	namespace := ""
+	if len(t.Namespaces) > 0 && t.Wire.Namespaced(kind) {
+		namespace = t.Namespaces[0] // elsewhere it is refused, be there such a kind or not
+	}
+	_, err = endpoint.List(ctx, namespace, metav1.ListOptions{Limit: 1})
 	return err == nil || apierrors.IsForbidden(err)
 }

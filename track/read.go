@@ -52,6 +52,9 @@ func (s *Session) List(ctx context.Context, list client.ObjectList, selection Se
 	if !selection.Bounded() {
 		return &UnboundedError{Kind: kind.Kind}
 	}
+	if !s.tracker.Wire.Namespaced(kind) {
+		selection.Namespace = "" // it is of no meaning
+	}
 	sc, index := selection.scope(kind, form)
 	if s.tracker.outside(selection.Namespace) {
 		sc.namespace = selection.Namespace
