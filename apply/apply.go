@@ -183,9 +183,9 @@ func (a *Applier) endpoint(child *unstructured.Unstructured) (wire.Children, wir
 func (a *Applier) delete(ctx context.Context, live *plan.Live) error {
 	a.Memory.begin(live.ID())
 	err := a.Client.Delete(ctx, named(live), client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &live.UID})
-	if client.IgnoreNotFound(err) != nil {
-		a.Memory.failed(live.ID())
-		return fmt.Errorf("delete %s: %w", live.ID(), err)
+	if err != nil {
+		a.Memory.failed(live.ID()) // of what is gone already, a watch may have shown the end
+		return client.IgnoreNotFound(fmt.Errorf("delete %s: %w", live.ID(), err))
 	}
 	a.Memory.deleted(live)
 	return nil

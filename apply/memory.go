@@ -96,8 +96,11 @@ func (m *Memory) seen(live *plan.Live) Sight {
 	switch {
 	case !ok:
 		return Unwritten
-	case last.live == nil:
+	case last.live == nil && last.uid == live.UID:
 		return Newer // the object goes, which its end tells
+	case last.live == nil:
+		delete(m.last, live.ID()) // another one took its place
+		return Newer
 	case older(live, last.live):
 		return Known
 	}

@@ -70,6 +70,18 @@ func TestWhatWasDeletedIsGoingUntilTheCacheLostIt(t *testing.T) {
 	}
 }
 
+func TestWhatTookThePlaceOfADeletedObjectEndsTheMemory(t *testing.T) {
+	t.Parallel()
+	m := NewMemory()
+	m.deleted(object("a", "10"))
+	if got := m.Seen(object("b", "12"), func() {}); got != Newer {
+		t.Errorf("it is %v, want it newer", got)
+	}
+	if got := m.Seen(object("b", "13"), func() {}); got != Unwritten {
+		t.Errorf("a later state is %v: the deletion is still held", got)
+	}
+}
+
 func TestADeletionThatWasSeenEndsTheMemory(t *testing.T) {
 	t.Parallel()
 	m := NewMemory()

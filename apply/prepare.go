@@ -79,10 +79,15 @@ func (a *Applier) Identify(owner, child client.Object) (plan.ID, error) {
 // place gives a child its owner's namespace, unless it has one or its kind is in none.
 func (a *Applier) place(owner client.Object, object *unstructured.Unstructured) error {
 	namespaced, err := a.namespaced(object)
-	if err == nil && namespaced && object.GetNamespace() == "" {
+	switch {
+	case err != nil:
+		return err
+	case !namespaced:
+		object.SetNamespace("")
+	case object.GetNamespace() == "":
 		object.SetNamespace(owner.GetNamespace())
 	}
-	return err
+	return nil
 }
 
 // Collected tells whether garbage collection removes the child when its owner goes, for it

@@ -35,9 +35,9 @@ func (a *Applier) release(ctx context.Context, live *plan.Live) error {
 	}
 	a.Memory.begin(live.ID())
 	err = a.Client.Patch(ctx, named(live), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(a.Manager))
-	if client.IgnoreNotFound(err) != nil {
+	if err != nil {
 		a.Memory.failed(live.ID())
-		return fmt.Errorf("release %s: %w", live.ID(), err)
+		return client.IgnoreNotFound(fmt.Errorf("release %s: %w", live.ID(), err))
 	}
 	a.Memory.released(live)
 	return nil

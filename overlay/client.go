@@ -179,7 +179,7 @@ func (c overlaid) Delete(ctx context.Context, object client.Object, options ...c
 	err = c.Client.Delete(ctx, object, options...)
 	for _, s := range shelves {
 		var w *write
-		if err == nil && uid != "" {
+		if err == nil && uid != "" && c.overlay.holds(key.Namespace) {
 			w = &write{uid: uid}
 		}
 		s.land(flights[s], key, w)

@@ -218,6 +218,10 @@ func TestOnlyWritesThatMatterAreKept(t *testing.T) {
 		t.Error("a name that cannot be was taken")
 	}
 	b.must(b.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "unread"}}))
+	far := b.config(b.namespace, "red") // the cache holds no other namespace
+	far.Namespace = metav1.NamespaceDefault
+	b.must(b.Create(t.Context(), far))
+	b.must(b.Delete(t.Context(), far))
 	if kept := b.overlay.Kept(); kept > 0 {
 		t.Errorf("%d writes are kept", kept)
 	}

@@ -79,7 +79,7 @@ func (r *Reconciler[T]) sendEvents(p *pass[T]) {
 	for _, e := range p.events {
 		note := e.note
 		if len(note) > maxNote {
-			note = note[:maxNote-3] + "..."
+			note = strings.ToValidUTF8(note[:maxNote-3], "") + "..."
 		}
 		r.Events.Eventf(p.object, e.related(), e.kind, e.reason, e.action, "%s", note)
 	}
