@@ -244,7 +244,7 @@ func TestChildBeyondGarbageCollectionGoesToo(t *testing.T) {
 	w := newWorld(t)
 	name := "box-" + w.Namespace
 	w.run(compose(func(_ *Box, out *operon.Composition) error {
-		out.Child(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.Namespace}}) // which a kind in no namespace does not have
+		out.Child(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.Namespace}}) // a kind in no namespace has none
 		return nil
 	}))
 	b := w.box("wide", nil)
