@@ -20,6 +20,7 @@ var floors = map[string]float64{
 	"history": 2.0, "telemetry": 2.0, "wire": 2.0, "overlay": 2.1, "apply": 2.1, "track": 2.2, "reconcile": 2.3,
 	"": 3, "cel": 3.1, "operontest": 3.2,
 	"local": 4.0, "project": 4.0, "local/localtest": 4.1, "up/tree": 4.2, "up/view": 4.3, "up": 4.4, "explain": 4.5,
+	"prove/record": 4.0, "prove/fault": 4.1, "prove/proxy": 4.2,
 	"cmd/operon": 5,
 }
 
@@ -223,7 +224,7 @@ func TestOperatorsStayLight(t *testing.T) {
 				t.Errorf("an operator gets %s, which is too heavy for it", path)
 			}
 		}
-		for _, tool := range []string{"local", "project", "up", "explain", "cmd"} {
+		for _, tool := range []string{"local", "project", "up", "explain", "prove", "cmd"} {
 			if strings.HasPrefix(path, modulePath+"/"+tool) {
 				t.Errorf("an operator gets the tool %s", path)
 			}
