@@ -1,0 +1,11 @@
+// Package fault says what goes wrong between an operator and its API server, where, and when, as
+// data that a person can read and a file can keep:
+//
+//	{"kind": "conflict", "on": {"verb": "patch", "resource": "boxes/status", "nth": 2}}
+//	{"kind": "kill", "moment": "effect", "on": {"verb": "create", "resource": "configmaps"}}
+//
+// A [Match] chooses requests and which occurrence of them, a [Moment] the side of the server's
+// work on which the fault strikes, a [Kind] what happens. A [Script] holds the faults of one run
+// and counts; [Fault.Answer] writes an answer as the API server would, in the encoding that the
+// client asked for. What carries the faults out is package proxy.
+package fault

@@ -1,0 +1,69 @@
+package fault
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/operon-framework/operon/prove/record"
+)
+
+// Always is [Match.Times] for each occurrence from the chosen one on.
+const Always = -1
+
+// Match chooses requests. What is empty fits all.
+type Match struct {
+	// Verb is as in [record.Request].
+	Verb string `json:"verb,omitempty"`
+	// Group is the API group. The core group cannot be told from all: name its resource.
+	Group string `json:"group,omitempty"`
+	// Resource is the plural name, with a subresource after a slash, as in a Role: boxes,
+	// boxes/status, or boxes/* for both.
+	Resource string `json:"resource,omitempty"`
+	// Namespace is the object's.
+	Namespace string `json:"namespace,omitempty"`
+	// Name is the object's. That of an object whose name the server generates is not known
+	// when it is created.
+	Name string `json:"name,omitempty"`
+	// Nth is the occurrence at which the fault strikes first, from 1, which is the default.
+	Nth int `json:"nth,omitempty"`
+	// Times is how often it strikes, one time after another: 1 where it is 0, without end where it
+	// is [Always].
+	Times int `json:"times,omitempty"`
+}
+
+// Fits tells whether a request is one of those chosen, whichever occurrence it is.
+func (m Match) Fits(r record.Request) bool {
+	return fits(m.Verb, r.Verb) && fits(m.Group, r.Group) && fits(m.Namespace, r.Namespace) &&
+		fits(m.Name, r.Name) && m.fitsResource(r)
+}
+
+func fits(want, got string) bool { return want == "" || want == got }
+
+func (m Match) fitsResource(r record.Request) bool {
+	if m.Resource == "" {
+		return true
+	}
+	resource, subresource, _ := strings.Cut(m.Resource, "/")
+	return resource == r.Resource && (subresource == "*" || subresource == r.Subresource)
+}
+
+// strikes tells whether a fault strikes at an occurrence, counted from 1.
+func (m Match) strikes(occurrence int) bool {
+	return occurrence >= m.Nth && (m.Times == Always || occurrence < m.Nth+m.Times)
+}
+
+// String is the choice in words.
+func (m Match) String() string {
+	words := []string{orAny(m.Verb), orAny(m.Resource)}
+	if object := strings.Trim(m.Namespace+"/"+m.Name, "/"); object != "" {
+		words = append(words, object)
+	}
+	return strings.Join(words, " ") + fmt.Sprintf(" #%d", m.Nth)
+}
+
+func orAny(s string) string {
+	if s == "" {
+		return "*"
+	}
+	return s
+}
