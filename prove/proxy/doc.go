@@ -1,0 +1,19 @@
+// Package proxy stands between an operator and its API server, speaks the Kubernetes API with
+// both, records what passes (package record), and does what a script of faults says (package
+// fault).
+//
+//	operator ──TLS──▶ [Proxy] ──as the operator──▶ API server
+//	                     │  └─────as an observer──▶ API server   (what a write changed)
+//	                     ├─▶ record.Log
+//	                     └─◀ fault.Script
+//
+// The operator needs to know nothing: it gets a kubeconfig ([Proxy.Kubeconfig]) with the proxy's
+// address, an authority that was made for this proxy, and a token that was made for it. A request
+// with that token goes on with the operator's own credentials; one with other credentials goes on
+// with those; one with none goes on with none. Whom the API server sees, and what it permits, is
+// as without a proxy.
+//
+// What passes is not changed: JSON, protobuf, watches, compressed answers, and upgraded
+// connections (exec, port-forward). Answers are sent on as they come, but for those to
+// writes, which are whole before the operator gets the first byte.
+package proxy

@@ -1,0 +1,130 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/operon-framework/operon/prove/record"
+)
+
+// observer reads the metadata of objects beside the operator.
+type observer struct {
+	client *http.Client
+	target *url.URL
+}
+
+// newObserver returns nil where there is no config.
+func newObserver(config *rest.Config) (*observer, error) {
+	if config == nil {
+		return nil, nil
+	}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("the observer's connection to the API server: %w", err)
+	}
+	target, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("the observer's API server: %w", err)
+	}
+	return &observer{client, target}, nil
+}
+
+// absent is the version of an object that is not there.
+const absent = "0"
+
+// version returns the resource version of the object that a request is about, [absent], or ""
+// where that cannot be known. It asks for no more than the metadata.
+func (o *observer) version(ctx context.Context, r *record.Request) string {
+	if o == nil || r.Name == "" || r.Resource == "" {
+		return ""
+	}
+	path := strings.TrimSuffix(strings.TrimSuffix(r.Path, "/"), "/"+r.Subresource)
+	if !strings.HasSuffix(path, "/"+r.Name) {
+		return "" // it leads beyond the object, to what a proxy in the server reaches
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, o.target.JoinPath(path).String(), nil)
+	if err != nil {
+		return ""
+	}
+	request.Header.Set("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json")
+	response, err := o.client.Do(request)
+	if err != nil {
+		return ""
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return ""
+	}
+	switch response.StatusCode {
+	case http.StatusOK:
+		meta, _ := record.MetaOf(response.Header.Get("Content-Type"), body)
+		return meta.ResourceVersion
+	case http.StatusNotFound:
+		return absent
+	}
+	return ""
+}
+
+// before notes the version of what is about to be written, where the request does not say.
+func (p *Proxy) before(ctx context.Context, r *record.Request) {
+	switch r.Verb {
+	case "update", "patch", "delete":
+		switch {
+		case r.DryRun:
+		case r.Asked != "" && r.Verb != "delete":
+			r.Before = r.Asked // or else the server refuses
+		default:
+			r.Before = p.observer.version(ctx, r)
+		}
+	}
+}
+
+// effect tells what a write did that the server has answered.
+func (p *Proxy) effect(ctx context.Context, r *record.Request, answer record.Meta) record.Effect {
+	switch {
+	case !r.IsWrite():
+		return ""
+	case r.DryRun, r.Served >= 400 && r.Served < 500:
+		if r.Before == r.Asked {
+			r.Before = ""
+		}
+		return record.Unchanged
+	case r.Served >= 300:
+		return record.Unknown
+	case r.Resource == "", answer.Kind == "Status" && r.Verb != "delete", r.Verb == "deletecollection":
+		return record.Unknown
+	case r.Verb == "create":
+		if r.After == "" {
+			return record.Unchanged // a review or a token: nothing that is stored
+		}
+		return record.Changed
+	case r.Verb == "delete":
+		return compared(r.Before, p.observer.version(ctx, r))
+	case r.Served == http.StatusCreated:
+		return record.Changed
+	}
+	if answer.Deleting && r.Before == r.After && p.observer.version(ctx, r) == absent {
+		return record.Changed // the last finalizer went, and the object with it
+	}
+	return compared(r.Before, r.After)
+}
+
+// compared tells whether versions differ.
+//
+// Caveats: a change by somebody else between the two is taken for one by the request.
+func compared(before, after string) record.Effect {
+	switch {
+	case before == "" || after == "":
+		return record.Unknown
+	case before == after:
+		return record.Unchanged
+	}
+	return record.Changed
+}

@@ -1,0 +1,151 @@
+package proxy
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/operon-framework/operon/prove/fault"
+	"github.com/operon-framework/operon/prove/record"
+)
+
+// Options say what a proxy stands between, and what it does there.
+type Options struct {
+	// Server is the API server and the operator's own credentials.
+	Server *rest.Config
+	// Observer may read the metadata of what the operator writes, so that it is known what a write
+	// changed. Where it is nil, that is known only where request and answer tell by themselves.
+	Observer *rest.Config
+	// Log takes what passes. Nil: one that keeps the last requests in memory.
+	Log *record.Log
+	// Script is what goes wrong. Nil: nothing.
+	Script *fault.Script
+	// Kill ends the operator, for faults of that kind. It returns when the operator can send no
+	// more. It must not wait for a request of the operator's to be answered, nor close the proxy.
+	Kill func()
+	// ErrorLog is as that of http.Server: it gets what is wrong with connections. What is wrong with
+	// requests is in Log.
+	ErrorLog *log.Logger
+}
+
+// Proxy is a running proxy.
+type Proxy struct {
+	options  Options
+	target   *url.URL
+	pair     *pair
+	token    string
+	routes   routes
+	observer *observer
+	forward  *httputil.ReverseProxy
+
+	listener net.Listener
+	server   *http.Server
+	end      context.CancelFunc
+	served   chan error
+
+	mu     sync.Mutex
+	closed bool
+	inside sync.WaitGroup // requests on their way; nobody enters once it is closed
+}
+
+// Start starts a proxy on a free port of the loopback interface. It runs until Close is called.
+func Start(options Options) (*Proxy, error) {
+	if options.Script.Kills() && options.Kill == nil {
+		return nil, errors.New("a fault kills the operator, and the proxy was not told how: set Kill")
+	}
+	target, _, err := rest.DefaultServerUrlFor(options.Server)
+	if err != nil {
+		return nil, fmt.Errorf("the API server's address: %w", err)
+	}
+	if options.Log == nil {
+		options.Log = record.NewLog(0, nil)
+	}
+	p := &Proxy{options: options, target: target, token: rand.Text(), served: make(chan error, 1)}
+	if p.routes, err = newRoutes(options.Server); err != nil {
+		return nil, err
+	}
+	if p.observer, err = newObserver(options.Observer); err != nil {
+		return nil, err
+	}
+	if p.pair, err = newPair(); err != nil {
+		return nil, fmt.Errorf("make the proxy's certificate: %w", err)
+	}
+	if p.listener, err = net.Listen("tcp", net.JoinHostPort(loopback, "0")); err != nil {
+		return nil, fmt.Errorf("start the proxy: %w", err)
+	}
+	p.forward = p.newForward()
+	p.serve()
+	return p, nil
+}
+
+// serve begins to take connections.
+func (p *Proxy) serve() {
+	ctx, end := context.WithCancel(context.Background())
+	p.end = end
+	p.server = &http.Server{
+		Handler:     http.HandlerFunc(p.handle),
+		ErrorLog:    p.options.ErrorLog,
+		TLSConfig:   &tls.Config{Certificates: []tls.Certificate{p.pair.server}, MinVersion: tls.VersionTLS12},
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnContext: withConnection,
+		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+	}
+	go func() { p.served <- p.server.ServeTLS(p.listener, "", "") }()
+}
+
+// maxStreams is how many requests one connection of HTTP/2 may have at once: more than an
+// operator has watches.
+const maxStreams = 1000
+
+// Record returns what the proxy records into.
+func (p *Proxy) Record() *record.Log { return p.options.Log }
+
+// Close cuts all connections, ends the proxy and returns when all that passed is in the log. A
+// second call does nothing.
+func (p *Proxy) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.end()
+	err := p.server.Close()
+	p.inside.Wait()
+	if served := <-p.served; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	p.served <- http.ErrServerClosed
+	return err
+}
+
+// enter lets a request in, unless the proxy is closed.
+func (p *Proxy) enter() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.inside.Add(1)
+	}
+	return !p.closed
+}
+
+// connection is the key of a request's connection in its context.
+type connection struct{}
+
+func withConnection(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connection{}, c)
+}
+
+// hangUp closes the connection that a request came over.
+func hangUp(ctx context.Context) {
+	if c, ok := ctx.Value(connection{}).(net.Conn); ok {
+		_ = c.Close() // it may be closed already, which is what is wanted
+	}
+}
