@@ -17,9 +17,6 @@ import (
 	"github.com/operon-framework/operon/prove/record"
 )
 
-// IsAnswer tells whether the fault is an answer instead of the server's own.
-func (f Fault) IsAnswer() bool { return f.status(record.Request{}) != nil }
-
 // Answer returns what the API server would answer to a request, had it met the fault by itself: the
 // HTTP status, the headers and the body, in protobuf where the client accepts nothing else.
 func (f Fault) Answer(r record.Request, accept string) (int, http.Header, []byte, error) {

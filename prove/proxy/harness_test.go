@@ -69,8 +69,7 @@ func (s *stand) must(err error) {
 	}
 }
 
-// configMaps of the test's namespace, through the proxy unless a config says otherwise. No request is
-// sent twice: a fault is seen by whoever it strikes.
+// configMaps of the test's namespace, through the proxy unless a config says otherwise.
 func (s *stand) configMaps(configs ...*rest.Config) typedcorev1.ConfigMapInterface {
 	s.Helper()
 	config := s.Proxy.Config()
@@ -78,9 +77,7 @@ func (s *stand) configMaps(configs ...*rest.Config) typedcorev1.ConfigMapInterfa
 		config = rest.CopyConfig(configs[0])
 	}
 	config.UserAgent = "plain/1"
-	client, err := kubernetes.NewForConfig(config)
-	s.must(err)
-	return client.CoreV1().ConfigMaps(s.Namespace)
+	return kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps(s.Namespace)
 }
 
 // there tells whether a ConfigMap is there, by the way around the proxy.
@@ -88,7 +85,7 @@ func (s *stand) there(name string) bool {
 	s.Helper()
 	_, err := s.configMaps(s.Env.Config).Get(s.Context(), name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		s.Fatal(err)
+		s.Error(err)
 	}
 	return err == nil
 }

@@ -88,7 +88,6 @@ type operated struct {
 	*stand
 	client client.Client
 	kill   chan struct{}
-	runs   int
 }
 
 func newOperated(t *testing.T, faults ...fault.Fault) *operated {
@@ -117,7 +116,6 @@ func newOperated(t *testing.T, faults ...fault.Fault) *operated {
 // run runs the operator, again and again as often as it is killed, until ctx ends.
 func (o *operated) run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		o.runs++
 		alive, end := context.WithCancel(ctx)
 		go func() {
 			select {
