@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -373,4 +374,27 @@ func TestAReconcileFinishesWhenTheOperatorStops(t *testing.T) {
 	<-ended
 	w.isReady(b)
 	w.holds(config("last", nil), map[string]string{"a": "1"})
+}
+
+// A "not found" that the API server answers to the write of a status is no end of an object
+// that is there.
+func TestAStatusThatIsNotFoundIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var refused atomic.Bool
+	config := rest.CopyConfig(w.Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/boxes/here/status") && refused.CompareAndSwap(false, true) {
+				r = r.Clone(r.Context())
+				r.URL.Path = strings.Replace(r.URL.Path, "/boxes/here", "/boxes/elsewhere", 1)
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	w.runAs(config, compose(copies))
+	w.isReady(w.box("here", map[string]string{"a": "1"}))
+	if !refused.Load() {
+		t.Error("no status was refused")
+	}
 }

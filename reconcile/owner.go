@@ -19,6 +19,23 @@ func (r *Reconciler[T]) orphaned(ctx context.Context, p *pass[T]) (bool, error) 
 	if !slices.ContainsFunc(p.actions, func(a plan.Action) bool { return a.Verb == plan.Recreate }) {
 		return false, nil
 	}
+	return r.gone(ctx, p)
+}
+
+// unlessGone is the error of a write to the object's status, or nothing where the object was
+// deleted meanwhile. The API server says "not found" of other things too.
+func (r *Reconciler[T]) unlessGone(ctx context.Context, p *pass[T], err error) error {
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	if gone, _ := r.gone(ctx, p); gone {
+		return nil
+	}
+	return fmt.Errorf("write the status of %s, which is there; does its CRD have the subresource status? %w", r.self(p.object), err)
+}
+
+// gone asks the API server whether the object is gone, or going.
+func (r *Reconciler[T]) gone(ctx context.Context, p *pass[T]) (bool, error) {
 	now := &metav1.PartialObjectMetadata{}
 	now.SetGroupVersionKind(r.kind)
 	err := r.Direct.Get(ctx, p.request.NamespacedName, now)

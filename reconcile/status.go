@@ -64,7 +64,7 @@ func (r *Reconciler[T]) writeStatus(ctx context.Context, p *pass[T]) error {
 	if err == nil {
 		r.wrote(p, r.kind.Kind, "status")
 	}
-	return client.IgnoreNotFound(err) // deleted meanwhile
+	return r.unlessGone(ctx, p, err)
 }
 
 func statusOf(object any) any {
