@@ -78,5 +78,8 @@ func NoteIn(path string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// Unlock gives the lock back.
-func (l *Lock) Unlock() error { return l.file.Close() }
+// Unlock gives the lock back, also where a process that is being started still holds a copy of
+// the file.
+func (l *Lock) Unlock() error {
+	return errors.Join(unix.Flock(int(l.file.Fd()), unix.LOCK_UN), l.file.Close())
+}

@@ -12,6 +12,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -143,9 +144,13 @@ func withConnection(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connection{}, c)
 }
 
-// hangUp closes the connection that a request came over.
+// linger is how long a connection lasts after the end of the last answer on it was handed to
+// HTTP, so that the answer arrives: HTTP/2 writes it a little later, and tells nobody.
+const linger = 200 * time.Millisecond
+
+// hangUp closes the connection that a request came over, once its answer has arrived.
 func hangUp(ctx context.Context) {
 	if c, ok := ctx.Value(connection{}).(net.Conn); ok {
-		_ = c.Close() // it may be closed already, which is what is wanted
+		time.AfterFunc(linger, func() { _ = c.Close() }) // it may be closed already, which is what is wanted
 	}
 }
