@@ -1,0 +1,13 @@
+// Package workload is what is done to an operator's objects while it is tested: steps, each of
+// which changes something and then waits until the operator has dealt with it.
+//
+//	create    the samples, as their author wrote them
+//	change    a field becomes another valid value, and later what it was
+//	refuse    an invalid value, which the API server or a webhook has to turn down
+//	fail      a child's pod cannot start, or its node is lost, and then gets well
+//	delete    all that was created; nothing may be left
+//	recreate  the samples again, under the names that they had
+//
+// A [Workload] is data: it can be read, written by hand in YAML, and kept in a plan file, with all
+// objects in it, so that a plan is replayed from one file.
+package workload
