@@ -1,0 +1,77 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+)
+
+// summary writes what was done, what held, and what was not covered.
+func (p *page) summary(r *Report, files []File) {
+	p.put("")
+	p.labelled("plans", plain, figures(r))
+	p.labelled("faults", plain, covered(r))
+	if held := r.held(); len(held) > 0 {
+		var names []string
+		for _, property := range held {
+			names = append(names, string(property))
+		}
+		p.labelled("held", plain, strings.Join(names, ", "))
+	}
+	for i, note := range r.Notes {
+		label := "but"
+		if i > 0 {
+			label = ""
+		}
+		p.labelled(label, plain, note)
+	}
+	p.rights(r.Rights)
+	for i, file := range files {
+		label := "written"
+		if i > 0 {
+			label = ""
+		}
+		p.labelled(label, plain, file.Path+" ("+file.What+")")
+	}
+}
+
+// figures say how many plans there were, how long they took, and which were not run.
+func figures(r *Report) string {
+	text := fmt.Sprintf("%d run in %s", r.Plans.Run, took(r.Took))
+	if r.Plans.Run > 0 {
+		text += fmt.Sprintf(", %s each (median)", took(r.medianRun()))
+	}
+	if r.Plans.Void > 0 {
+		text += fmt.Sprintf("; in %d the fault did not strike", r.Plans.Void)
+	}
+	if r.Plans.Skipped > 0 {
+		text += fmt.Sprintf("; %d not run for lack of time", r.Plans.Skipped)
+	}
+	return text + fmt.Sprintf("; seed %d", r.Seed)
+}
+
+// covered says which faults there were, and how many of each.
+func covered(r *Report) string {
+	var parts []string
+	for _, s := range r.suites() {
+		parts = append(parts, fmt.Sprintf("%d × %s", len(s.Runs), s.Class))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (p *page) rights(rights *Rights) {
+	if rights == nil {
+		return
+	}
+	if len(rights.Missing)+len(rights.Unused) == 0 {
+		p.labelled("rights", plain, "those that are declared are those that are needed")
+	}
+	label := "rights"
+	for _, rule := range rights.Missing {
+		p.labelled(label, red, "missing: "+rule)
+		label = ""
+	}
+	for _, rule := range rights.Unused {
+		p.labelled(label, yellow, "never used: "+rule)
+		label = ""
+	}
+}

@@ -1,0 +1,100 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// compact is a value as JSON in one line.
+func compact(value any) string {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return fmt.Sprint(value)
+	}
+	return strings.TrimSuffix(text.String(), "\n")
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// shown is how much of a value is shown, in bytes.
+const shown = 2000
+
+// short cuts a text that is very long, and says so.
+func short(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	at := limit
+	for at > 0 && !utf8.RuneStart(text[at]) {
+		at--
+	}
+	return fmt.Sprintf("%s… (%d bytes more)", text[:at], len(text)-at)
+}
+
+// clean leaves out what has no place in a text for people: what moves a terminal's cursor, or
+// turns the direction of reading.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t':
+			return r
+		case r == utf8.RuneError, unicode.IsControl(r), unicode.Is(unicode.Cf, r):
+			return '�'
+		}
+		return r
+	}, text)
+}
+
+// line is a text in one line.
+func line(text string) string { return strings.Join(strings.Fields(clean(text)), " ") }
+
+// spread lays out a JSON value over lines, one for each field, where it is too long for one.
+func spread(text string) []string {
+	text = short(text, shown)
+	var value any
+	if len(text) > 60 && json.Unmarshal([]byte(text), &value) == nil {
+		var out bytes.Buffer
+		if json.Indent(&out, []byte(text), "", "  ") == nil {
+			text = out.String()
+		}
+	}
+	return strings.Split(clean(text), "\n")
+}
+
+// took is a duration to three digits.
+func took(d time.Duration) string {
+	switch {
+	case d < 10*time.Millisecond:
+		return d.Round(10 * time.Microsecond).String()
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.2fs", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1fs", d.Seconds())
+	default:
+		return d.Round(time.Second).String()
+	}
+}
+
+// median is the middle one of some durations, 0 where there is none.
+func median(all []time.Duration) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	ordered := slices.Sorted(slices.Values(all))
+	middle := len(ordered) / 2
+	if len(ordered)%2 == 1 {
+		return ordered[middle]
+	}
+	return (ordered[middle-1] + ordered[middle]) / 2
+}
