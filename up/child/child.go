@@ -128,6 +128,12 @@ func (p *Process) Stop(grace time.Duration) {
 	<-p.done
 }
 
+// Kill ends the child and what it started by force, and returns when it has ended.
+func (p *Process) Kill() {
+	p.signal(syscall.SIGKILL)
+	<-p.done
+}
+
 // signal signals the child's process group. That it is gone already is no error.
 func (p *Process) signal(signal syscall.Signal) {
 	_ = syscall.Kill(-p.PID(), signal)
