@@ -7,11 +7,15 @@
 //	                     ├─▶ record.Log
 //	                     └─◀ fault.Script
 //
-// The operator needs to know nothing: it gets a kubeconfig ([Proxy.Kubeconfig]) with the proxy's
-// address, an authority that was made for this proxy, and a token that was made for it. A request
-// with that token goes on with the operator's own credentials; one with other credentials goes on
-// with those; one with none goes on with none. Whom the API server sees, and what it permits, is
-// as without a proxy.
+// The operator needs to know nothing: it gets a kubeconfig ([Instance.Kubeconfig]) with the proxy's
+// address, an authority that was made for this proxy, and a token that was made for this start of
+// it. A request with that token goes on with the operator's own credentials; one with other
+// credentials goes on with those; one with none goes on with none. Whom the API server sees, and
+// what it permits, is as without a proxy. An instance that was killed is revoked, so that nothing
+// it still sends arrives.
+//
+// With a [World], the operator takes one namespace for the whole cluster, so that many can be
+// proven at once. [Proxy.Activity] tells whether it is at work.
 //
 // What passes is not changed: JSON, protobuf, watches, compressed answers, and upgraded
 // connections (exec, port-forward). Answers are sent on as they come, but for those to

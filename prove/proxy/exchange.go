@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"sync"
 	"time"
 
 	"github.com/operon-framework/operon/prove/fault"
@@ -16,6 +18,9 @@ import (
 // exchange is one request with its answer.
 type exchange struct {
 	record.Request
+	sender *Instance // nil where the request has credentials of its own
+	leave  func()    // the sender need not wait for this one any more
+	to     *url.URL  // what is asked of the server: path and query
 	fault  *fault.Fault
 	accept string
 	head   *head // the beginning of an answer that is sent on as it comes
@@ -39,8 +44,12 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	defer p.inside.Done()
-	x := &exchange{Request: record.Of(r), accept: r.Header.Get("Accept")}
-	x.Seq, x.At = p.options.Log.Number(), time.Now()
+	x, ok := p.admit(r)
+	if !ok {
+		panic(http.ErrAbortHandler)
+	}
+	defer x.leave()
+	defer p.meter.begin(&x.Request)()
 	defer p.note(x)
 	if err := x.receive(r); err != nil {
 		x.Error = err.Error()
@@ -52,11 +61,65 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 	if x.strikes(fault.Before) && p.strike(r.Context(), w, x) {
 		return
 	}
-	p.before(r.Context(), &x.Request)
-	ctx := context.WithValue(r.Context(), inContext{}, x)
-	p.forward.ServeHTTP(w, r.WithContext(context.WithValue(ctx, identified{}, p.isOperator(r))))
+	p.pass(w, r, x)
 	if x.strikes(fault.Answer) {
 		p.afterwards(r.Context(), w, x)
+	}
+}
+
+// admit lets a request in, unless its sender was revoked.
+func (p *Proxy) admit(r *http.Request) (*exchange, bool) {
+	sender, _ := p.senders.of(r)
+	if !sender.enter() {
+		return nil, false
+	}
+	to := *r.URL
+	x := &exchange{Request: record.Of(r), accept: r.Header.Get("Accept"), sender: sender, leave: func() {}, to: &to}
+	if sender != nil {
+		x.Instance = sender.number
+		x.leave = sync.OnceFunc(sender.inside.Done)
+		usedBy(r.Context(), sender)
+	}
+	x.Seq, x.At = p.options.Log.Number(), time.Now()
+	return x, true
+}
+
+// pass sends a request on, and the answer back.
+func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, x *exchange) {
+	ctx, end := x.span(r.Context())
+	defer end()
+	if err := p.narrow(ctx, x, x.to); err != nil {
+		x.failed(err)
+		panic(http.ErrAbortHandler)
+	}
+	p.before(ctx, &x.Request)
+	if x.sender.gone() || r.Context().Err() != nil {
+		x.failed(errCut)
+		panic(http.ErrAbortHandler)
+	}
+	p.forward.ServeHTTP(w, r.WithContext(context.WithValue(ctx, inContext{}, x)))
+}
+
+// grace is how long the server may take to answer a write whose sender is gone.
+const grace = time.Second
+
+// span returns a context for what is asked of the server. It ends with the request and with its
+// sender; that of a write a while later, so that it is known what the write did.
+func (x *exchange) span(ctx context.Context) (context.Context, func()) {
+	spanned, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	end := cancel
+	if x.IsWrite() && !x.Streams() {
+		end = func() { time.AfterFunc(grace, cancel) }
+	}
+	stops := []func() bool{context.AfterFunc(ctx, end)}
+	if x.sender != nil {
+		stops = append(stops, context.AfterFunc(x.sender.alive, end))
+	}
+	return spanned, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel()
 	}
 }
 
@@ -115,6 +178,7 @@ func (p *Proxy) happen(ctx context.Context, x *exchange) (int, http.Header, []by
 	case fault.Cut:
 		return 0, nil, nil, errCut
 	case fault.Kill:
+		x.leave()
 		p.options.Kill()
 		return 0, nil, nil, errCut
 	case fault.Delay:

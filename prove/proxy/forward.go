@@ -30,8 +30,10 @@ func (p *Proxy) newForward() *httputil.ReverseProxy {
 }
 
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
+	x := exchangeOf(r.In)
+	r.Out.URL = x.to
 	r.SetURL(p.target)
-	if p.isOperator(r.In) {
+	if x.sender != nil {
 		r.Out.Header.Del("Authorization") // the route has the operator's own
 	}
 }
@@ -45,6 +47,9 @@ func (p *Proxy) answer(response *http.Response) error {
 	}
 	if x.strikes(fault.Effect) {
 		return p.replace(response, x)
+	}
+	if x.sender.gone() {
+		return errCut
 	}
 	return nil
 }

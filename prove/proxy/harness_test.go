@@ -38,6 +38,9 @@ type stand struct {
 	script *fault.Script
 }
 
+// ownWorld stands for the stand's namespace, in options.
+const ownWorld = "."
+
 func newStand(t *testing.T, faults ...fault.Fault) *stand {
 	t.Helper()
 	return standWith(t, proxy.Options{}, faults...)
@@ -50,6 +53,9 @@ func standWith(t *testing.T, options proxy.Options, faults ...fault.Fault) *stan
 		options.Server = s.Env.Config
 	}
 	options.Observer = s.Env.Config
+	if options.World.Namespace == ownWorld {
+		options.World.Namespace = s.Namespace
+	}
 	var err error
 	if s.script, err = fault.NewScript(faults...); err != nil {
 		t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 
 // observer reads the metadata of objects beside the operator.
 type observer struct {
-	client *http.Client
-	target *url.URL
+	transport http.RoundTripper
+	target    *url.URL
 }
 
 // newObserver returns nil where there is no config.
@@ -24,7 +24,7 @@ func newObserver(config *rest.Config) (*observer, error) {
 	if config == nil {
 		return nil, nil
 	}
-	client, err := rest.HTTPClientFor(config)
+	transport, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("the observer's connection to the API server: %w", err)
 	}
@@ -32,7 +32,7 @@ func newObserver(config *rest.Config) (*observer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the observer's API server: %w", err)
 	}
-	return &observer{client, target}, nil
+	return &observer{transport, target}, nil
 }
 
 // absent is the version of an object that is not there.
@@ -53,7 +53,7 @@ func (o *observer) version(ctx context.Context, r *record.Request) string {
 		return ""
 	}
 	request.Header.Set("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json")
-	response, err := o.client.Do(request)
+	response, err := o.transport.RoundTrip(request)
 	if err != nil {
 		return ""
 	}

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -31,8 +30,11 @@ type Options struct {
 	Log *record.Log
 	// Script is what goes wrong. Nil: nothing.
 	Script *fault.Script
+	// World is the part of the cluster that the operator takes for the whole.
+	World World
 	// Kill ends the operator, for faults of that kind. It returns when the operator can send no
-	// more. It must not wait for a request of the operator's to be answered, nor close the proxy.
+	// more: Revoke of its instance sees to that. It must not wait for a request of the operator's
+	// to be answered, nor close the proxy.
 	Kill func()
 	// ErrorLog is as that of http.Server: it gets what is wrong with connections. What is wrong with
 	// requests is in Log.
@@ -44,15 +46,18 @@ type Proxy struct {
 	options  Options
 	target   *url.URL
 	pair     *pair
-	token    string
 	routes   routes
 	observer *observer
+	scopes   scopes
 	forward  *httputil.ReverseProxy
 
-	listener net.Listener
-	server   *http.Server
-	end      context.CancelFunc
-	served   chan error
+	senders senders
+	meter   meter
+
+	gate   *gate
+	server *http.Server
+	end    context.CancelFunc
+	served chan error
 
 	mu     sync.Mutex
 	closed bool
@@ -71,22 +76,41 @@ func Start(options Options) (*Proxy, error) {
 	if options.Log == nil {
 		options.Log = record.NewLog(0, nil)
 	}
-	p := &Proxy{options: options, target: target, token: rand.Text(), served: make(chan error, 1)}
-	if p.routes, err = newRoutes(options.Server); err != nil {
+	p := &Proxy{options: options, target: target, served: make(chan error, 1)}
+	p.senders.tokens = map[string]*Instance{}
+	p.meter.now.Last = time.Now()
+	if p.senders.first, err = p.NewInstance(""); err != nil {
 		return nil, err
 	}
-	if p.observer, err = newObserver(options.Observer); err != nil {
+	if err := p.connect(); err != nil {
 		return nil, err
 	}
 	if p.pair, err = newPair(); err != nil {
 		return nil, fmt.Errorf("make the proxy's certificate: %w", err)
 	}
-	if p.listener, err = net.Listen("tcp", net.JoinHostPort(loopback, "0")); err != nil {
+	listener, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
+	if err != nil {
 		return nil, fmt.Errorf("start the proxy: %w", err)
 	}
+	p.gate = &gate{Listener: listener, links: map[*link]bool{}}
 	p.forward = p.newForward()
 	p.serve()
 	return p, nil
+}
+
+// connect makes the ways to the API server.
+func (p *Proxy) connect() (err error) {
+	if p.routes, err = newRoutes(p.options.Server); err != nil {
+		return err
+	}
+	if p.observer, err = newObserver(p.options.Observer); err != nil {
+		return err
+	}
+	p.scopes = scopes{client: p.routes[route{asOperator: true}], target: p.target, known: map[string]map[string]bool{}}
+	if p.observer != nil {
+		p.scopes.client, p.scopes.target = p.observer.transport, p.observer.target
+	}
+	return nil
 }
 
 // serve begins to take connections.
@@ -98,10 +122,10 @@ func (p *Proxy) serve() {
 		ErrorLog:    p.options.ErrorLog,
 		TLSConfig:   &tls.Config{Certificates: []tls.Certificate{p.pair.server}, MinVersion: tls.VersionTLS12},
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ConnContext: withConnection,
+		ConnContext: withLink,
 		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 	}
-	go func() { p.served <- p.server.ServeTLS(p.listener, "", "") }()
+	go func() { p.served <- p.server.ServeTLS(p.gate, "", "") }()
 }
 
 // maxStreams is how many requests one connection of HTTP/2 may have at once: more than an
@@ -135,22 +159,4 @@ func (p *Proxy) enter() bool {
 		p.inside.Add(1)
 	}
 	return !p.closed
-}
-
-// connection is the key of a request's connection in its context.
-type connection struct{}
-
-func withConnection(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connection{}, c)
-}
-
-// linger is how long a connection lasts after the end of the last answer on it was handed to
-// HTTP, so that the answer arrives: HTTP/2 writes it a little later, and tells nobody.
-const linger = 200 * time.Millisecond
-
-// hangUp closes the connection that a request came over, once its answer has arrived.
-func hangUp(ctx context.Context) {
-	if c, ok := ctx.Value(connection{}).(net.Conn); ok {
-		time.AfterFunc(linger, func() { _ = c.Close() }) // it may be closed already, which is what is wanted
-	}
 }

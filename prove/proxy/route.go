@@ -1,10 +1,8 @@
 package proxy
 
 import (
-	"crypto/subtle"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"k8s.io/client-go/rest"
 )
@@ -37,17 +35,8 @@ func newRoutes(server *rest.Config) (routes, error) {
 	return all, nil
 }
 
-// identified is the key, in a request's context, of whether it came with the proxy's token.
-type identified struct{}
-
-// isOperator tells whether a request carries the token that stands for the operator.
-func (p *Proxy) isOperator(r *http.Request) bool {
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(token), []byte(p.token)) == 1
-}
-
 // RoundTrip implements http.RoundTripper.
 func (all routes) RoundTrip(r *http.Request) (*http.Response, error) {
-	asOperator, _ := r.Context().Value(identified{}).(bool)
-	return all[route{asOperator: asOperator, upgraded: r.Header.Get("Upgrade") != ""}].RoundTrip(r)
+	way := route{asOperator: exchangeOf(r).sender != nil, upgraded: r.Header.Get("Upgrade") != ""}
+	return all[way].RoundTrip(r)
 }

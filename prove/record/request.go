@@ -30,6 +30,9 @@ type Request struct {
 	At time.Time `json:"at"`
 	// Took is the time until the end of the answer, in nanoseconds. That of a watch is its life.
 	Took time.Duration `json:"took"`
+	// Instance is which start of the operator sent it, from 1; 0 where it came with credentials of
+	// its own.
+	Instance int `json:"instance,omitempty"`
 
 	// Verb is that of the API server's authorisation (get, list, watch, create, update, patch,
 	// delete, deletecollection), and the method in lower case where there is no resource.
@@ -49,6 +52,9 @@ type Request struct {
 	Name string `json:"name,omitempty"`
 	// Path is the URL's, without the query.
 	Path string `json:"path"`
+	// Within is the one namespace that a list or watch across all of them was sent to, where the
+	// operator lives in a world of its own. All else says what the operator asked for.
+	Within string `json:"within,omitempty"`
 
 	// Manager is the field manager of a write, as the API server would determine it.
 	Manager string `json:"manager,omitempty"`

@@ -1,0 +1,55 @@
+package proxy_test
+
+import (
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/operon-framework/operon/prove/fault"
+)
+
+// Activity counts what an operator does, and not what it does without anything to do.
+func TestActivity(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, fault.Fault{Kind: fault.Delay, For: metav1.Duration{Duration: 500 * time.Millisecond}, On: fault.Match{Verb: "create", Name: "x"}})
+	client := kubernetes.NewForConfigOrDie(s.Proxy.Config())
+	before, changed := s.Activity()
+	s.watched(s.configMaps())
+	_, err := client.Discovery().ServerVersion()
+	s.must(err)
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "l"}}
+	_, err = client.CoordinationV1().Leases(s.Namespace).Create(t.Context(), lease, metav1.CreateOptions{})
+	s.must(err)
+	if now, _ := s.Activity(); now != before || before.Pending != 1 || isClosed(changed) {
+		t.Errorf("activity is %+v, was %+v", now, before)
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.configMaps().Create(t.Context(), configMap("x", nil), metav1.CreateOptions{})
+		done <- err
+	}()
+	<-changed
+	during, changed := s.Activity()
+	if during.Open != 1 || during.Count != 1 || !during.Last.After(before.Last) {
+		t.Errorf("activity is %+v, was %+v", during, before)
+	}
+	<-changed
+	after, changed := s.Activity()
+	if after.Open != 0 || after.Count != 1 || after.Pending != 0 || after.Last.Sub(during.Last) < 400*time.Millisecond || isClosed(changed) {
+		t.Errorf("activity is %+v, was %+v", after, during)
+	}
+	s.must(<-done)
+	s.recorded("create", "x")
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}

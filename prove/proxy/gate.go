@@ -1,0 +1,142 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"sync"
+	"time"
+)
+
+// gate takes connections, and knows which there are. While it is shut, it hangs up on whoever
+// comes.
+type gate struct {
+	net.Listener
+
+	mu    sync.Mutex
+	links map[*link]bool
+	shut  time.Time // until then
+}
+
+// link is a connection of the operator's.
+type link struct {
+	net.Conn
+	gate *gate
+
+	mu     sync.Mutex
+	user   *Instance
+	shared bool // more than one used it
+}
+
+// Accept implements net.Listener.
+func (g *gate) Accept() (net.Conn, error) {
+	for {
+		c, err := g.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		l := &link{Conn: c, gate: g}
+		g.mu.Lock()
+		open := time.Now().After(g.shut)
+		if open {
+			g.links[l] = true
+		}
+		g.mu.Unlock()
+		if open {
+			return l, nil
+		}
+		reset(c)
+	}
+}
+
+// reset closes a connection as one that nobody listens to any more.
+func reset(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // what cannot be reset is closed
+	}
+	_ = c.Close() // nobody is there whom an error would tell something
+}
+
+// Close implements net.Conn.
+func (l *link) Close() error {
+	l.gate.mu.Lock()
+	delete(l.gate.links, l)
+	l.gate.mu.Unlock()
+	return l.Conn.Close()
+}
+
+// cutAll cuts all connections and takes none for a while.
+func (g *gate) cutAll(while time.Duration) {
+	g.mu.Lock()
+	if until := time.Now().Add(while); until.After(g.shut) {
+		g.shut = until
+	}
+	g.mu.Unlock()
+	g.cut(func(*link) bool { return true })
+}
+
+// isShut tells whether nobody gets in now.
+func (g *gate) isShut() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return time.Now().Before(g.shut)
+}
+
+// cutOf cuts the connections that only one instance has used.
+func (g *gate) cutOf(i *Instance) {
+	g.cut(func(l *link) bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.user == i && !l.shared
+	})
+}
+
+func (g *gate) cut(which func(*link) bool) {
+	g.mu.Lock()
+	var chosen []*link
+	for l := range g.links {
+		if which(l) {
+			chosen = append(chosen, l)
+		}
+	}
+	g.mu.Unlock()
+	for _, l := range chosen {
+		_ = l.Close() // it may be closed already, which is what is wanted
+	}
+}
+
+// inLink is the key of a request's connection in its context.
+type inLink struct{}
+
+func withLink(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, inLink{}, c)
+}
+
+// usedBy notes who uses the connection that a request came over.
+func usedBy(ctx context.Context, i *Instance) {
+	secure, ok := ctx.Value(inLink{}).(*tls.Conn)
+	if !ok {
+		return
+	}
+	l, ok := secure.NetConn().(*link)
+	if !ok {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.user != nil && l.user != i {
+		l.shared = true
+	}
+	l.user = i
+}
+
+// linger is how long a connection lasts after the end of the last answer on it was handed to
+// HTTP, so that the answer arrives: HTTP/2 writes it a little later, and tells nobody.
+const linger = 200 * time.Millisecond
+
+// hangUp closes the connection that a request came over, once its answer has arrived.
+func hangUp(ctx context.Context) {
+	if c, ok := ctx.Value(inLink{}).(net.Conn); ok {
+		time.AfterFunc(linger, func() { _ = c.Close() }) // it may be closed already, which is what is wanted
+	}
+}
