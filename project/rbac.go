@@ -30,14 +30,20 @@ type Grant struct {
 	Namespace string
 }
 
-// readGrants reads config/rbac. Where that folder has bindings, they say which Roles are
-// the operator's: kubebuilder keeps Roles for users (editor, viewer) beside them. Where it
-// has none, all Roles in it are the operator's, but for those users' Roles.
+// readGrants reads config/rbac.
 func readGrants(root string) ([]Grant, error) {
 	objects, err := ReadFolder(root, RBACFolder)
 	if err != nil {
 		return nil, err
 	}
+	return GrantsOf(objects), nil
+}
+
+// GrantsOf are the permissions that Roles and bindings, as a project keeps them in config/rbac, give
+// to the operator. Where there are bindings, they say which Roles are the operator's: kubebuilder
+// keeps Roles for users (editor, viewer) beside them. Where there are none, all Roles are the
+// operator's, but for those users' Roles.
+func GrantsOf(objects []Object) []Grant {
 	roles := map[string]Object{}
 	var unbound, bound []Grant
 	for _, object := range objects {
@@ -54,12 +60,12 @@ func readGrants(root string) ([]Grant, error) {
 		}
 	}
 	if len(bound) == 0 {
-		return unbound, nil
+		return unbound
 	}
 	for i := range bound {
 		bound[i].Role = roles[bound[i].Kind+"/"+bound[i].Name]
 	}
-	return bound, nil
+	return bound
 }
 
 // grantOf is the grant of a Role that no binding mentions.

@@ -49,7 +49,7 @@ func (o *operator) start() error {
 	o.metricsPort = ports[0]
 	process, err := child.Start(child.Command{
 		Path: o.folder.operator(),
-		Args: flags(o.project, ports[0], ports[1]),
+		Args: o.project.Flags(project.Placing{Metrics: loopback(ports[0]), Health: loopback(ports[1])}),
 		Dir:  o.project.Dir,
 		Env:  o.environment(),
 		Log:  o.log,
@@ -105,25 +105,6 @@ func (o *operator) environment() []string {
 		"POD_NAME="+o.who.name,
 		"ENABLE_WEBHOOKS=false", // kubebuilder's switch: there are no certificates here
 	)
-}
-
-// flags are those that the operator understands of the ones that fit it into this machine: ports of
-// its own on loopback, metrics that can be read, and no election for one replica.
-func flags(p *project.Project, metrics, health int) []string {
-	all := []struct{ name, value string }{
-		{"metrics-bind-address", loopback(metrics)},
-		{"health-probe-bind-address", loopback(health)},
-		{"leader-elect", "false"},
-		{"metrics-secure", "false"},
-	}
-	var known []string
-	for _, flag := range all {
-		operons := p.Module.Framework == project.Operon && flag.name != "metrics-secure"
-		if operons || p.Main.Mentions(flag.name) {
-			known = append(known, "--"+flag.name+"="+flag.value)
-		}
-	}
-	return known
 }
 
 func loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }

@@ -4,53 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/operon-framework/operon/project"
 )
-
-// projectOf reads a project with this go.mod and main.go.
-func projectOf(t *testing.T, require, source string) *project.Project {
-	t.Helper()
-	dir := t.TempDir()
-	for name, content := range map[string]string{
-		"go.mod":               "module example.com/web\n\ngo 1.26\n\nrequire " + require + " v0.1.0\n",
-		"main.go":              "package main\n\nfunc main() { " + source + " }\n",
-		"config/rbac/role.yml": "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: web\n",
-	} {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p, err := project.Read(dir, project.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-func TestFlagsAreThoseThatTheOperatorUnderstands(t *testing.T) {
-	t.Parallel()
-	const operon, kubebuilder = "github.com/operon-framework/operon", "sigs.k8s.io/controller-runtime"
-	for name, test := range map[string]struct {
-		p    *project.Project
-		want string
-	}{
-		"Operon":         {projectOf(t, operon, ""), "--metrics-bind-address=127.0.0.1:1 --health-probe-bind-address=127.0.0.1:2 --leader-elect=false"},
-		"kubebuilder v3": {projectOf(t, kubebuilder, `_, _ = "metrics-bind-address", "leader-elect"`), "--metrics-bind-address=127.0.0.1:1 --leader-elect=false"},
-		"kubebuilder v4": {projectOf(t, kubebuilder, `_, _ = "metrics-bind-address", "metrics-secure"`), "--metrics-bind-address=127.0.0.1:1 --metrics-secure=false"},
-		"another":        {projectOf(t, "example.com/other", ""), ""},
-	} {
-		if got := strings.Join(flags(test.p, 1, 2), " "); got != test.want {
-			t.Errorf("%s: %s", name, got)
-		}
-	}
-}
 
 func TestTheOperatorsEnvironmentPointsToItsOwnIdentity(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")

@@ -1,0 +1,30 @@
+package project
+
+import "strconv"
+
+// Placing says how an operator is to run on a machine that is not its own.
+type Placing struct {
+	// Metrics and Health are what the servers of that name listen at, HOST:PORT.
+	Metrics, Health string
+	// Elect: it takes part in leader election.
+	Elect bool
+}
+
+// Flags are the arguments that place the operator, of those that it understands: Operon's own
+// operators all, others those that their main package mentions.
+func (p *Project) Flags(place Placing) []string {
+	all := []struct{ name, value string }{
+		{"metrics-bind-address", place.Metrics},
+		{"health-probe-bind-address", place.Health},
+		{"leader-elect", strconv.FormatBool(place.Elect)},
+		{"metrics-secure", "false"},
+	}
+	var known []string
+	for _, flag := range all {
+		operons := p.Module.Framework == Operon && flag.name != "metrics-secure"
+		if operons || p.Main.Mentions(flag.name) {
+			known = append(known, "--"+flag.name+"="+flag.value)
+		}
+	}
+	return known
+}

@@ -1,0 +1,40 @@
+package project_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/operon-framework/operon/project"
+)
+
+func TestFlagsAreThoseThatTheOperatorUnderstands(t *testing.T) {
+	t.Parallel()
+	const operon, kubebuilder = "github.com/operon-framework/operon", "sigs.k8s.io/controller-runtime"
+	for name, test := range map[string]struct {
+		requires, source string
+		want             string
+	}{
+		"Operon":         {operon, "", "--metrics-bind-address=127.0.0.1:1 --health-probe-bind-address=127.0.0.1:2 --leader-elect=false"},
+		"kubebuilder v3": {kubebuilder, `_, _ = "metrics-bind-address", "leader-elect"`, "--metrics-bind-address=127.0.0.1:1 --leader-elect=false"},
+		"kubebuilder v4": {kubebuilder, `_, _ = "metrics-bind-address", "metrics-secure"`, "--metrics-bind-address=127.0.0.1:1 --metrics-secure=false"},
+		"another":        {"example.com/other", "", ""},
+	} {
+		p := read(t, files{
+			"go.mod":  "module example.com/web\n\ngo 1.26\n\nrequire " + test.requires + " v0.1.0\n",
+			"main.go": "package main\n\nfunc main() { " + test.source + " }\n",
+		})
+		got := p.Flags(project.Placing{Metrics: "127.0.0.1:1", Health: "127.0.0.1:2"})
+		if strings.Join(got, " ") != test.want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+func TestFlagsForAnElection(t *testing.T) {
+	t.Parallel()
+	p := read(t, files{"main.go": "package main\n\nfunc main() { _ = \"leader-elect\" }\n"})
+	got := p.Flags(project.Placing{Metrics: "0", Health: "0", Elect: true})
+	if want := "--metrics-bind-address=0 --health-probe-bind-address=0 --leader-elect=true"; strings.Join(got, " ") != want {
+		t.Errorf("%s", got)
+	}
+}
