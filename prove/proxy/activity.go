@@ -17,6 +17,8 @@ type Activity struct {
 	Open int
 	// Count is how many requests that count have come.
 	Count int64
+	// Seen is how many requests of any sort have come.
+	Seen int64
 	// Disturbed: a fault goes on, so that silence means nothing: a view is frozen, the server is
 	// away, a lease is taken.
 	Disturbed bool
@@ -64,9 +66,10 @@ func (m *meter) read() (Activity, <-chan struct{}) {
 // begin counts a request, where it counts, and returns what ends it.
 func (m *meter) begin(r *record.Request) (end func()) {
 	if !counts(r) {
+		m.change(func(a *Activity) { a.Seen++ })
 		return func() {}
 	}
-	m.change(func(a *Activity) { a.Open++; a.Count++; a.Last = time.Now() })
+	m.change(func(a *Activity) { a.Seen++; a.Open++; a.Count++; a.Last = time.Now() })
 	return func() { m.change(func(a *Activity) { a.Open--; a.Last = time.Now() }) }
 }
 

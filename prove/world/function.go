@@ -1,0 +1,56 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+)
+
+// Function is an operator that is a function: it runs a manager, or whatever it is, until its
+// context ends. It must reach the API server by access.Config and by nothing else.
+type Function func(ctx context.Context, access Access) error
+
+// Start calls the function in a goroutine. A panic in it ends the instance, as it would a process;
+// one in another goroutine that it started ends the test.
+func (f Function) Start(ctx context.Context, access Access) (Running, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	c := &call{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(c.done)
+		defer cancel()
+		defer func() {
+			if cause := recover(); cause != nil {
+				c.end = End{Code: 2, Err: fmt.Errorf("panic: %v", cause)}
+				fmt.Fprintf(access.Log, "panic: %v\n%s", cause, debug.Stack()) // a log that cannot be written is told nobody
+			}
+		}()
+		if err := f(ctx, access); err != nil {
+			c.end = End{Code: 1, Err: err}
+			fmt.Fprintln(access.Log, err)
+		}
+	}()
+	return c, nil
+}
+
+// call is a function that runs.
+type call struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	end    End
+}
+
+// Kill ends the function's context. What it still does reaches no API server, as its token is
+// worth nothing by now.
+func (c *call) Kill() { c.cancel() }
+
+// Stop ends the function's context, and waits.
+func (c *call) Stop() {
+	c.cancel()
+	<-c.done
+}
+
+// Done implements Running.
+func (c *call) Done() <-chan struct{} { return c.done }
+
+// End implements Running.
+func (c *call) End() End { return c.end }

@@ -1,0 +1,306 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/operon-framework/operon/prove/proxy"
+	"github.com/operon-framework/operon/prove/trace"
+)
+
+// Pauses before an operator that ended by itself is started again.
+const (
+	firstPause = 200 * time.Millisecond
+	lastPause  = 3 * time.Second
+	// maxExits is how often it may end by itself before the run is given up.
+	maxExits = 5
+)
+
+// life is the operator's, over all its instances.
+type life struct {
+	world *world
+	ctx   context.Context
+	end   context.CancelFunc
+	group sync.WaitGroup
+
+	mu       sync.Mutex
+	all      []*instance
+	exits    []trace.Exit
+	unasked  int
+	over     bool
+	failure  error // an instance could not be started
+	changed  time.Time
+	step     string
+	starting int   // instances that are to be started and are not yet
+	heard    int64 // requests before the newest instance was started
+}
+
+// instance is one start of the operator.
+type instance struct {
+	number  int
+	running Running
+	access  *proxy.Instance
+	log     *tail
+	started time.Time
+	asked   bool
+	ended   bool
+}
+
+func newLife(w *world) *life {
+	ctx, end := context.WithCancel(context.Background())
+	return &life{world: w, ctx: ctx, end: end}
+}
+
+// start starts an instance.
+func (l *life) start(ctx context.Context) error {
+	l.mu.Lock()
+	number := len(l.all) + 1
+	i := &instance{number: number, log: &tail{}, started: time.Now()}
+	l.all = append(l.all, i)
+	l.changed = i.started
+	activity, _ := l.world.proxy.Activity()
+	l.heard = activity.Seen
+	l.mu.Unlock()
+	if err := l.launch(ctx, i); err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		i.ended = true
+		l.failure = fmt.Errorf("start the operator: %w", err)
+		return l.failure
+	}
+	l.group.Go(func() { l.attend(i) })
+	return nil
+}
+
+func (l *life) launch(ctx context.Context, i *instance) error {
+	w := l.world
+	folder, err := w.folder(filepath.Join(w.namespace, fmt.Sprint(i.number)))
+	if err != nil {
+		return err
+	}
+	i.access, err = w.proxy.NewInstance(filepath.Join(folder, "token"))
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := i.access.Kubeconfig(w.namespace)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(folder, "kubeconfig")
+	if err := os.WriteFile(path, kubeconfig, 0o600); err != nil {
+		return err
+	}
+	running, err := w.Operator.Start(l.ctx, Access{
+		Namespace: w.namespace, Config: i.access.Config(), Kubeconfig: path, Folder: folder, Elect: w.elects(), Log: i.log,
+	})
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i.running = running
+	return nil
+}
+
+// attend waits for the end of an instance, takes it down, and starts another one.
+func (l *life) attend(i *instance) {
+	<-i.running.Done()
+	l.mu.Lock()
+	l.note(i)
+	again := !l.over && !l.another(i)
+	pause := time.Duration(0)
+	if again && !i.asked {
+		l.unasked++
+		pause = min(firstPause<<(l.unasked-1), lastPause)
+		again = l.unasked <= maxExits
+	}
+	if again {
+		l.starting++
+	}
+	l.mu.Unlock()
+	if !again {
+		return
+	}
+	l.restart(pause)
+}
+
+// restart starts the operator again after a pause, as a Deployment does.
+func (l *life) restart(pause time.Duration) {
+	defer func() {
+		l.mu.Lock()
+		l.starting--
+		l.mu.Unlock()
+	}()
+	select {
+	case <-l.ctx.Done():
+		return
+	case <-time.After(pause):
+	}
+	if err := l.world.freeLeases(l.ctx); err != nil && l.ctx.Err() == nil {
+		l.world.failed(err)
+	}
+	_ = l.start(l.ctx) // what is wrong is in failure, which ends the step
+}
+
+// another tells whether another instance than this one runs.
+func (l *life) another(i *instance) bool {
+	for _, other := range l.all {
+		if other != i && !other.ended {
+			return true
+		}
+	}
+	return false
+}
+
+// note takes down how an instance ended. The end of the run is none, but for a panic that came to
+// light.
+func (l *life) note(i *instance) {
+	end := i.running.End()
+	lines, panicked := i.log.read()
+	i.ended = true
+	l.changed = time.Now()
+	if l.over && panicked == "" {
+		return
+	}
+	l.exits = append(l.exits, trace.Exit{
+		At: l.changed, Step: l.step, After: l.changed.Sub(i.started), Asked: i.asked || l.over,
+		Code: end.Code, Signal: end.Signal, Panic: panicked, Log: lines,
+	})
+}
+
+// kill ends the instances that run, at once. It returns when nothing of them reaches the API server
+// any more.
+func (l *life) kill() {
+	for _, i := range l.ask() {
+		i.access.Revoke()
+		i.running.Kill()
+	}
+}
+
+// ask marks the instances that run as ended on purpose, and returns them.
+func (l *life) ask() []*instance {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []*instance
+	for _, i := range l.all {
+		if !i.ended && i.running != nil {
+			i.asked = true
+			all = append(all, i)
+		}
+	}
+	l.changed = time.Now()
+	return all
+}
+
+// overlap starts a second instance, as a rolling update does, and asks the first one to end once
+// the second has been at work for a while.
+func (l *life) overlap() {
+	l.mu.Lock()
+	if l.over {
+		l.mu.Unlock()
+		return
+	}
+	l.starting++
+	l.mu.Unlock()
+	first := l.ask()
+	l.group.Go(func() {
+		l.restart(0)
+		select {
+		case <-l.ctx.Done():
+		case <-time.After(overlapFor):
+		}
+		for _, i := range first {
+			i.running.Stop()
+		}
+	})
+}
+
+// overlapFor is how long two instances run side by side: some starts of a controller-runtime
+// operator.
+const overlapFor = 1500 * time.Millisecond
+
+// close ends the operator for good.
+func (l *life) close() {
+	l.mu.Lock()
+	l.over = true
+	l.mu.Unlock()
+	for _, i := range l.ask() {
+		i.access.Revoke()
+		i.running.Kill()
+	}
+	l.end()
+	l.group.Wait()
+}
+
+// ends are the ends so far.
+func (l *life) ends() []trace.Exit {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.exits)
+}
+
+// at says which step is under way.
+func (l *life) at(step string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.step = step
+}
+
+// busy says what goes on in the operator's life, "" when nothing does.
+func (l *life) busy() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	running := 0
+	for _, i := range l.all {
+		if !i.ended {
+			running++
+		}
+	}
+	switch {
+	case l.starting > 0:
+		return "the operator is about to start"
+	case running > 1:
+		return "two instances of the operator run"
+	}
+	return ""
+}
+
+// dead says why the operator does not run and will not be started again, nil while it may.
+func (l *life) dead() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.failure != nil:
+		return l.failure
+	case l.unasked > maxExits:
+		return fmt.Errorf("the operator ended by itself %d times", l.unasked)
+	}
+	return nil
+}
+
+// lastChange is when an instance started or ended last, and how many requests there had been when
+// the newest was started.
+func (l *life) lastChange() (at time.Time, heard int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.changed, l.heard
+}
+
+// said are the last lines of what the operator printed, to be put behind a sentence.
+func (l *life) said() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.all) == 0 {
+		return ""
+	}
+	lines, _ := l.all[len(l.all)-1].log.read()
+	if len(lines) == 0 {
+		return ""
+	}
+	return "; it said last: " + lines[len(lines)-1]
+}

@@ -1,0 +1,112 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/operon-framework/operon/up/child"
+)
+
+// Process is an operator that is a program, in any language.
+type Process struct {
+	// Path of the executable, Args without its name. In Args, each {port} stands for a port on
+	// loopback that is free, {namespace} for the world's namespace.
+	Path string
+	Args []string
+	// Elect are arguments that are added where the operator takes part in leader election, and
+	// Alone where it does not.
+	Elect, Alone []string
+	// Dir is the working directory.
+	Dir string
+	// Env is added to the environment of this process.
+	Env []string
+}
+
+// stopGrace is how long a program may take to stop in good order: what the kubelet gives by default
+// is 30 s, which would show no more.
+const stopGrace = 10 * time.Second
+
+// Start starts the program. It learns of the cluster by $KUBECONFIG, of its namespace by
+// $POD_NAMESPACE.
+func (p Process) Start(_ context.Context, access Access) (Running, error) {
+	arguments := slices.Concat(p.Args, p.Alone)
+	if access.Elect {
+		arguments = slices.Concat(p.Args, p.Elect)
+	}
+	for i, argument := range arguments {
+		filled, err := fill(argument, access)
+		if err != nil {
+			return nil, err
+		}
+		arguments[i] = filled
+	}
+	started, err := child.Start(child.Command{
+		Path: p.Path, Args: arguments, Dir: p.Dir,
+		Env: append(environment(access), p.Env...),
+		Log: child.NewLog(access.Log, func(string) {}),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return process{started}, nil
+}
+
+// environment is the user's own, with what tells the operator where and who it is.
+func environment(access Access) []string {
+	kept := slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(variable, "KUBERNETES_SERVICE_") || strings.HasPrefix(variable, "KUBECONFIG=")
+	})
+	return append(kept,
+		"KUBECONFIG="+access.Kubeconfig,
+		"POD_NAMESPACE="+access.Namespace,
+		"POD_NAME=operator",
+		"ENABLE_WEBHOOKS=false", // kubebuilder's switch: there are no certificates here
+	)
+}
+
+// fill replaces the places of an argument that are kept for what is known only now.
+func fill(argument string, access Access) (string, error) {
+	argument = strings.ReplaceAll(argument, "{namespace}", access.Namespace)
+	for strings.Contains(argument, "{port}") {
+		port, err := freePort()
+		if err != nil {
+			return "", err
+		}
+		argument = strings.Replace(argument, "{port}", strconv.Itoa(port), 1)
+	}
+	return argument, nil
+}
+
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("find a free port on loopback: %w", err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port, nil
+}
+
+// process is a program that runs.
+type process struct{ *child.Process }
+
+// Stop implements Running.
+func (p process) Stop() { p.Process.Stop(stopGrace) }
+
+// End implements Running.
+func (p process) End() End {
+	exit := p.Exit()
+	end := End{Code: exit.Code}
+	if exit.Signal != 0 {
+		end.Signal = exit.Signal.String()
+	}
+	return end
+}
+
+var _ io.Writer = (*tail)(nil)

@@ -1,0 +1,186 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/prove/record"
+	"github.com/operon-framework/operon/prove/workload"
+)
+
+// Pace says when a step is over.
+type Pace struct {
+	// Reached tells whether what there is at the end of a step is what is expected. Nil: nothing is
+	// expected.
+	Reached func(step string, state []*unstructured.Unstructured) bool
+	// Quiet is how long nothing may happen once that is reached, by default 150 ms.
+	Quiet time.Duration
+	// Settle is how long nothing may happen where it is not reached, as the operator may try again
+	// later; by default 3 s. Where nothing is expected, it is the whole measure.
+	Settle time.Duration
+	// Patience bounds a step, by default 30 s.
+	Patience time.Duration
+	// Listen is how long an operator is listened to in the end of the first step, after it became
+	// silent, to see what it does when there is nothing to do. By default it is not.
+	Listen time.Duration
+	// Reads tells that the operator reads all the time: only what it writes breaks the silence.
+	Reads bool
+}
+
+// Paces that are taken where nothing else is said.
+const (
+	defaultQuiet    = 150 * time.Millisecond
+	defaultSettle   = 3 * time.Second
+	defaultPatience = 30 * time.Second
+	// look is how often it is looked whether a step is over.
+	look = 10 * time.Millisecond
+	// firstRequest is how long an operator may take until it asks for something.
+	firstRequest = 20 * time.Second
+)
+
+func (p Pace) withDefaults() Pace {
+	for value, otherwise := range map[*time.Duration]time.Duration{
+		&p.Quiet: defaultQuiet, &p.Settle: defaultSettle, &p.Patience: defaultPatience,
+	} {
+		if *value <= 0 {
+			*value = otherwise
+		}
+	}
+	return p
+}
+
+// end is how a step ended.
+type end struct {
+	silent  bool
+	reached bool
+	why     string
+}
+
+// settle waits until a step is over that began at a time.
+func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (end, error) {
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	looked, reached := -1, false
+	for {
+		if err := w.life.dead(); err != nil {
+			return end{why: err.Error()}, nil
+		}
+		busy, quiet := w.quiet(began)
+		if busy == "" && quiet >= w.pace.Quiet {
+			if count := w.scene.Count() + w.wide.Count(); count != looked {
+				looked, reached = count, w.pace.Reached == nil || w.pace.Reached(s.Name, w.state())
+			}
+			if reached && quiet >= w.need() {
+				return end{silent: true, reached: true}, nil
+			}
+			if quiet >= w.pace.Settle {
+				return end{silent: true, reached: reached}, nil
+			}
+		}
+		if time.Since(began) > w.pace.Patience {
+			if busy == "" {
+				busy = w.noise()
+			}
+			return end{reached: reached, why: fmt.Sprintf("after %s %s", w.pace.Patience, busy)}, nil
+		}
+		select {
+		case <-ctx.Done():
+			return end{why: "interrupted"}, context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+// need is how long the silence lasts that ends a step whose goal is reached.
+func (w *world) need() time.Duration {
+	switch {
+	case len(w.trace.Steps) == 1 && w.pace.Listen > 0:
+		return w.pace.Listen
+	case w.pace.Reached == nil:
+		return w.pace.Settle
+	}
+	return w.pace.Quiet
+}
+
+// quiet tells for how long nothing has happened, or what is under way.
+func (w *world) quiet(since time.Time) (busy string, quiet time.Duration) {
+	if busy := w.life.busy(); busy != "" {
+		return busy, 0
+	}
+	changed, heard := w.life.lastChange()
+	activity, _ := w.proxy.Activity()
+	switch {
+	case activity.Disturbed:
+		return "a fault goes on", 0
+	case activity.Open > 0 && !w.pace.Reads:
+		return "a request is under way", 0
+	case activity.Seen <= heard && time.Since(changed) < firstRequest:
+		return "the operator starts", 0
+	}
+	last := latest(since, changed, w.scene.LastChange())
+	if w.pace.Reads {
+		return "", time.Since(latest(last, w.lastWrite()))
+	}
+	return "", time.Since(latest(last, activity.Last))
+}
+
+// lastWrite is when the operator wrote last.
+func (w *world) lastWrite() time.Time {
+	last := time.Time{}
+	for _, r := range w.proxy.Record().Requests() {
+		if r.IsWrite() {
+			last = latest(last, r.At)
+		}
+	}
+	return last
+}
+
+// noise says what breaks the silence, for people.
+func (w *world) noise() string {
+	requests := w.proxy.Record().Requests()
+	for i := len(requests) - 1; i >= 0; i-- {
+		if r := requests[i]; r.IsWrite() && r.Effect != record.Unchanged || i == 0 {
+			return "the operator goes on: " + r.String()
+		}
+	}
+	return "objects change all the time"
+}
+
+func latest(times ...time.Time) time.Time {
+	newest := time.Time{}
+	for _, t := range times {
+		if t.After(newest) {
+			newest = t
+		}
+	}
+	return newest
+}
+
+// awake waits until the operator has read what it reads at its start.
+func (w *world) awake(ctx context.Context) error {
+	began := time.Now()
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for {
+		busy, quiet := w.quiet(began)
+		activity, _ := w.proxy.Activity()
+		switch {
+		case w.life.dead() != nil:
+			return w.life.dead()
+		case busy == "" && activity.Seen > 0 && quiet >= w.pace.Quiet:
+			return nil
+		case activity.Seen == 0 && time.Since(began) > firstRequest:
+			return fmt.Errorf("the operator has sent no request by way of the proxy for %s: does it take its cluster from $KUBECONFIG?%s", firstRequest, w.life.said())
+		case time.Since(began) > w.pace.Patience:
+			return nil // it is never silent: the steps will show it
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package world
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operon-framework/operon/prove/trace"
+	"github.com/operon-framework/operon/prove/workload"
+)
+
+// failAnnotation lets a pod fail on a simulated node: see docs/simulated-nodes.md.
+const failAnnotation = "sim.operon.dev/fail"
+
+// step carries out one step and waits until it is over. It returns false where the run is to end
+// with it: what comes after would only show the same again.
+func (w *world) step(ctx context.Context, s *workload.Step) (on bool, err error) {
+	w.life.at(s.Name)
+	w.trace.Steps = append(w.trace.Steps, trace.Step{Name: s.Name, At: time.Now()})
+	seen := &w.trace.Steps[len(w.trace.Steps)-1]
+	refused, err := w.do(ctx, s)
+	if err != nil {
+		return false, fmt.Errorf("step %q: %w", s.Name, err)
+	}
+	seen.Refused = refused
+	end, err := w.settle(ctx, s, seen.At)
+	seen.Took = time.Since(seen.At)
+	seen.Silent, seen.Why = end.silent, end.why
+	seen.State, seen.Events = w.state(), w.scene.Events()
+	seen.LastChange = len(w.changes())
+	if requests := w.proxy.Record().Requests(); len(requests) > 0 {
+		seen.Last = requests[len(requests)-1].Seq
+	}
+	return err == nil && end.silent && end.reached, err
+}
+
+// do does what a step says, and returns the API server's message where that refused it.
+func (w *world) do(ctx context.Context, s *workload.Step) (refused string, err error) {
+	switch {
+	case len(s.Apply) > 0:
+		err = w.applyAll(ctx, s.Apply)
+	case len(s.Delete) > 0:
+		err = w.deleteAll(ctx, s.Delete)
+	case s.Fail != nil:
+		err = w.fail(ctx, s.Fail)
+	case s.Heal:
+		err = w.heal(ctx)
+	case s.Drift != nil:
+		err = w.drift(ctx, s.Drift)
+	}
+	if refuses(err) {
+		return err.Error(), nil
+	}
+	return "", err
+}
+
+// refuses tells whether an error says that the object is at fault. Server-side apply tells of a value
+// that is not of the schema's type by an internal error.
+func refuses(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to create typed patch object")
+}
+
+func (w *world) applyAll(ctx context.Context, objects []*unstructured.Unstructured) error {
+	for _, object := range objects {
+		if err := w.apply(ctx, object, w.namespace); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) deleteAll(ctx context.Context, objects []workload.Ref) error {
+	background := metav1.DeletePropagationBackground
+	for _, one := range objects {
+		of, _, err := w.resource(schema.FromAPIVersionAndKind(one.APIVersion, one.Kind), one.Namespace, w.namespace)
+		if err != nil {
+			return err
+		}
+		err = of.Delete(ctx, one.Name, metav1.DeleteOptions{PropagationPolicy: &background})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// fail lets pods fail that are there.
+func (w *world) fail(ctx context.Context, f *workload.Failure) error {
+	pods := w.pods()
+	if len(pods) == 0 {
+		return fmt.Errorf("there is no pod that could fail")
+	}
+	if f.Pods > 0 && f.Pods < len(pods) {
+		pods = pods[:f.Pods]
+	}
+	for _, pod := range pods {
+		if err := w.annotate(ctx, pod, f.How); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// heal ends the failures of pods that still have one.
+func (w *world) heal(ctx context.Context) error {
+	for _, pod := range w.pods() {
+		if pod.GetAnnotations()[failAnnotation] == "" {
+			continue
+		}
+		if err := w.annotate(ctx, pod, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) pods() []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	for _, object := range w.scene.State() {
+		if object.GetKind() == "Pod" && object.GetAPIVersion() == "v1" && object.GetDeletionTimestamp() == nil {
+			all = append(all, object)
+		}
+	}
+	return all
+}
+
+// annotate sets how a pod fails, or takes that away.
+func (w *world) annotate(ctx context.Context, pod *unstructured.Unstructured, how any) error {
+	err := w.merge(ctx, workload.Ref{APIVersion: "v1", Kind: "Pod", Name: pod.GetName()}, map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{failAnnotation: how}},
+	})
+	if apierrors.IsNotFound(err) {
+		return nil // it is gone meanwhile
+	}
+	return err
+}
+
+func (w *world) drift(ctx context.Context, d *workload.Drift) error {
+	if len(d.Patch) == 0 {
+		return w.deleteAll(ctx, []workload.Ref{d.Of})
+	}
+	err := w.merge(ctx, d.Of, d.Patch)
+	if apierrors.IsNotFound(err) {
+		return nil // there is nothing to drift
+	}
+	return err
+}
+
+// merge changes an object by a JSON merge patch, as somebody who is not the workload.
+func (w *world) merge(ctx context.Context, of workload.Ref, patch map[string]any) error {
+	objects, _, err := w.resource(schema.FromAPIVersionAndKind(of.APIVersion, of.Kind), of.Namespace, w.namespace)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	_, err = objects.Patch(ctx, of.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "somebody-else"})
+	return err
+}

@@ -1,0 +1,230 @@
+package world_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/local/localtest"
+	"github.com/operon-framework/operon/prove/fault"
+	"github.com/operon-framework/operon/prove/plan"
+	"github.com/operon-framework/operon/prove/trace"
+	"github.com/operon-framework/operon/prove/witness"
+	"github.com/operon-framework/operon/prove/workload"
+	"github.com/operon-framework/operon/prove/world"
+)
+
+// TestMain lets more tests run side by side than there are processors: mostly they wait.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// shared is the witness of all tests here.
+var shared = struct {
+	sync.Mutex
+	witness *witness.Witness
+}{}
+
+func newStage(t *testing.T, operator world.Operator) *world.Stage {
+	t.Helper()
+	env := localtest.Shared(t)
+	env.InstallCRDs(t, "../../testdata/boxes.yaml")
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.witness == nil {
+		w, err := witness.Start(t.Context(), env.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared.witness = w
+	}
+	stage, err := world.Open(t.Context(), world.Settings{
+		Config: env.Config, Witness: shared.witness, Operator: operator, Folder: t.TempDir(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := stage.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	return stage
+}
+
+func box(data string) *unstructured.Unstructured {
+	made := object(boxKind, "one")
+	made.Object["spec"] = map[string]any{"data": map[string]any{"n": data}}
+	return made
+}
+
+// life is a workload in which a Box is created, changed and deleted.
+var life = workload.Workload{Name: "life", Steps: []workload.Step{
+	{Name: "create", Apply: []*unstructured.Unstructured{box("1")}},
+	{Name: "change", Apply: []*unstructured.Unstructured{box("2")}},
+	{Name: "delete", Delete: []workload.Ref{{APIVersion: "test.operon.dev/v1", Kind: "Box", Name: "one"}}},
+}}
+
+// quick is a pace for operators that are known to be quick.
+var quick = world.Pace{Settle: 700 * time.Millisecond, Patience: 20 * time.Second}
+
+func carry(t *testing.T, stage *world.Stage, w workload.Workload, faults ...fault.Fault) *trace.Trace {
+	t.Helper()
+	seen, err := stage.Carry(t.Context(), plan.Plan{Name: t.Name(), Workload: w, Faults: faults}, quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seen
+}
+
+// found is an object of a state.
+func found(state []*unstructured.Unstructured, kind string) *unstructured.Unstructured {
+	at := slices.IndexFunc(state, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind })
+	if at < 0 {
+		return nil
+	}
+	return state[at]
+}
+
+func checkLife(t *testing.T, seen *trace.Trace) {
+	t.Helper()
+	if len(seen.Steps) != 3 {
+		t.Fatalf("there are %d steps: %+v", len(seen.Steps), seen)
+	}
+	for i, want := range []string{"1", "2"} {
+		step := seen.Steps[i]
+		child, one := found(step.State, "ConfigMap"), found(step.State, "Box")
+		if !step.Silent || child == nil || one == nil {
+			t.Fatalf("step %s ends in %+v, %s", step.Name, step.State, step.Why)
+		}
+		if got, _, _ := unstructured.NestedString(child.Object, "data", "n"); got != want {
+			t.Errorf("step %s: data %q", step.Name, got)
+		}
+	}
+	if left := seen.Steps[2].State; len(left) > 0 {
+		t.Errorf("left are %v", left)
+	}
+}
+
+func TestLife(t *testing.T) {
+	t.Parallel()
+	stage := newStage(t, world.Function(boxOperator{}.run))
+	seen := carry(t, stage, life)
+	checkLife(t, seen)
+	if len(seen.Requests) == 0 || len(seen.Changes) == 0 || len(seen.Exits) > 0 {
+		t.Errorf("%d requests, %d changes, exits %+v", len(seen.Requests), len(seen.Changes), seen.Exits)
+	}
+	for _, change := range seen.Changes {
+		if change.Namespace != seen.Namespace {
+			t.Errorf("a change of another world: %+v", change)
+		}
+	}
+}
+
+// An operator that is killed is started again and comes to the same end, wherever that happens.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	stage := newStage(t, world.Function(boxOperator{}.run))
+	for _, moment := range []fault.Moment{fault.Before, fault.Effect, fault.Answer} {
+		t.Run(string(moment), func(t *testing.T) {
+			t.Parallel()
+			seen := carry(t, stage, life, fault.Fault{Kind: fault.Kill, Moment: moment, On: fault.Match{Verb: "create", Resource: "configmaps"}})
+			checkLife(t, seen)
+			if len(seen.Exits) != 1 || !seen.Exits[0].Asked || seen.Exits[0].Step != "create" {
+				t.Errorf("exits are %+v", seen.Exits)
+			}
+			if len(seen.Pending) > 0 {
+				t.Errorf("pending are %v", seen.Pending)
+			}
+		})
+	}
+}
+
+// Worlds side by side do not see each other.
+func TestSideBySide(t *testing.T) {
+	t.Parallel()
+	stage := newStage(t, world.Function(boxOperator{}.run))
+	for range 3 {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			seen := carry(t, stage, life)
+			checkLife(t, seen)
+			for _, r := range seen.Requests {
+				if r.IsWrite() && r.Namespace != seen.Namespace {
+					t.Errorf("a write to %s: %s", r.Namespace, r.String())
+				}
+			}
+		})
+	}
+}
+
+// An operator that ends by itself is started again, some times.
+func TestEndsByItself(t *testing.T) {
+	t.Parallel()
+	broken := func(ctx context.Context, access world.Access) error {
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		operator := boxOperator{before: func() error {
+			cancel(nil)
+			return nil
+		}}
+		if err := operator.run(ctx, access); err != nil {
+			return err
+		}
+		return errors.New("this is the end")
+	}
+	seen := carry(t, newStage(t, world.Function(broken)), workload.Workload{Steps: life.Steps[:1]})
+	if len(seen.Exits) < 3 || seen.Exits[0].Asked || seen.Exits[0].Code != 1 {
+		t.Errorf("exits are %+v", seen.Exits)
+	}
+	if step := seen.Steps[0]; step.Silent || !strings.Contains(step.Why, "ended by itself") {
+		t.Errorf("the step ends with %+v", step)
+	}
+}
+
+// An operator that never comes to rest does not hold up the run for ever.
+func TestNeverSilent(t *testing.T) {
+	t.Parallel()
+	stage := newStage(t, world.Function(boxOperator{before: func() error { return errors.New("once more") }}.run))
+	seen, err := stage.Carry(t.Context(), plan.Plan{Workload: workload.Workload{Steps: life.Steps[:1]}}, world.Pace{Settle: time.Hour, Patience: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if step := seen.Steps[0]; step.Silent || !strings.HasPrefix(step.Why, "after 2s") {
+		t.Errorf("the step ends with %+v", step)
+	}
+}
+
+// An operator that does not talk through the proxy is told apart from one that has nothing to do.
+func TestPastTheProxy(t *testing.T) {
+	t.Parallel()
+	stage := newStage(t, world.Function(func(ctx context.Context, _ world.Access) error { <-ctx.Done(); return nil }))
+	_, err := stage.Carry(t.Context(), plan.Plan{Workload: life}, quick)
+	if err == nil || !strings.Contains(err.Error(), "KUBECONFIG") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// What the API server refuses is the step's, not the run's.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	stage := newStage(t, world.Function(boxOperator{}.run))
+	wrong := box("1")
+	wrong.Object["spec"] = "not an object"
+	seen := carry(t, stage, workload.Workload{Steps: []workload.Step{{Name: "wrong", Apply: []*unstructured.Unstructured{wrong}, Refused: true}}})
+	if !strings.Contains(seen.Steps[0].Refused, "spec") || len(seen.Steps[0].State) > 0 {
+		t.Errorf("the step ends with %+v", seen.Steps[0])
+	}
+}
