@@ -35,6 +35,13 @@ type Step struct {
 	Same string `json:"same,omitempty"`
 	// Fresh: the state has to be what the objects of this step lead to in an empty namespace.
 	Fresh bool `json:"fresh,omitempty"`
+	// Guess: what is applied is allowed by its schema and may still make no sense to the operator.
+	// Fresh then has to hold only where new objects of that content become as ready as those of the
+	// first step.
+	Guess bool `json:"guess,omitempty"`
+	// Unmet is what the objects of this step refer to and is not there: the state may be anything,
+	// but the status has to say so, and the next step leads back.
+	Unmet *Ref `json:"unmet,omitempty"`
 }
 
 // Ref names an object. One without a namespace, of a kind that has one, is in the run's own.

@@ -1,0 +1,109 @@
+package workload
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// BystanderAnnotation marks an object that is put beside those of an operator to see whether it
+// leaves alone what is not its own.
+const BystanderAnnotation = "prove.operon.dev/bystander"
+
+// longestStem leaves room in names that are labels.
+const longestStem = 50
+
+// owner is short for what it stands for.
+type owner = metav1.OwnerReference
+
+// bystanders are the kinds that can stand by without doing anything: with what they are made to
+// do nothing. Pods of a bystander would be counted by who counts pods.
+var bystanders = map[string]func(fields map[string]any){
+	"ConfigMap": func(map[string]any) {},
+	"Secret": func(fields map[string]any) {
+		fields["type"] = "Opaque"
+		fields["data"] = map[string]any{"of": "c29tZWJvZHkgZWxzZQ=="}
+	},
+	"ServiceAccount": func(fields map[string]any) {
+		delete(fields, "secrets")
+	},
+	"Service": func(fields map[string]any) {
+		fields["spec"] = map[string]any{"clusterIP": "None", "ports": []any{map[string]any{"name": "none", "port": int64(1), "protocol": "TCP"}}}
+	},
+	"Deployment":            still,
+	"StatefulSet":           still,
+	"ReplicaSet":            still,
+	"PersistentVolumeClaim": onlyWanted,
+	"Role":                  func(fields map[string]any) { fields["rules"] = []any{} },
+}
+
+func still(fields map[string]any) {
+	_ = unstructured.SetNestedField(fields, int64(0), "spec", "replicas")
+}
+
+// onlyWanted is a claim that nobody serves: its class does not exist.
+func onlyWanted(fields map[string]any) {
+	fields["spec"] = map[string]any{
+		"accessModes":      []any{"ReadWriteOnce"},
+		"resources":        map[string]any{"requests": map[string]any{"storage": "1Gi"}},
+		"storageClassName": "nobody-serves-this",
+	}
+}
+
+// Bystanders are objects of the same kinds as an operator's children, near them and not its own.
+// They have to stay exactly as they are: see [WithBystanders].
+//
+// Guarantees: for each kind one, up to eight, which runs nothing and is annotated with
+// [BystanderAnnotation]. It has the labels of a child that has an owner, as only the owner tells
+// them apart. Where a child has no owner, the operator has nothing but labels and name to know it
+// by: then the bystander has no labels, and a name that begins like the child's.
+//
+// Caveats: kinds that cannot stand by without effect (pods, Jobs, custom resources) have none.
+func Bystanders(children []*unstructured.Unstructured) []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	for _, child := range oneOfEach(children) {
+		quiet := bystanders[child.GetKind()]
+		if quiet == nil || RefOf(child).GroupKind().Group != "" && !slices.Contains([]string{"apps", "rbac.authorization.k8s.io"}, RefOf(child).GroupKind().Group) {
+			continue
+		}
+		other := child.DeepCopy()
+		delete(other.Object, "status")
+		metadata := map[string]any{"name": beside(child.GetName()), "annotations": map[string]any{BystanderAnnotation: "leave me as I am"}}
+		if labels := child.GetLabels(); len(labels) > 0 && len(child.GetOwnerReferences()) > 0 {
+			metadata["labels"] = anyMap(labels)
+		}
+		other.Object["metadata"] = metadata
+		quiet(other.Object)
+		all = append(all, other)
+	}
+	return all
+}
+
+// beside is a name near another.
+func beside(name string) string {
+	return strings.TrimRight(name[:min(len(name), longestStem)], "-.") + "-bystander"
+}
+
+// WithBystanders is a workload that begins with objects which have to stay as they are.
+func WithBystanders(w Workload, stay []*unstructured.Unstructured) Workload {
+	if len(stay) == 0 {
+		return w
+	}
+	w.Steps = slices.Concat([]Step{{Name: "bystanders", Apply: stay}}, w.Steps)
+	return w
+}
+
+// IsBystander tells whether an object is one of [Bystanders].
+func IsBystander(object *unstructured.Unstructured) bool {
+	return object.GetAnnotations()[BystanderAnnotation] != ""
+}
+
+func anyMap(texts map[string]string) map[string]any {
+	anything := make(map[string]any, len(texts))
+	for key, text := range texts {
+		anything[key] = text
+	}
+	return anything
+}

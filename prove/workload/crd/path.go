@@ -1,0 +1,121 @@
+package crd
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// maxReplicas is how many replicas there can be, as the API server has it.
+const maxReplicas = math.MaxInt32
+
+// path leads to a value: names of fields and keys, and indices.
+type path []any
+
+// String is the path as the API server names it: spec.nodes[0].size.
+func (p path) String() string {
+	var text strings.Builder
+	for _, step := range p {
+		switch step := step.(type) {
+		case int:
+			text.WriteString("[" + strconv.Itoa(step) + "]")
+		case string:
+			switch {
+			case strings.ContainsAny(step, ".[]"):
+				fmt.Fprintf(&text, "[%q]", step)
+			case text.Len() > 0:
+				text.WriteString("." + step)
+			default:
+				text.WriteString(step)
+			}
+		}
+	}
+	return text.String()
+}
+
+// to is the path to what is below.
+func (p path) to(step any) path {
+	longer := make(path, len(p), len(p)+1)
+	copy(longer, p)
+	return append(longer, step)
+}
+
+// last is the name of the field, that of the list for an element.
+func (p path) last() string {
+	for i := len(p) - 1; i >= 0; i-- {
+		if name, ok := p[i].(string); ok {
+			return name
+		}
+	}
+	return ""
+}
+
+// steps splits a path of names.
+func steps(names string) []string { return strings.Split(names, ".") }
+
+// get returns the value at a path.
+func get(value any, at path) (any, bool) {
+	for _, step := range at {
+		switch step := step.(type) {
+		case string:
+			fields, ok := value.(map[string]any)
+			if value, ok = fields[step], ok && fields != nil; !ok {
+				return nil, false
+			}
+			if _, there := fields[step]; !there {
+				return nil, false
+			}
+		case int:
+			elements, ok := value.([]any)
+			if !ok || step >= len(elements) {
+				return nil, false
+			}
+			value = elements[step]
+		}
+	}
+	return value, true
+}
+
+// with is a copy of a value in which another one is at a path. What is missing on the way is made:
+// maps, whose content make gives for the part of the path that leads to them.
+func with(value any, at path, other any, missing func(path) any) any {
+	return put(runtime.DeepCopyJSONValue(value), nil, at, other, missing)
+}
+
+func put(value any, above, below path, other any, missing func(path) any) any {
+	if len(below) == 0 {
+		return other
+	}
+	step, here := below[0], above.to(below[0])
+	if index, ok := step.(int); ok {
+		elements, _ := value.([]any)
+		if index < len(elements) {
+			elements[index] = put(elements[index], here, below[1:], other, missing)
+		}
+		return elements
+	}
+	fields, ok := value.(map[string]any)
+	if !ok || fields == nil {
+		fields, _ = missing(above).(map[string]any)
+	}
+	if fields == nil {
+		fields = map[string]any{}
+	}
+	name, _ := step.(string)
+	fields[name] = put(fields[name], here, below[1:], other, missing)
+	return fields
+}
+
+// without is a copy of a value in which nothing is at a path.
+func without(value any, at path) any {
+	copied := runtime.DeepCopyJSONValue(value)
+	above, _ := get(copied, at[:len(at)-1])
+	if fields, ok := above.(map[string]any); ok {
+		name, _ := at[len(at)-1].(string)
+		delete(fields, name)
+	}
+	return copied
+}

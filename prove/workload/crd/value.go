@@ -1,0 +1,206 @@
+package crd
+
+import (
+	"math"
+	"slices"
+
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// deepest is how deep blocks are filled that a sample does not have.
+const deepest = 8
+
+// least is a small value that a schema is likely to allow: its default, the first of its enum, or
+// what it requires and no more.
+func least(name string, of *structural.Structural, depth int) any {
+	if of.Default.Object != nil {
+		return runtime.DeepCopyJSONValue(of.Default.Object)
+	}
+	limits := limitsOf(of)
+	if len(limits.Enum) > 0 {
+		return runtime.DeepCopyJSONValue(limits.Enum[0].Object)
+	}
+	switch kindOf(of) {
+	case "object":
+		return block(of, depth, func(field string, _ *structural.Structural) bool { return slices.Contains(required(of), field) })
+	case "array":
+		list := []any{}
+		for range min(value(limits.MinItems, 0), 5) {
+			list = append(list, another(name, of.Items, list, of.XListMapKeys, depth+1))
+		}
+		return list
+	case "integer":
+		return int64(lowest(limits, 1))
+	case "number":
+		return lowest(limits, 1)
+	case "boolean":
+		return true
+	}
+	return textsFor(name, of)[0]
+}
+
+// filled is a block with all that is required and each single value that is not.
+func filled(of *structural.Structural, depth int) any {
+	return block(of, depth, func(field string, property *structural.Structural) bool {
+		kind := kindOf(property)
+		return slices.Contains(required(of), field) || kind != "object" && kind != "array"
+	})
+}
+
+// block is a map with the fields that are wanted.
+func block(of *structural.Structural, depth int, wanted func(string, *structural.Structural) bool) map[string]any {
+	fields := map[string]any{}
+	if depth > deepest {
+		return fields
+	}
+	for field := range of.Properties {
+		property := of.Properties[field]
+		if wanted(field, &property) {
+			fields[field] = least(field, &property, depth+1)
+		}
+	}
+	if elements := valuesOf(of); elements != nil && limitsOf(of).MinProperties != nil {
+		fields["key-a"] = least("key", elements, depth+1)
+	}
+	if of.XEmbeddedResource {
+		fields["apiVersion"], fields["kind"], fields["metadata"] = "v1", "ConfigMap", map[string]any{"name": "value-a"}
+	}
+	return fields
+}
+
+// another is an element for a list that differs from those in it, where keys or the schema of its
+// elements allow that.
+func another(name string, of *structural.Structural, in []any, keys []string, depth int) any {
+	element := least(name, of, depth)
+	if kindOf(of) == "object" {
+		if len(in) > 0 {
+			element = runtime.DeepCopyJSONValue(in[len(in)-1])
+		}
+		fields, _ := element.(map[string]any)
+		if len(keys) == 0 {
+			keys = naming(of)
+		}
+		for _, key := range keys {
+			property := of.Properties[key]
+			fields[key] = different(key, &property, func(candidate any) bool {
+				return !slices.ContainsFunc(in, func(other any) bool { return equal(at(other, key), candidate) })
+			})
+		}
+		return fields
+	}
+	return different(name, of, func(candidate any) bool {
+		return !slices.ContainsFunc(in, func(other any) bool { return equal(other, candidate) })
+	})
+}
+
+// naming are the fields of an element that are likely to tell it from others.
+func naming(of *structural.Structural) []string {
+	var found []string
+	for _, name := range []string{"name", "id", "key", "path", "port", "containerPort", "host"} {
+		if _, there := of.Properties[name]; there {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// different is a value that passes, or the least one where none of those that are tried does.
+func different(name string, of *structural.Structural, passes func(any) bool) any {
+	first := least(name, of, 0)
+	candidates := []any{first}
+	switch kindOf(of) {
+	case "integer":
+		number, _ := first.(int64)
+		candidates = append(candidates, number+1, number+2, number+3)
+	case "string":
+		for _, text := range append(textsFor(name, of), "value-c", "value-d") {
+			candidates = append(candidates, text)
+		}
+	}
+	for _, element := range limitsOf(of).Enum {
+		candidates = append(candidates, element.Object)
+	}
+	if i := slices.IndexFunc(candidates, passes); i >= 0 {
+		return candidates[i]
+	}
+	return first
+}
+
+// lowest is the smallest number that is allowed and not less than another.
+func lowest(limits *structural.ValueValidation, wished float64) float64 {
+	number := wished
+	if limits.Minimum != nil && number < *limits.Minimum {
+		number = math.Ceil(*limits.Minimum)
+		if limits.ExclusiveMinimum && number == *limits.Minimum {
+			number++
+		}
+	}
+	if limits.Maximum != nil && number > *limits.Maximum {
+		number = math.Floor(*limits.Maximum)
+	}
+	if step := limits.MultipleOf; step != nil && *step != 0 {
+		number = math.Ceil(number / *step) * *step
+	}
+	return number
+}
+
+// kindOf is the type of a value, "string" for what may be an integer too, "any" for what is not said.
+func kindOf(of *structural.Structural) string {
+	switch {
+	case of == nil:
+		return "any"
+	case of.XIntOrString:
+		return "int-or-string"
+	case of.Type == "":
+		return "any"
+	}
+	return of.Type
+}
+
+var anything structural.ValueValidation
+
+// limitsOf are those of a value. None is nil.
+func limitsOf(of *structural.Structural) *structural.ValueValidation {
+	if of == nil || of.ValueValidation == nil {
+		return &anything
+	}
+	return of.ValueValidation
+}
+
+// required are the fields that a block has to have: those that it always has to, and the first of
+// alternatives.
+func required(of *structural.Structural) []string {
+	limits := limitsOf(of)
+	names := slices.Clone(limits.Required)
+	for _, alternatives := range [][]structural.NestedValueValidation{limits.OneOf, limits.AnyOf} {
+		if len(alternatives) > 0 {
+			names = append(names, alternatives[0].Required...)
+		}
+	}
+	for i := range limits.AllOf {
+		names = append(names, limits.AllOf[i].Required...)
+	}
+	return names
+}
+
+// valuesOf is the schema of a map's values, nil where it has none.
+func valuesOf(of *structural.Structural) *structural.Structural {
+	if of.AdditionalProperties == nil {
+		return nil
+	}
+	return of.AdditionalProperties.Structural
+}
+
+// value is what a limit says, or else another number.
+func value(limit *int64, or int64) int64 {
+	if limit == nil {
+		return or
+	}
+	return *limit
+}
+
+func at(element any, key string) any {
+	fields, _ := element.(map[string]any)
+	return fields[key]
+}

@@ -1,0 +1,257 @@
+package crd
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Variant is an object that differs from another one in one place.
+type Variant struct {
+	// Path is the place, as the API server names it: spec.nodes[0].size.
+	Path string
+	// What is how it differs: "5", "removed", "one item more".
+	What string
+	// Object is all of it.
+	Object *unstructured.Unstructured
+	// Value is what is now there, Old what was there, nil where nothing is.
+	Value, Old any
+	// Promise is greater where an operator is more likely to have to do something.
+	Promise int
+	// Guess: the schema allows it, and the one who wrote the operator may well not: a text that
+	// was made up, or a field that is missing and has no default.
+	Guess bool
+	// Wrong: it was made so as to be refused. Whether it is, Admit tells.
+	Wrong bool
+}
+
+const (
+	// big is how many fields a block has of which only those are looked at that the sample has,
+	// and those with telling names: a pod's specification, or another that was embedded.
+	big = 25
+	// maxVariants bounds how many are made of one object.
+	maxVariants = 3000
+)
+
+// Variants returns objects that each differ from one in one place: every field that the schema has,
+// those of blocks that are not there among them.
+//
+// Guarantees: the same for the same object and schema, in the order of the fields' names. Neither
+// metadata nor status differ. At most 3,000.
+//
+// Caveats: they may be invalid, or be the same once defaults are set. What is in a field that
+// the schema does not describe is not changed.
+func (k *Kind) Variants(object *unstructured.Unstructured) []Variant {
+	w := &walk{kind: k, object: object, seen: map[string]bool{}}
+	for _, name := range slices.Sorted(maps.Keys(k.schema.Properties)) {
+		switch name {
+		case "apiVersion", "kind", "metadata", "status":
+			continue
+		}
+		property := k.schema.Properties[name]
+		w.field(path{name}, &property, slices.Contains(required(k.schema), name))
+	}
+	return w.found
+}
+
+// walk goes through a schema with an object at hand.
+type walk struct {
+	kind   *Kind
+	object *unstructured.Unstructured
+	found  []Variant
+	seen   map[string]bool
+	guess  bool // what comes next is one
+}
+
+// field makes the variants of a field and of what is in it.
+func (w *walk) field(here path, of *structural.Structural, needed bool) {
+	if len(w.found) >= maxVariants || len(here) > 2*deepest {
+		return
+	}
+	old, there := get(w.object.Object, here)
+	for _, other := range values(here.last(), of, old, there) {
+		w.set(here, of, other, old, 0)
+	}
+	if there && !needed {
+		w.guess = of.Default.Object == nil
+		w.add(here, "removed", without(w.object.Object, here), nil, old, ifWithout)
+	}
+	if there && needed {
+		w.wrong(here, "removed", without(w.object.Object, here), nil, old)
+	}
+	for _, other := range wrongValues(of) {
+		w.wrong(here, text(other), w.changed(here, other), other, old)
+	}
+	switch kindOf(of) {
+	case "object":
+		w.block(here, of, old, there)
+	case "array":
+		w.list(here, of, old, there)
+	}
+}
+
+// set adds a variant with another value.
+func (w *walk) set(here path, of *structural.Structural, other, old any, promise int) {
+	if equal(other, old) {
+		return
+	}
+	w.guess = guessed(of, other, old)
+	w.add(here, text(other), w.changed(here, other), other, old, promise+promiseOf(here, of, w.kind))
+}
+
+func (w *walk) changed(here path, other any) any {
+	return with(w.object.Object, here, other, w.missing)
+}
+
+// missing is what a block needs that is not there.
+func (w *walk) missing(at path) any {
+	of := w.kind.at(at)
+	if of == nil {
+		return nil
+	}
+	return least(at.last(), of, len(at))
+}
+
+// block makes the variants of a block or map.
+func (w *walk) block(here path, of *structural.Structural, old any, there bool) {
+	if !there {
+		w.set(here, of, least(here.last(), of, len(here)), old, ifBlock)
+		w.set(here, of, filled(of, len(here)), old, ifBlock+1)
+	}
+	fields, _ := old.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(of.Properties)) {
+		property := of.Properties[name]
+		if _, has := fields[name]; len(of.Properties) > big && !has && !telling(name) {
+			continue
+		}
+		w.field(here.to(name), &property, slices.Contains(limitsOf(of).Required, name))
+	}
+	elements := valuesOf(of)
+	if elements == nil {
+		return
+	}
+	w.set(here.to(newKey(fields)), elements, least(newKey(fields), elements, len(here)), nil, ifKey)
+	for i, key := range slices.Sorted(maps.Keys(fields)) {
+		if i < 2 {
+			w.field(here.to(key), elements, false)
+		}
+	}
+}
+
+func newKey(fields map[string]any) string {
+	for _, key := range []string{"key-a", "key-b"} {
+		if _, there := fields[key]; !there {
+			return key
+		}
+	}
+	return "key-c"
+}
+
+// list makes the variants of a list.
+func (w *walk) list(here path, of *structural.Structural, old any, there bool) {
+	if of.Items == nil {
+		return
+	}
+	elements, _ := old.([]any)
+	longer := append(slices.Clone(elements), another(here.last(), of.Items, elements, of.XListMapKeys, len(here)))
+	what := "one item more"
+	if !there {
+		what = "one item"
+	}
+	w.guess = guessed(of.Items, longer[len(longer)-1], nil)
+	w.add(here, what, w.changed(here, longer), longer, old, ifItem+promiseOf(here, of, w.kind))
+	if len(elements) > 0 {
+		w.guess = false
+		shorter := slices.Clone(elements[:len(elements)-1])
+		w.add(here, "one item less", w.changed(here, shorter), shorter, old, ifItem+promiseOf(here, of, w.kind))
+		w.field(here.to(0), of.Items, true)
+		if unique(of) {
+			twice := append(slices.Clone(elements), elements[0])
+			w.wrong(here, "an item twice", w.changed(here, twice), twice, old)
+		}
+	}
+	if len(elements) > 1 {
+		w.guess = false
+		other := slices.Clone(elements)
+		slices.Reverse(other)
+		w.add(here, "in another order", w.changed(here, other), other, old, ifOrder+promiseOf(here, of, w.kind))
+	}
+	if most := limitsOf(of).MaxItems; most != nil && *most < 20 {
+		many := slices.Clone(elements)
+		for int64(len(many)) <= *most {
+			many = append(many, another(here.last(), of.Items, many, of.XListMapKeys, len(here)))
+		}
+		w.wrong(here, fmt.Sprintf("%d items", len(many)), w.changed(here, many), many, old)
+	}
+}
+
+func unique(of *structural.Structural) bool {
+	return of.XListType != nil && (*of.XListType == "set" || *of.XListType == "map")
+}
+
+func (w *walk) add(here path, what string, object, other, old any, promise int) {
+	w.keep(Variant{Path: here.String(), What: what, Value: other, Old: old, Promise: promise, Guess: w.guess}, object)
+}
+
+func (w *walk) wrong(here path, what string, object, other, old any) {
+	w.keep(Variant{Path: here.String(), What: what, Value: other, Old: old, Wrong: true, Promise: promiseOf(here, nil, w.kind)}, object)
+}
+
+func (w *walk) keep(v Variant, object any) {
+	fields, ok := object.(map[string]any)
+	name := v.Path + ": " + v.What
+	if !ok || w.seen[name] || equality.Semantic.DeepEqual(fields, w.object.Object) {
+		return
+	}
+	w.seen[name] = true
+	v.Object = &unstructured.Unstructured{Object: fields}
+	w.found = append(w.found, v)
+}
+
+// at is the schema of what a path leads to, nil where it describes nothing there.
+func (k *Kind) at(p path) *structural.Structural {
+	of := k.schema
+	for _, step := range p {
+		switch step := step.(type) {
+		case int:
+			of = of.Items
+		case string:
+			property, ok := of.Properties[step]
+			if ok {
+				of = &property
+				break
+			}
+			of = valuesOf(of)
+		}
+		if of == nil {
+			return nil
+		}
+	}
+	return of
+}
+
+// text is a value in few words.
+func text(value any) string {
+	switch value := value.(type) {
+	case map[string]any:
+		if len(value) == 0 {
+			return "{}"
+		}
+		return "{" + strings.Join(slices.Sorted(maps.Keys(value)), ", ") + "}"
+	case []any:
+		return fmt.Sprintf("%d items", len(value))
+	case string:
+		if len(value) > 40 {
+			return fmt.Sprintf("%q… (%d characters)", value[:20], len(value))
+		}
+		return fmt.Sprintf("%q", value)
+	}
+	return fmt.Sprint(value)
+}
+
+func equal(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }

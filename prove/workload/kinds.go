@@ -1,0 +1,79 @@
+package workload
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// split tells the operator's own objects from those that they only refer to. The operator's own
+// are of kinds that the definitions define; where none is, the operator works on kinds that
+// Kubernetes has, and all are its own. Definitions among the samples are neither.
+func split(samples, crds []*unstructured.Unstructured) (own, others []*unstructured.Unstructured) {
+	defined := map[schema.GroupKind]bool{}
+	for _, crd := range crds {
+		defined[defines(crd)] = true
+	}
+	for _, sample := range cleaned(samples) {
+		if defined[RefOf(sample).GroupKind()] {
+			own = append(own, sample)
+			continue
+		}
+		others = append(others, sample)
+	}
+	if len(own) == 0 {
+		return others, nil
+	}
+	return own, others
+}
+
+// defines is the kind that a CustomResourceDefinition defines.
+func defines(crd *unstructured.Unstructured) schema.GroupKind {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	return schema.GroupKind{Group: group, Kind: kind}
+}
+
+// definitionOf returns the definition of an object's kind, nil where there is none.
+func definitionOf(object *unstructured.Unstructured, crds []*unstructured.Unstructured) *unstructured.Unstructured {
+	i := slices.IndexFunc(crds, func(crd *unstructured.Unstructured) bool { return defines(crd) == RefOf(object).GroupKind() })
+	if i < 0 {
+		return nil
+	}
+	return crds[i]
+}
+
+// cleaned are copies of samples without what only a server sets, and without the namespace that
+// they lived in: the run has one of its own. A second namespace stays.
+func cleaned(samples []*unstructured.Unstructured) []*unstructured.Unstructured {
+	var clean []*unstructured.Unstructured
+	home := ""
+	for _, sample := range samples {
+		if sample.GetKind() == "CustomResourceDefinition" {
+			continue
+		}
+		object := sample.DeepCopy()
+		for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "selfLink"} {
+			unstructured.RemoveNestedField(object.Object, "metadata", field)
+		}
+		unstructured.RemoveNestedField(object.Object, "status")
+		if home == "" {
+			home = object.GetNamespace()
+		}
+		if object.GetNamespace() == home {
+			unstructured.RemoveNestedField(object.Object, "metadata", "namespace")
+		}
+		clean = append(clean, object)
+	}
+	return clean
+}
+
+// refsOf names objects, the last first: what was made last may refer to what was made before.
+func refsOf(objects []*unstructured.Unstructured) []Ref {
+	var refs []Ref
+	for _, object := range slices.Backward(objects) {
+		refs = append(refs, RefOf(object))
+	}
+	return refs
+}

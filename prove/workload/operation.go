@@ -1,0 +1,242 @@
+package workload
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/prove/workload/crd"
+)
+
+// DefaultLimit is how many workloads [Operations] makes where nothing else is said.
+const DefaultLimit = 60
+
+// Options say how many operations are made, and which of equal promise.
+type Options struct {
+	// Limit is how many workloads there are at most, DefaultLimit where it is 0.
+	Limit int
+	// Seed decides among operations of equal promise.
+	Seed uint64
+}
+
+// operation is a change of one object from its sample, and what is known of it before it is sent.
+type operation struct {
+	crd.Variant
+	sample  *unstructured.Unstructured
+	refused error // of the change
+	back    error // of the change back
+	fresh   error // of a new object of that content
+	same    bool  // once defaults are set
+	unmet   *Ref
+}
+
+// Operations are workloads that change one field of one custom resource each, and change it back:
+// for each field that the definitions have other values, values at its bounds, and none; blocks,
+// list items and map keys added and removed; lists in another order. Then one workload for each
+// sample with values that have to be refused.
+//
+// Guarantees: what is refused and what is not is known beforehand, from the schema and its rules:
+// a change that only the step back from is refused, or that a new object may have and an old one
+// may not get, is a step with Refused. A change of a name that leads to another sample's object to
+// one that leads to none has Unmet. The same samples, definitions and options give the same
+// workloads, those of greater promise first.
+//
+// Caveats: what a webhook refuses is not known. Fields without a schema are left alone.
+func Operations(samples, crds []*unstructured.Unstructured, options Options) ([]Workload, error) {
+	own, others := split(samples, crds)
+	all := slices.Concat(others, own)
+	operations, err := operationsOn(own, crds, all, options.Seed)
+	if err != nil {
+		return nil, err
+	}
+	var changes, refusals []Workload
+	for _, sample := range own {
+		if w, ok := refusing(sample, operations, all, own); ok {
+			refusals = append(refusals, w)
+		}
+	}
+	limit := max(cmp.Or(options.Limit, DefaultLimit)-len(refusals), 1)
+	for _, o := range operations {
+		if o.Wrong || o.refused != nil && o.fresh != nil || len(changes) == limit {
+			continue
+		}
+		changes = append(changes, o.workload(all, own))
+	}
+	return append(changes, refusals...), nil
+}
+
+// operationsOn are the changes of all samples, those with the greatest promise first.
+func operationsOn(own, crds, all []*unstructured.Unstructured, seed uint64) ([]operation, error) {
+	var found []operation
+	for _, sample := range firstOfEachKind(own) {
+		definition := definitionOf(sample, crds)
+		if definition == nil {
+			continue
+		}
+		kinds, err := crd.Read(definition)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(kinds, func(k *crd.Kind) bool { return k.GroupVersionKind == sample.GroupVersionKind() })
+		if i < 0 {
+			return nil, fmt.Errorf("the sample %s is of %s, a version that its definition does not serve", RefOf(sample), sample.GetAPIVersion())
+		}
+		if err := kinds[i].Admit(sample, nil); err != nil {
+			return nil, fmt.Errorf("the sample %s is not valid: %w", RefOf(sample), err)
+		}
+		for _, variant := range kinds[i].Variants(sample) {
+			found = append(found, foretold(kinds[i], variant, sample, all))
+		}
+	}
+	found = takeTurns(found)
+	slices.SortStableFunc(found, func(a, b operation) int {
+		return cmp.Or(cmp.Compare(b.Promise, a.Promise), cmp.Compare(a.lot(seed), b.lot(seed)))
+	})
+	return found, nil
+}
+
+const (
+	// repeated is what a further value for the same field promises less than the one before, so
+	// that with few runs each field has its turn.
+	repeated = 30
+	// unchanged is what a change promises less that is none once defaults are set.
+	unchanged = 40
+	// maxTurns is how many values a field gets, of those that are allowed and of those that are not.
+	maxTurns = 6
+)
+
+// takeTurns lowers what further changes of the same field promise, those that are refused counted
+// by themselves, and leaves out those beyond some.
+func takeTurns(operations []operation) []operation {
+	before := map[string]int{}
+	var kept []operation
+	for _, o := range operations {
+		if o.same {
+			o.Promise -= unchanged
+		}
+		field := fmt.Sprint(RefOf(o.sample), o.Path, o.refused != nil)
+		o.Promise -= repeated * before[field]
+		if before[field]++; before[field] <= maxTurns {
+			kept = append(kept, o)
+		}
+	}
+	return kept
+}
+
+// foretold asks what the API server will say.
+func foretold(kind *crd.Kind, variant crd.Variant, sample *unstructured.Unstructured, all []*unstructured.Unstructured) operation {
+	o := operation{Variant: variant, sample: sample}
+	o.refused = kind.Admit(variant.Object, sample)
+	o.fresh = kind.Admit(variant.Object, nil)
+	if o.refused == nil {
+		o.back = kind.Admit(sample, variant.Object)
+		o.same = equality.Semantic.DeepEqual(kind.Stored(variant.Object).Object, kind.Stored(sample).Object)
+		o.unmet = unmet(variant, all)
+	}
+	return o
+}
+
+// unmet is the object that a change of a name leads away from, nil where it is no such change.
+func unmet(v crd.Variant, all []*unstructured.Unstructured) *Ref {
+	name, ok := v.Old.(string)
+	other, text := v.Value.(string)
+	if !ok || !text || other == "" || !refers(v.Path) {
+		return nil
+	}
+	var found *Ref
+	for _, object := range all {
+		switch object.GetName() {
+		case other:
+			return nil
+		case name:
+			ref := RefOf(object)
+			ref.Name = other
+			found = &ref
+		}
+	}
+	return found
+}
+
+// refers tells whether a field is likely to name an object.
+func refers(path string) bool {
+	last := path[strings.LastIndexAny(path, ".")+1:]
+	for _, end := range []string{"name", "ref", "secret", "configmap"} {
+		if strings.HasSuffix(strings.ToLower(last), end) {
+			return true
+		}
+	}
+	return false
+}
+
+// name is the operation's, and its workload's.
+func (o operation) name(several bool) string {
+	name := o.Path + ": " + o.What
+	if several {
+		return RefOf(o.sample).String() + " " + name
+	}
+	return name
+}
+
+// lot orders what promises the same.
+func (o operation) lot(seed uint64) uint64 {
+	hash := fnv.New64a()
+	fmt.Fprintf(hash, "%d %s %s", seed, RefOf(o.sample), o.name(false))
+	return hash.Sum64()
+}
+
+// workload is: create, change, change back, delete.
+func (o operation) workload(all, own []*unstructured.Unstructured) Workload {
+	name := o.name(len(own) > 1)
+	w := Workload{Name: name, Steps: []Step{{Name: create, Apply: all}, o.step()}}
+	change := &w.Steps[1]
+	switch {
+	case change.Refused:
+	case o.unmet != nil:
+		change.Unmet = o.unmet
+	case o.same:
+		change.Same = create
+	case o.fresh == nil:
+		change.Fresh, change.Guess, change.Apply = true, o.Guess, replaced(all, o.Object)
+	}
+	if o.refused == nil {
+		back := Step{Name: o.Path + ": back", Apply: []*unstructured.Unstructured{o.sample}, Refused: o.back != nil}
+		if o.back == nil {
+			back.Same = create
+		}
+		w.Steps = append(w.Steps, back)
+	}
+	w.Steps = append(w.Steps, Step{Name: remove, Delete: refsOf(own)})
+	return w
+}
+
+// step is the change alone.
+func (o operation) step() Step {
+	return Step{Name: o.Path + ": " + o.What, Apply: []*unstructured.Unstructured{o.Object}, Refused: o.refused != nil}
+}
+
+// replaced are objects with one of them in another form.
+func replaced(all []*unstructured.Unstructured, by *unstructured.Unstructured) []*unstructured.Unstructured {
+	with := slices.Clone(all)
+	for i, object := range with {
+		if RefOf(object).is(RefOf(by)) {
+			with[i] = by
+		}
+	}
+	return with
+}
+
+func firstOfEachKind(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	var first []*unstructured.Unstructured
+	for _, object := range objects {
+		kind := RefOf(object).GroupKind()
+		if !slices.ContainsFunc(first, func(o *unstructured.Unstructured) bool { return RefOf(o).GroupKind() == kind }) {
+			first = append(first, object)
+		}
+	}
+	return first
+}

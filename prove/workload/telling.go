@@ -1,0 +1,34 @@
+package workload
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// telling is the change that promises most, and the way back: a number that grows, where there is
+// one, or else another value for a field. There is none where no change is known to be allowed
+// there and back.
+func telling(own, crds []*unstructured.Unstructured) (change, back Step, ok bool) {
+	operations, err := operationsOn(own, crds, own, 0)
+	if err != nil {
+		return change, back, false
+	}
+	for _, asked := range []func(operation) bool{grows, anotherValue} {
+		for _, o := range operations {
+			if o.Wrong || o.same || o.refused != nil || o.back != nil || o.unmet != nil || !asked(o) {
+				continue
+			}
+			change = o.step()
+			back = Step{Name: o.Path + ": back", Apply: []*unstructured.Unstructured{o.sample}, Same: create}
+			return change, back, true
+		}
+	}
+	return change, back, false
+}
+
+func grows(o operation) bool {
+	was, before := o.Old.(int64)
+	is, after := o.Value.(int64)
+	return before && after && is > was
+}
+
+func anotherValue(o operation) bool { return o.Old != nil && o.Value != nil }

@@ -1,0 +1,112 @@
+package workload
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Failures are the ways in which pods can fail, as [Failure] names them.
+var Failures = []string{"image-pull", "crash-loop", "never-ready", "job"}
+
+// Validate says all that is wrong with a workload, nil where nothing is: steps without a name, or
+// with one that another has, steps that do nothing or two things, names of steps that did not come
+// before, objects without a name, a Heal without a Fail.
+func (w Workload) Validate() error {
+	var problems []error
+	if w.Name == "" {
+		problems = append(problems, errors.New("the workload has no name"))
+	}
+	if len(w.Steps) == 0 {
+		problems = append(problems, fmt.Errorf("the workload %q has no steps", w.Name))
+	}
+	before := history{}
+	for i, step := range w.Steps {
+		for _, err := range step.problems(before) {
+			problems = append(problems, fmt.Errorf("workload %q, step %d (%q): %w", w.Name, i+1, step.Name, err))
+		}
+		before.add(step)
+	}
+	return errors.Join(problems...)
+}
+
+// history is what came before a step.
+type history struct {
+	names   []string
+	failing bool
+}
+
+func (h *history) add(s Step) {
+	h.names = append(h.names, s.Name)
+	h.failing = s.Fail != nil || h.failing && !s.Heal
+}
+
+// problems are what is wrong with a step.
+func (s Step) problems(before history) []error {
+	var found []error
+	add := func(wrong bool, format string, args ...any) {
+		if wrong {
+			found = append(found, fmt.Errorf(format, args...))
+		}
+	}
+	add(s.Name == "", "it has no name")
+	add(slices.Contains(before.names, s.Name), "an earlier step has the same name")
+	add(s.Same != "" && !slices.Contains(before.names, s.Same), "it is to lead to the same state as %q, which is no earlier step", s.Same)
+	switch actions := s.actions(); len(actions) {
+	case 0:
+		add(true, "it does nothing: set one of apply, delete, fail, heal and drift")
+	case 1:
+	default:
+		add(true, "it does more than one thing: %v", actions)
+	}
+	add((s.Refused || s.Fresh) && len(s.Apply) == 0, "refused and fresh are for steps that apply objects")
+	add(s.Refused && (s.Fresh || s.Same != ""), "what is refused changes nothing: neither fresh nor same can be asked for")
+	add(s.Heal && !before.failing, "nothing fails that could be healed")
+	return append(found, s.unnamed()...)
+}
+
+// actions are the names of what a step does.
+func (s Step) actions() []string {
+	var set []string
+	for _, action := range []struct {
+		name string
+		is   bool
+	}{{"apply", len(s.Apply) > 0}, {"delete", len(s.Delete) > 0}, {"fail", s.Fail != nil}, {"heal", s.Heal}, {"drift", s.Drift != nil}} {
+		if action.is {
+			set = append(set, action.name)
+		}
+	}
+	return set
+}
+
+// unnamed are the objects of a step that nobody could find.
+func (s Step) unnamed() []error {
+	var found []error
+	refs := slices.Clone(s.Delete)
+	for _, object := range s.Apply {
+		if object == nil {
+			found = append(found, errors.New("an object to apply is empty"))
+			continue
+		}
+		refs = append(refs, RefOf(object))
+	}
+	if s.Drift != nil {
+		refs = append(refs, s.Drift.Of)
+	}
+	for i, ref := range refs {
+		if err := ref.complete(); err != nil {
+			found = append(found, err)
+			continue
+		}
+		if slices.ContainsFunc(refs[:i], ref.is) {
+			found = append(found, fmt.Errorf("%s is named twice", ref))
+		}
+	}
+	if s.Fail != nil && !slices.Contains(Failures, s.Fail.How) {
+		found = append(found, fmt.Errorf("pods cannot fail by %q, only by %v", s.Fail.How, Failures))
+	}
+	if s.Fail != nil && s.Fail.Pods < 0 {
+		found = append(found, fmt.Errorf("%d pods cannot fail", s.Fail.Pods))
+	}
+	return found
+}
