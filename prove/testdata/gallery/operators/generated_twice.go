@@ -1,0 +1,52 @@
+package operators
+
+import (
+	"context"
+
+	batchv1 "k8s.io/api/batch/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/prove/testdata/gallery/api"
+)
+
+// Wrong: the name of the Job is kept in the status alone. An operator that ends, or loses the
+// answer, after the Job was created and before the status was written, creates another.
+var generatedTwice = Operator{
+	Name:  "generated-twice",
+	About: "creates a Job with a generated name whenever its status does not name one",
+	Model: "Sieve, intermediate state; a create with a generated name that is not idempotent",
+	Class: "intermediate state", Property: "same-state", Also: props("bounded"),
+	Needs: []Need{Kill}, CRDs: backups, Samples: "config/samples/backup.yaml",
+	Setup: func(m ctrl.Manager) error {
+		return run(m, "generated-twice", &recordedBackup{m.GetClient()}, &api.Backup{}, &batchv1.Job{})
+	},
+}
+
+type recordedBackup struct{ client.Client }
+
+func (r *recordedBackup) Reconcile(ctx context.Context, backup *api.Backup) (ctrl.Result, error) {
+	if going(backup) {
+		return ctrl.Result{}, nil
+	}
+	if backup.Status.Job != "" {
+		return ctrl.Result{}, r.follow(ctx, backup)
+	}
+	job, err := newJob(r, backup)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	job.GenerateName = backup.Name + "-"
+	if err := r.Create(ctx, job); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{}, reportBackup(ctx, r, backup, job.Name, pending)
+}
+
+func (r *recordedBackup) follow(ctx context.Context, backup *api.Backup) error {
+	job := &batchv1.Job{}
+	if err := r.Get(ctx, client.ObjectKey{Namespace: backup.Namespace, Name: backup.Status.Job}, job); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	return reportBackup(ctx, r, backup, job.Name, phaseOf(job))
+}

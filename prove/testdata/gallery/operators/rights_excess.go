@@ -1,0 +1,23 @@
+package operators
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/operon-framework/operon/prove/testdata/gallery/api"
+)
+
+// Wrong in its role, not in its code: it may delete nodes, and write Secrets, and does neither.
+var rightsExcess = Operator{
+	Name:  "rights-excess",
+	About: "its role allows to delete nodes and to write Secrets, which it never does",
+	Model: "excessive permissions, in most operators",
+	Class: "privilege", Property: "needed",
+	Needs: []Need{Role}, CRDs: apps, Samples: "config/samples/app.yaml", Role: "config/rbac/rights-excess.yaml",
+	Setup: func(m ctrl.Manager) error {
+		return build(m, "rights-excess", &api.App{}, appKinds()...).
+			Watches(&corev1.Secret{}, appsOf(m.GetClient())).
+			Complete(reconcile.AsReconciler(m.GetClient(), &wholeApp{m.GetClient()}))
+	},
+}

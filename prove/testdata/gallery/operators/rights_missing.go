@@ -1,0 +1,20 @@
+package operators
+
+import (
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/operon-framework/operon/prove/testdata/gallery/api"
+)
+
+// Wrong in its role, not in its code: a Service is deleted only when an App asks for none any more, and the
+// verb for that was forgotten.
+var rightsMissing = Operator{
+	Name:  "rights-missing",
+	About: "its role lacks the verb that only the removal of a Service needs",
+	Model: "missing permission on a path that is seldom taken",
+	Class: "privilege", Property: "permitted", Also: props("same-fresh"),
+	Needs: []Need{Role, Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml", Role: "config/rbac/rights-missing.yaml",
+	Setup: func(m ctrl.Manager) error {
+		return run(m, "rights-missing", &wholeApp{m.GetClient()}, &api.App{}, appKinds()...)
+	},
+}

@@ -1,0 +1,20 @@
+package operators
+
+import (
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/operon-framework/operon/prove/testdata/gallery/api"
+)
+
+// Wrong: the Secret that the App names is read, and not watched. When it changes, the program is not started
+// again until something else happens.
+var secretUnwatched = Operator{
+	Name:  "secret-unwatched",
+	About: "reads the Secret of an App, and does not watch it",
+	Model: "a dependency that is not watched: secrets in many operators",
+	Class: "misoperation", Property: "same-fresh", Also: props("same-state"),
+	Needs: []Need{ChangeOther}, CRDs: apps, Samples: "config/samples/app.yaml",
+	Setup: func(m ctrl.Manager) error {
+		return run(m, "secret-unwatched", &wholeApp{m.GetClient()}, &api.App{}, appKinds()...)
+	},
+}

@@ -1,0 +1,37 @@
+package operators
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/operon-framework/operon/prove/testdata/gallery/api"
+)
+
+// Wrong: a conflict of the status is taken for somebody else's newer one, whose event will come. When
+// none comes, the status stays what it was.
+var statusConflict = Operator{
+	Name:  "status-conflict",
+	About: "drops its status when that is refused with a conflict",
+	Model: "lost status update: a conflict that is ignored, in many operators",
+	Class: "lost update", Property: "same-state", Also: props("truthful"),
+	Needs: []Need{Answer}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
+	Setup: func(m ctrl.Manager) error {
+		return run(m, "status-conflict", &shyApp{m.GetClient()}, &api.App{}, appKinds()...)
+	},
+}
+
+type shyApp struct{ client.Client }
+
+func (r *shyApp) Reconcile(ctx context.Context, app *api.App) (ctrl.Result, error) {
+	whole := wholeApp{r.Client}
+	result, err := whole.Reconcile(ctx, app)
+	if apierrors.IsConflict(err) {
+		log.FromContext(ctx).Info("somebody was faster, the next event will do")
+		return ctrl.Result{}, nil
+	}
+	return result, err
+}
