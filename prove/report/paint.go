@@ -72,6 +72,14 @@ func clip(text string, width int) string {
 	return string(runes[:head]) + "…" + string(runes[len(runes)-(width-1-head):])
 }
 
+// cutOff cuts a text without escape sequences to a width, at its end.
+func cutOff(text string, width int) string {
+	if columns(text) <= width {
+		return text
+	}
+	return string([]rune(text)[:width-1]) + "…"
+}
+
 // wrap breaks a text into lines at spaces. A word that is longer than a line is broken, too.
 func wrap(text string, width int) []string {
 	width = max(width, 1)

@@ -44,7 +44,10 @@ func figures(r *Report) string {
 		text += fmt.Sprintf("; in %d the fault did not strike", r.Plans.Void)
 	}
 	if r.Plans.Skipped > 0 {
-		text += fmt.Sprintf("; %d not run for lack of time", r.Plans.Skipped)
+		text += fmt.Sprintf("; %d not run", r.Plans.Skipped)
+		if !r.Interrupted {
+			text += " for lack of time"
+		}
 	}
 	return text + fmt.Sprintf("; seed %d", r.Seed)
 }
@@ -53,7 +56,7 @@ func figures(r *Report) string {
 func covered(r *Report) string {
 	var parts []string
 	for _, s := range r.suites() {
-		parts = append(parts, fmt.Sprintf("%d × %s", len(s.Runs), s.Class))
+		parts = append(parts, fmt.Sprintf("%d× %s", len(s.Runs), s.Class))
 	}
 	return strings.Join(parts, ", ")
 }

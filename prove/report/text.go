@@ -70,7 +70,10 @@ func Headline(r Report) string {
 	text := "no finding"
 	if n := len(r.Findings); n > 0 {
 		text = counted(n, "finding")
-		if flaky := r.flaky(); flaky > 0 {
+		switch flaky := r.flaky(); {
+		case flaky == n:
+			text += ", flaky,"
+		case flaky > 0:
 			text += fmt.Sprintf(", %d of them flaky,", flaky)
 		}
 	}
@@ -83,18 +86,15 @@ func Headline(r Report) string {
 
 func (p *page) finding(number int, f *finding.Finding) {
 	about := about(f.Property)
-	title := fmt.Sprintf("%-3d%s", number, strings.ToUpper(about.broken[:1])+about.broken[1:])
+	title := upper(about.broken)
 	if f.Of != nil {
 		title += ": " + line(f.Of.Kind+"/"+f.Of.Name)
 	}
 	p.put("")
-	for i, part := range wrap(title, p.width()-3) {
-		if i == 0 {
-			part = fill(fmt.Sprint(number), 3) + strings.TrimSpace(strings.TrimPrefix(part, fmt.Sprint(number)))
-		} else {
-			part = "   " + part
-		}
-		p.put(p.paint(bold, p.paint(red, part)))
+	label := fill(fmt.Sprint(number), 3)
+	for _, part := range wrap(title, p.width()-len(label)) {
+		p.put(p.paint(bold, p.paint(red, label+part)))
+		label = strings.Repeat(" ", len(label))
 	}
 	p.labelled("found", plain, short(f.Message, shown))
 	p.labelled("means", plain, about.means)
@@ -126,7 +126,10 @@ func ReplayCommand(file string) string {
 }
 
 func (p *page) faults(f *finding.Finding) {
-	if f.Plan == nil || len(f.Plan.Faults) == 0 {
+	if f.Plan == nil {
+		return
+	}
+	if len(f.Plan.Faults) == 0 {
 		p.labelled("fault", plain, "none: it shows without")
 		return
 	}
@@ -145,41 +148,54 @@ func (p *page) requests(f *finding.Finding) {
 	if len(rows) == 0 {
 		return
 	}
-	width := requestRow{}.widths()
+	var width [5]int
 	for _, row := range rows {
-		for i, n := range row.widths() {
-			width[i] = max(width[i], n)
+		for i, cell := range row.cells() {
+			width[i] = max(width[i], min(columns(cell), widest[i]))
 		}
 	}
-	const objects = 2
-	room := p.width() - 3 - 2*len(width) + 2
+	room := p.width() - 3 - 2*(len(width)-1)
 	for i, n := range width {
 		if i != objects {
 			room -= n
 		}
 	}
-	width[objects] = max(min(width[objects], room), 12)
+	width[objects] = min(width[objects], max(room, 12))
 	p.put("")
 	for _, row := range rows {
-		cells := []string{
-			strings.Repeat(" ", width[0]-columns(row.Offset)) + row.Offset, fill(row.Verb, width[1]),
-			fill(clip(row.Object, width[objects]), width[objects]), fill(row.Status, width[3]), fill(row.Effect, width[4]),
-		}
-		text := strings.TrimRight("   "+strings.Join(cells, "  "), " ")
-		if row.Mark != "" {
-			text = p.paint(red, "   "+strings.Join(cells, "  ")+"  ◀ "+row.Mark)
-		}
-		p.put(text)
+		p.request(row, width)
 	}
 }
 
-// widths are the columns that the cells take.
-func (r requestRow) widths() []int {
-	all := []int{columns(r.Offset), columns(r.Verb), columns(r.Object), columns(r.Status), columns(r.Effect)}
-	if r.Mark == "" {
-		return append(all, 0)
+// Columns of the table of requests: how wide they become at most, and which one gives way.
+var widest = [5]int{9, 16, maxWidth, 12, 10}
+
+const objects = 2
+
+func (r requestRow) cells() [5]string {
+	return [5]string{r.Offset, r.Verb, r.Object, r.Status, r.Effect}
+}
+
+// request writes a row. What was done to it on purpose stands behind it, or below it where there is
+// no room.
+func (p *page) request(row requestRow, width [5]int) {
+	cells := row.cells()
+	for i := range cells {
+		cells[i] = fill(clip(cells[i], width[i]), width[i])
 	}
-	return append(all, columns(r.Mark)+2)
+	cells[0] = fill("", width[0]-columns(row.Offset)) + clip(row.Offset, width[0])
+	text := cutOff("   "+strings.TrimRight(strings.Join(cells[:], "  "), " "), p.width())
+	if row.Mark == "" {
+		p.put(text)
+		return
+	}
+	mark := "  ◀ " + row.Mark
+	if columns(text+mark) <= p.width() {
+		p.put(p.paint(red, text+mark))
+		return
+	}
+	p.put(p.paint(red, text))
+	p.put(p.paint(red, cutOff(fill("", 3+width[0])+mark, p.width())))
 }
 
 func (p *page) differences(f *finding.Finding) {
@@ -198,10 +214,13 @@ func (p *page) differences(f *finding.Finding) {
 	}
 }
 
+// rowsOfLine is how many rows of a terminal a line of a difference takes at most.
+const rowsOfLine = 6
+
 func (p *page) diffLine(l diffLine) {
 	c := map[string]colour{"-": red, "+": green, " ": dim}[l.Sign]
 	room := p.width() - 5
-	text := strings.ReplaceAll(l.Text, "\t", "  ")
+	text := short(strings.ReplaceAll(l.Text, "\t", "  "), rowsOfLine*room)
 	for {
 		head := text
 		if columns(head) > room {

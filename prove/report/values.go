@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"sigs.k8s.io/yaml"
 )
 
 // compact is a value as JSON in one line.
@@ -57,18 +59,18 @@ func clean(text string) string {
 // line is a text in one line.
 func line(text string) string { return strings.Join(strings.Fields(clean(text)), " ") }
 
-// spread lays out a JSON value over lines, one for each field, where it is too long for one.
+// spread lays out a JSON value over lines, as YAML, where it is too long for one.
 func spread(text string) []string {
-	text = short(text, shown)
-	var value any
-	if len(text) > 60 && json.Unmarshal([]byte(text), &value) == nil {
-		var out bytes.Buffer
-		if json.Indent(&out, []byte(text), "", "  ") == nil {
-			text = out.String()
+	if nested := strings.HasPrefix(text, "{") || strings.HasPrefix(text, "["); nested && len(text) > oneLine {
+		if laid, err := yaml.JSONToYAML([]byte(text)); err == nil {
+			text = strings.TrimSuffix(string(laid), "\n")
 		}
 	}
-	return strings.Split(clean(text), "\n")
+	return strings.Split(clean(short(text, shown)), "\n")
 }
+
+// oneLine is how long a value is that is shown in one line, in bytes.
+const oneLine = 60
 
 // took is a duration to three digits.
 func took(d time.Duration) string {

@@ -1,0 +1,145 @@
+package report
+
+import (
+	"encoding/xml"
+	"io"
+	"strconv"
+	"time"
+)
+
+// JUnit writes a test case for each plan, in a suite for each class of faults, as CI systems read
+// them. A plan whose fault did not strike is skipped; a finding that no plan shows is a case of its
+// own.
+func JUnit(w io.Writer, r Report) error {
+	r = Redact(r)
+	all := testSuites{Name: "operon prove " + clean(r.Operator.Name), Time: seconds(r.Took)}
+	for _, s := range r.suites() {
+		suite := testSuite{Name: clean(s.Class)}
+		for _, i := range s.Runs {
+			suite.add(r.caseOf(i))
+		}
+		all.add(&r, suite)
+	}
+	if orphans := r.orphans(); len(orphans) > 0 {
+		suite := testSuite{Name: "not of a plan"}
+		for _, i := range orphans {
+			f := &r.Findings[i]
+			suite.add(testCase{
+				Name: clean(short(f.Message, 200)), Class: clean(string(f.Property)), Time: seconds(0), Failure: r.failureOf([]int{i}),
+			})
+		}
+		all.add(&r, suite)
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	encoder := xml.NewEncoder(w)
+	encoder.Indent("", "  ")
+	if err := encoder.Encode(all); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+type testSuites struct {
+	XMLName  xml.Name    `xml:"testsuites"`
+	Name     string      `xml:"name,attr"`
+	Tests    int         `xml:"tests,attr"`
+	Failures int         `xml:"failures,attr"`
+	Errors   int         `xml:"errors,attr"`
+	Skipped  int         `xml:"skipped,attr"`
+	Time     string      `xml:"time,attr"`
+	Suites   []testSuite `xml:"testsuite"`
+}
+
+type testSuite struct {
+	Name      string     `xml:"name,attr"`
+	Tests     int        `xml:"tests,attr"`
+	Failures  int        `xml:"failures,attr"`
+	Errors    int        `xml:"errors,attr"`
+	Skipped   int        `xml:"skipped,attr"`
+	Time      string     `xml:"time,attr"`
+	Timestamp string     `xml:"timestamp,attr"`
+	Cases     []testCase `xml:"testcase"`
+	took      time.Duration
+}
+
+type testCase struct {
+	Name    string   `xml:"name,attr"`
+	Class   string   `xml:"classname,attr"`
+	Time    string   `xml:"time,attr"`
+	Skipped *skipped `xml:"skipped"`
+	Failure *failure `xml:"failure"`
+	took    time.Duration
+}
+
+type skipped struct {
+	Message string `xml:"message,attr"`
+}
+
+type failure struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr"`
+	Text    string `xml:",chardata"`
+}
+
+func (s *testSuites) add(r *Report, suite testSuite) {
+	suite.Time, suite.Timestamp = seconds(suite.took), r.Started.UTC().Format("2006-01-02T15:04:05")
+	s.Suites = append(s.Suites, suite)
+	s.Tests += suite.Tests
+	s.Failures += suite.Failures
+	s.Skipped += suite.Skipped
+}
+
+func (s *testSuite) add(c testCase) {
+	s.Cases = append(s.Cases, c)
+	s.Tests++
+	s.took += c.took
+	switch {
+	case c.Failure != nil:
+		s.Failures++
+	case c.Skipped != nil:
+		s.Skipped++
+	}
+}
+
+// caseOf is that of a run. What it showed is one failure: many readers take no second one.
+func (r *Report) caseOf(i int) testCase {
+	run := &r.Runs[i]
+	c := testCase{Name: clean(run.Plan), Class: clean(FaultClass(run.Faults)), Time: seconds(run.Took), took: run.Took}
+	var shown []int
+	for _, key := range run.Findings {
+		if at := r.byKey(key); at >= 0 {
+			shown = append(shown, at)
+		}
+	}
+	switch {
+	case len(shown) > 0:
+		c.Failure = r.failureOf(shown)
+	case run.Verdict == Failed, run.Verdict == Flaky:
+		c.Failure = &failure{Message: "the plan is " + string(run.Verdict), Type: string(run.Verdict)}
+	case run.Verdict == Void:
+		c.Skipped = &skipped{"the fault did not strike"}
+	}
+	return c
+}
+
+// failureOf says some findings, as they are said on a terminal.
+func (r *Report) failureOf(findings []int) *failure {
+	text := &page{}
+	for _, i := range findings {
+		text.finding(i+1, &r.Findings[i])
+	}
+	first := &r.Findings[findings[0]]
+	message := first.Message
+	if first.Flaky {
+		message = "flaky: " + message
+	}
+	if more := len(findings) - 1; more > 0 {
+		message += ", and " + counted(more, "other finding")
+	}
+	return &failure{Message: clean(short(message, shown)), Type: clean(string(first.Property)), Text: clean(text.text.String())}
+}
+
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
