@@ -1,0 +1,186 @@
+package oracle
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/prove/finding"
+	"github.com/operon-framework/operon/prove/plan"
+	"github.com/operon-framework/operon/prove/state"
+	"github.com/operon-framework/operon/prove/trace"
+	"github.com/operon-framework/operon/prove/workload"
+)
+
+// References is what a workload leads to without faults. [Reference] makes it. It is not changed
+// afterwards and may be used by several goroutines.
+type References struct {
+	// Workload is what was done.
+	Workload workload.Workload
+	// Noise is what differs between runs.
+	Noise *state.Noise
+
+	runs  []*run
+	fresh map[string]*run
+	known map[string]bool // what is wrong without faults
+}
+
+// Reference learns from runs of a workload without faults what is normal, and returns what is wrong
+// already. At least two runs are needed to learn what differs by itself; they have to be a second
+// apart, as times of Kubernetes are in seconds.
+//
+// Fresh are runs of the workloads that [Fresh] returns, by the name of the step. They may be nil:
+// then nothing is said of them.
+//
+// An error says why the operator cannot be tested with the workload.
+func Reference(w workload.Workload, traces []trace.Trace, fresh map[string]trace.Trace) (References, []finding.Finding, error) {
+	refs := References{Workload: w, Noise: &state.Noise{}, fresh: map[string]*run{}, known: map[string]bool{}}
+	if len(traces) == 0 {
+		return refs, nil, errors.New("there is no run without faults to compare with")
+	}
+	for _, one := range traces {
+		refs.runs = append(refs.runs, newRun(w, one, traces))
+	}
+	if err := refs.testable(); err != nil {
+		return refs, nil, err
+	}
+	refs.learn()
+	for step, one := range fresh {
+		refs.fresh[step] = newRun(workload.Workload{}, one, traces)
+	}
+	var all []finding.Finding
+	for _, one := range refs.runs {
+		all = append(all, judge(&refs, one, nil)...)
+	}
+	return refs, refs.confirmed(all), nil
+}
+
+// Judge returns what is wrong in a run, and is not so in runs without faults.
+//
+// Guarantees: what follows from another finding is left out. Each has the plan, a guess at its
+// class, and the requests that tell most.
+// Assumptions: the plan's workload is that of the references.
+func Judge(refs References, p plan.Plan, t trace.Trace) []finding.Finding {
+	var traces []trace.Trace
+	for _, one := range refs.runs {
+		traces = append(traces, one.Trace)
+	}
+	var found []finding.Finding
+	for _, one := range judge(&refs, newRun(refs.Workload, t, traces), &p) {
+		if !refs.known[one.Key()] {
+			one.Plan = &p
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
+// learn finds the noise: what differs between runs at the end of a step that all became silent in.
+func (refs *References) learn() {
+	first := refs.runs[0]
+	for _, other := range refs.runs[1:] {
+		for i := range min(len(first.Steps), len(other.Steps)) {
+			if first.Steps[i].Silent && other.Steps[i].Silent {
+				refs.Noise.Learn(first.state(i), other.state(i))
+			}
+		}
+	}
+}
+
+// confirmed are findings without repetition. What not all runs show is flaky.
+func (refs *References) confirmed(all []finding.Finding) []finding.Finding {
+	times := map[string]int{}
+	var found []finding.Finding
+	for _, one := range all {
+		if times[one.Key()]++; times[one.Key()] == 1 {
+			found = append(found, one)
+		}
+		refs.known[one.Key()] = true
+	}
+	for i := range found {
+		found[i].Flaky = times[found[i].Key()] < len(refs.runs)
+	}
+	return found
+}
+
+// testable returns why the operator cannot be tested.
+func (refs *References) testable() error {
+	for _, one := range refs.runs {
+		for i, step := range one.Steps {
+			if step.Refused != "" && !one.does(i).Refused {
+				return fmt.Errorf("the API server turned down the step %q, without any fault: %s", step.Name, step.Refused)
+			}
+		}
+		if err := one.works(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// works returns why a run shows nothing of an operator at work.
+func (r *run) works() error {
+	var asked, wrote bool
+	for i := range r.Requests {
+		one := &r.Requests[i]
+		asked = asked || one.Resource != ""
+		wrote = wrote || one.IsWrite() && !isLease(one)
+	}
+	if wrote {
+		return nil
+	}
+	for _, exit := range r.Exits {
+		if !exit.Asked {
+			return fmt.Errorf("the operator ended %s before it wrote anything%s", how(exit), lastWords(exit))
+		}
+	}
+	switch {
+	case len(r.Beside) > 0:
+		return fmt.Errorf("the operator writes past the proxy, with credentials of its own, and cannot be tested: %s", strings.Join(r.Beside, ", "))
+	case !asked:
+		return errors.New("the operator asked nothing of the API server that it was told to use: it has to read the KUBECONFIG of its environment, or its in-cluster configuration")
+	}
+	return errors.New("the operator wrote nothing, whatever was done: does it watch this namespace, and these kinds?")
+}
+
+// Fresh returns, for each step that is to be compared with a fresh namespace, the workload of one
+// step that leads there: all objects as they are after the step, made at once.
+func Fresh(w workload.Workload) map[string]workload.Workload {
+	all := map[string]workload.Workload{}
+	var there []*unstructured.Unstructured
+	for _, step := range w.Steps {
+		there = slices.DeleteFunc(there, func(object *unstructured.Unstructured) bool {
+			return slices.ContainsFunc(step.Delete, func(ref workload.Ref) bool { return isOf(ref, object) })
+		})
+		if !step.Refused {
+			there = laid(there, step.Apply)
+		}
+		if step.Fresh {
+			all[step.Name] = workload.Workload{
+				Name:  w.Name + ": fresh " + step.Name,
+				Steps: []workload.Step{{Name: step.Name, Apply: slices.Clone(there)}},
+			}
+		}
+	}
+	return all
+}
+
+// laid are objects with others over them.
+func laid(there, over []*unstructured.Unstructured) []*unstructured.Unstructured {
+	there = slices.Clone(there)
+	for _, object := range over {
+		i := slices.IndexFunc(there, func(one *unstructured.Unstructured) bool {
+			return one.GroupVersionKind().GroupKind() == object.GroupVersionKind().GroupKind() &&
+				one.GetName() == object.GetName() && one.GetNamespace() == object.GetNamespace()
+		})
+		if i < 0 {
+			there = append(there, object)
+			continue
+		}
+		there[i] = object
+	}
+	return there
+}

@@ -1,0 +1,110 @@
+package oracle_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operon-framework/operon/prove/finding"
+	"github.com/operon-framework/operon/prove/oracle"
+	"github.com/operon-framework/operon/prove/plan"
+	"github.com/operon-framework/operon/prove/trace"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what was found into the scenario files")
+
+// divide stands between what happened and what is found.
+const divide = "\n---\n"
+
+// TestScenarios judges the traces in the files of testdata: see script_test.go for how they are
+// written.
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) < 10 {
+		t.Fatal(files, err)
+	}
+	for _, name := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told, want, _ := strings.Cut(string(text), divide)
+			got := judged(t, told)
+			if *rewrite {
+				if err := os.WriteFile(name, []byte(strings.TrimRight(told, "\n")+divide+got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if got != want {
+				t.Errorf("found is\n%s\nand not\n%s", got, want)
+			}
+		})
+	}
+}
+
+// judged is what is found in a scenario.
+func judged(t *testing.T, text string) string {
+	t.Helper()
+	s := parsed(t, text)
+	refs, found, err := oracle.Reference(s.workload, s.references, s.fresh)
+	if err != nil {
+		return fmt.Sprintf("cannot be tested: %v\n", err)
+	}
+	var b strings.Builder
+	for _, f := range found {
+		b.WriteString("without faults: " + told(f))
+	}
+	for _, one := range s.runs {
+		p := plan.Plan{Workload: s.workload, Faults: one.faults}
+		for _, f := range oracle.Judge(refs, p, one.Trace) {
+			b.WriteString(told(f))
+		}
+	}
+	if b.Len() == 0 {
+		return "nothing\n"
+	}
+	return b.String()
+}
+
+func told(f finding.Finding) string {
+	var b strings.Builder
+	flaky := ""
+	if f.Flaky {
+		flaky = " (flaky)"
+	}
+	fmt.Fprintf(&b, "%s, %s, at the step %q%s\n", f.Property, f.Class, f.Step, flaky)
+	fmt.Fprintf(&b, "  %s\n", f.Message)
+	if f.Of != nil {
+		fmt.Fprintf(&b, "  of %s %s\n", f.Of.APIVersion, strings.Trim(f.Of.Namespace+"/"+f.Of.Kind+"/"+f.Of.Name, "/"))
+	}
+	for _, d := range f.Diff {
+		fmt.Fprintf(&b, "  | %s %s: %s → %s\n", d.Of, d.Path, d.Want, d.Got)
+	}
+	for _, r := range f.Last {
+		fault := ""
+		if r.Fault != "" {
+			fault = "   ← " + r.Fault
+		}
+		fmt.Fprintf(&b, "  > %s%s\n", strings.ReplaceAll(r.String(), "world-3/", ""), fault)
+	}
+	return b.String()
+}
+
+// TestWorldsThatSayNothing: what cannot be judged is said, and is no finding.
+func TestWorldsThatSayNothing(t *testing.T) {
+	t.Parallel()
+	s := parsed(t, "do create apply Box/a\n\ntrace reference\nstep create\n")
+	if _, _, err := oracle.Reference(s.workload, nil, nil); err == nil {
+		t.Error("without a trace there is nothing to compare with")
+	}
+	if found := oracle.Judge(oracle.References{}, plan.Plan{}, trace.Trace{}); found != nil {
+		t.Errorf("of nothing was found %v", found)
+	}
+}
