@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operon-framework/operon/prove/finding"
@@ -166,7 +165,7 @@ func (m *moment) isBystander(r *record.Request) bool {
 func (m *moment) isBystanding(resource, name string) bool {
 	for _, step := range m.run.workload.Steps {
 		for _, object := range step.Apply {
-			if isBystander(object) && object.GetName() == name && m.run.resourceOf(object.GetKind()) == resource {
+			if workload.IsBystander(object) && object.GetName() == name && m.run.resourceOf(object.GetKind()) == resource {
 				return true
 			}
 		}
@@ -195,9 +194,4 @@ var ofOperators = map[string]bool{"admissionregistration.k8s.io": true, "apiexte
 func (m *moment) isOfCluster(r *record.Request) bool {
 	custom := isCustom(schema.GroupKind{Group: r.Group})
 	return !custom && !ofOperators[r.Group] && r.Resource != "persistentvolumes" && !(r.Resource == "namespaces" && r.Name == m.run.Namespace)
-}
-
-// isBystander tells whether the workload put an object there to be left alone.
-func isBystander(object *unstructured.Unstructured) bool {
-	return object.GetAnnotations()["prove.operon.dev/bystander"] != ""
 }
