@@ -3,15 +3,20 @@ package operators
 // All returns the whole gallery, the correct ones first.
 func All() []Operator {
 	return []Operator{
-		okApp, okAppPatch, okAppResync, okStore, okBackup, okBackupElected, okSite, okTenant,
+		okApp, okAppPatch, okAppResync, okAppHash, okAppElsewhere,
+		okStore, okStoreFinalizer, okBackup, okBackupElected, okSite, okTenant,
 
-		halfMade, existsAlready, generatedTwice, finalizerStuck,
-		staleList,
-		createdOnce, noScaleDown, keyStays, blockStays, secretUnwatched,
-		statusConflict, swallowed,
-		orphan, noFinalizer,
-		defaultedLoop, statusClock,
+		halfMade, existsAlready, generatedTwice, appliedFirst, otherName, memoryLost, finalizerStuck,
+		staleList, staleClaims, timeTravel,
+		edgeTriggered, deleteEvent, createdBefore, watchEnds, tokenOnce,
+		createdOnce, noScaleDown, keyStays, blockStays, notTakenBack, wedged, secretUnwatched, claimsReplaced,
+		statusConflict, swallowed, overwrites, errorNotFound,
+		twoAtOnce,
+		orphan, noFinalizer, tenantOrphan, namespaceLeak, renamed, historyGrows, eventFlood,
+		wideSelector, adopts,
+		defaultedLoop, statusClock, polls, annotationFight,
 		readyLie, generationForgotten,
+		nilBlock, exits,
 		rightsMissing, rightsExcess,
 	}
 }

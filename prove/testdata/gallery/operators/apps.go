@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -111,6 +112,32 @@ func keepService(ctx context.Context, c client.Client, app *api.App) error {
 		return drop(ctx, c, app, service)
 	}
 	return keep(ctx, c, app, service, func() { fillService(service, app) })
+}
+
+// hashedConfig is the ConfigMap with an App's files under a name that follows from them.
+func hashedConfig(app *api.App) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: named(app, "-"+hash(app.Spec.Config))}
+}
+
+// announcementOf is the metadata of an App's ConfigMap in another namespace.
+func announcementOf(app *api.App) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "announced-" + app.Namespace + "-" + app.Name}
+}
+
+// announce keeps that ConfigMap. It is not in a cache of one namespace, so it is read from the API
+// server.
+func announce(ctx context.Context, c client.Client, live client.Reader, app *api.App) error {
+	announcement := &corev1.ConfigMap{ObjectMeta: announcementOf(app)}
+	err := live.Get(ctx, client.ObjectKeyFromObject(announcement), announcement)
+	if apierrors.IsNotFound(err) {
+		announcement.Data = map[string]string{"image": app.Spec.Image}
+		return c.Create(ctx, announcement)
+	}
+	if err != nil || announcement.Data["image"] == app.Spec.Image {
+		return err
+	}
+	announcement.Data = map[string]string{"image": app.Spec.Image}
+	return c.Update(ctx, announcement)
 }
 
 func fillService(service *corev1.Service, app *api.App) {

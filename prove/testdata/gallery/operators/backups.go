@@ -82,3 +82,12 @@ func jobsOf(ctx context.Context, from client.Reader, backup *api.Backup) ([]batc
 	}
 	return own, nil
 }
+
+// followJob reports what the Job is doing that a Backup's status names.
+func followJob(ctx context.Context, c client.Client, backup *api.Backup) error {
+	job := &batchv1.Job{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: backup.Namespace, Name: backup.Status.Job}, job); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	return reportBackup(ctx, c, backup, job.Name, phaseOf(job))
+}

@@ -30,7 +30,7 @@ func (r *recordedBackup) Reconcile(ctx context.Context, backup *api.Backup) (ctr
 		return ctrl.Result{}, nil
 	}
 	if backup.Status.Job != "" {
-		return ctrl.Result{}, r.follow(ctx, backup)
+		return ctrl.Result{}, followJob(ctx, r, backup)
 	}
 	job, err := newJob(r, backup)
 	if err != nil {
@@ -41,12 +41,4 @@ func (r *recordedBackup) Reconcile(ctx context.Context, backup *api.Backup) (ctr
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{}, reportBackup(ctx, r, backup, job.Name, pending)
-}
-
-func (r *recordedBackup) follow(ctx context.Context, backup *api.Backup) error {
-	job := &batchv1.Job{}
-	if err := r.Get(ctx, client.ObjectKey{Namespace: backup.Namespace, Name: backup.Status.Job}, job); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	return reportBackup(ctx, r, backup, job.Name, phaseOf(job))
 }

@@ -17,6 +17,9 @@ import (
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
+// storeFinalizer holds a Store until what belongs to it is gone.
+const storeFinalizer = "gallery.operon.dev/store"
+
 // storeKinds are those of a Store's children.
 func storeKinds() []client.Object {
 	return []client.Object{&appsv1.StatefulSet{}, &corev1.Service{}, &corev1.Secret{}, &corev1.ConfigMap{}}
@@ -68,7 +71,7 @@ func fillSet(set *appsv1.StatefulSet, store *api.Store) {
 		}}
 		set.Spec.PersistentVolumeClaimRetentionPolicy = &appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{
 			WhenDeleted: appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
-			WhenScaled:  appsv1.DeletePersistentVolumeClaimRetentionPolicyType,
+			WhenScaled:  appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
 		}
 	}
 	fillMember(&set.Spec.Template, store)

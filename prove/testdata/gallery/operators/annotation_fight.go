@@ -1,0 +1,44 @@
+package operators
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/prove/testdata/gallery/api"
+)
+
+// Wrong: the Deployment has to have the annotations that the operator gives it, and no others. The Deployment's
+// own controller puts its revision there, the operator takes it away, without end.
+var annotationFight = Operator{
+	Name:  "annotation-fight",
+	About: "takes away annotations of others, who put them there again",
+	Model: "two controllers that fight over one object",
+	Class: "hot loop", Property: "silent", Also: props("nothing-foreign"),
+	Needs: []Need{Create}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
+	Setup: func(m ctrl.Manager) error {
+		return run(m, "annotation-fight", &tidyApp{m.GetClient()}, &api.App{}, appKinds()...)
+	},
+}
+
+type tidyApp struct{ client.Client }
+
+func (r *tidyApp) Reconcile(ctx context.Context, app *api.App) (ctrl.Result, error) {
+	if going(app) {
+		return ctrl.Result{}, nil
+	}
+	if err := keepConfig(ctx, r, app); err != nil {
+		return ctrl.Result{}, err
+	}
+	d := &appsv1.Deployment{ObjectMeta: named(app, "")}
+	err := keep(ctx, r, app, d, func() {
+		fillDeployment(d, app, "")
+		d.Annotations = map[string]string{appliedSpec: hash(app.Spec)}
+	})
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	return finishApp(ctx, r, app, d)
+}

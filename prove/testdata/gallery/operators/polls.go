@@ -1,0 +1,41 @@
+package operators
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/prove/testdata/gallery/api"
+)
+
+// Wrong: it asks the API server itself for everything, twenty times in a second, where watches would tell.
+var polls = Operator{
+	Name:  "polls",
+	About: "asks the API server again and again instead of watching",
+	Model: "unbounded requeue",
+	Class: "hot loop", Property: "silent",
+	Needs: []Need{Create}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
+	Setup: func(m ctrl.Manager) error {
+		r := &pollingApp{wholeApp{m.GetClient()}, m.GetAPIReader()}
+		return run(m, "polls", r, &api.App{}, appKinds()...)
+	},
+}
+
+type pollingApp struct {
+	wholeApp
+	live client.Reader
+}
+
+func (r *pollingApp) Reconcile(ctx context.Context, app *api.App) (ctrl.Result, error) {
+	pods := &corev1.PodList{}
+	if err := r.live.List(ctx, pods, client.InNamespace(app.Namespace), client.MatchingLabels(labels(app))); err != nil {
+		return ctrl.Result{}, err
+	}
+	if result, err := r.wholeApp.Reconcile(ctx, app); err != nil || going(app) {
+		return result, err
+	}
+	return ctrl.Result{RequeueAfter: 50 * time.Millisecond}, nil
+}

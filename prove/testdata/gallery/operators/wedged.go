@@ -1,0 +1,41 @@
+package operators
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/prove/testdata/gallery/api"
+)
+
+// Wrong: an App with a value that cannot be read has failed, and one that has failed is not looked at
+// again, not even when the value is right.
+var wedged = Operator{
+	Name:  "wedged",
+	About: "gives an App up after a value that it cannot read, for good",
+	Model: "Acto, an operation that no later one recovers from",
+	Class: "misoperation", Property: "same-fresh", Also: props("refusing", "same-state"),
+	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
+	Setup: func(m ctrl.Manager) error {
+		return run(m, "wedged", &givenUpApp{m.GetClient()}, &api.App{}, appKinds()...)
+	},
+}
+
+type givenUpApp struct{ client.Client }
+
+func (r *givenUpApp) Reconcile(ctx context.Context, app *api.App) (ctrl.Result, error) {
+	if app.Status.Phase == failed {
+		return ctrl.Result{}, nil
+	}
+	if _, err := resource.ParseQuantity(app.Spec.Memory); err != nil && app.Spec.Memory != "" {
+		app.Status.Phase = failed
+		app.Status.ObservedGeneration = app.Generation
+		meta.SetStatusCondition(&app.Status.Conditions, accepted(app))
+		return ctrl.Result{}, r.Status().Update(ctx, app)
+	}
+	whole := wholeApp{r.Client}
+	return whole.Reconcile(ctx, app)
+}
