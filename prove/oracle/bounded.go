@@ -50,8 +50,8 @@ func (m *moment) eventsGrow() []finding.Finding {
 	may := map[string]int{}
 	if m.normal != nil {
 		for _, normal := range m.refs.runs {
-			if m.i < len(normal.Steps) {
-				for what, n := range normal.events(m.i) {
+			if at := normal.index(m.step.Name); at >= 0 {
+				for what, n := range normal.events(at) {
 					may[what] = max(may[what], factor*n)
 				}
 			}

@@ -57,7 +57,8 @@ func judge(refs *References, r *run, p *plan.Plan) []finding.Finding {
 	for i := range r.Steps {
 		m := &moment{refs: refs, run: r, i: i, step: r.Steps[i], does: r.does(i)}
 		if p != nil {
-			m.normal, m.faults = refs.runs[0], faults(p, r)
+			m.faults = faults(p, r)
+			m.compareWith(refs)
 		}
 		if m.step.Refused != "" && !m.does.Refused {
 			return found // what was not done cannot be judged: nor what follows

@@ -26,10 +26,10 @@ func dataKept(m *moment) []finding.Finding {
 	if m.normal == nil {
 		return claimsKept(m)
 	}
-	if m.i >= len(m.normal.Steps) {
+	if m.at < 0 {
 		return nil
 	}
-	normal, _ := m.normal.deletions(m.i)
+	normal, _ := m.normal.deletions(m.at)
 	now, last := m.run.deletions(m.i)
 	for id, times := range now {
 		was, known := normal[id]

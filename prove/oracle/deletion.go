@@ -17,7 +17,7 @@ func deletable(m *moment) []finding.Finding {
 		if object.GetDeletionTimestamp() == nil || len(object.GetFinalizers()) == 0 {
 			continue
 		}
-		if m.wants() && m.normal.stuck(m.i, object) {
+		if m.wants() && m.normal.stuck(m.at, object) {
 			continue
 		}
 		if m.wants() || m.deletes(object) || m.settled() {

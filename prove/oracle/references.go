@@ -23,9 +23,11 @@ type References struct {
 	// Noise is what differs between runs.
 	Noise *state.Noise
 
-	runs  []*run
+	runs  []*run // of the workload
+	base  []*run // of the workload that was run without faults
 	fresh map[string]*run
-	known map[string]bool // what is wrong without faults
+	known map[string]bool         // what is wrong without faults
+	goals map[string]*state.State // what steps lead to, where that is known
 }
 
 // Reference learns from runs of a workload without faults what is normal, and returns what is wrong
@@ -47,10 +49,12 @@ func Reference(w workload.Workload, traces []trace.Trace, fresh map[string]trace
 	if err := refs.testable(); err != nil {
 		return refs, nil, err
 	}
+	refs.base = refs.runs
 	refs.learn()
 	for step, one := range fresh {
 		refs.fresh[step] = newRun(workload.Workload{}, one, traces)
 	}
+	refs.goals = goals(w, &refs)
 	var all []finding.Finding
 	for _, one := range refs.runs {
 		all = append(all, judge(&refs, one, nil)...)
@@ -58,24 +62,42 @@ func Reference(w workload.Workload, traces []trace.Trace, fresh map[string]trace
 	return refs, refs.confirmed(all), nil
 }
 
+// For are the references for another workload of the same operator, which was not run without
+// faults: the noise is known, and what is wrong already. Fresh are the runs of what [Fresh] returns
+// for it.
+func (refs References) For(w workload.Workload, fresh map[string]trace.Trace) References {
+	other := References{Workload: w, Noise: refs.Noise, fresh: map[string]*run{}, known: refs.known, base: refs.base}
+	for step, one := range fresh {
+		other.fresh[step] = newRun(workload.Workload{}, one, refs.traces())
+	}
+	other.goals = goals(w, &other)
+	return other
+}
+
 // Judge returns what is wrong in a run, and is not so in runs without faults.
 //
 // Guarantees: what follows from another finding is left out. Each has the plan, a guess at its
 // class, and the requests that tell most.
-// Assumptions: the plan's workload is that of the references.
+// Assumptions: the steps of the plan's workload are those of the references, where not all of them
+// are left.
 func Judge(refs References, p plan.Plan, t trace.Trace) []finding.Finding {
-	var traces []trace.Trace
-	for _, one := range refs.runs {
-		traces = append(traces, one.Trace)
-	}
 	var found []finding.Finding
-	for _, one := range judge(&refs, newRun(refs.Workload, t, traces), &p) {
+	for _, one := range judge(&refs, newRun(p.Workload, t, refs.traces()), &p) {
 		if !refs.known[one.Key()] {
 			one.Plan = &p
 			found = append(found, one)
 		}
 	}
 	return found
+}
+
+// traces are those of the runs without faults.
+func (refs *References) traces() []trace.Trace {
+	var all []trace.Trace
+	for _, one := range refs.base {
+		all = append(all, one.Trace)
+	}
+	return all
 }
 
 // learn finds the noise: what differs between runs at the end of a step that all became silent in.

@@ -107,8 +107,18 @@ type moment struct {
 	does workload.Step
 	// faults are those of the plan, nil where the run is a reference itself.
 	faults []fault.Fault
-	// normal is the first run without faults, nil where the run is a reference itself.
+	// normal is the first run without faults, and at the number of the step there. It is nil where
+	// the run is a reference itself, or the workload was not run without faults.
 	normal *run
+	at     int
+}
+
+// compareWith finds the step in the runs without faults.
+func (m *moment) compareWith(refs *References) {
+	if len(refs.runs) > 0 {
+		m.normal = refs.runs[0]
+		m.at = m.normal.index(m.step.Name)
+	}
 }
 
 // state is what there is.
@@ -116,7 +126,7 @@ func (m *moment) state() *state.State { return m.run.state(m.i) }
 
 // wants tells whether the run without faults got to the step, and became silent in it.
 func (m *moment) wants() bool {
-	return m.normal != nil && m.i < len(m.normal.Steps) && m.normal.Steps[m.i].Silent
+	return m.normal != nil && m.at >= 0 && m.normal.Steps[m.at].Silent
 }
 
 // settled tells whether there is a state to be judged.

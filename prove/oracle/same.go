@@ -10,6 +10,7 @@ import (
 
 	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/state"
+	"github.com/operon-framework/operon/readiness"
 )
 
 // sameState compares with the end of the same step without faults.
@@ -17,7 +18,7 @@ func sameState(m *moment) []finding.Finding {
 	if !m.settled() || !m.wants() {
 		return nil
 	}
-	differences := state.Diff(m.normal.state(m.i), m.state(), m.refs.Noise)
+	differences := state.Diff(m.normal.state(m.at), m.state(), m.refs.Noise)
 	if len(differences) == 0 {
 		return nil
 	}
@@ -38,12 +39,29 @@ func sameFresh(m *moment) []finding.Finding {
 	if i := m.run.index(m.does.Same); m.does.Same != "" && i >= 0 && i < m.i && m.run.Steps[i].Silent {
 		found = append(found, m.differs(m.run.state(i), "when it was made first")...)
 	}
-	if fresh := m.refs.fresh[m.step.Name]; m.does.Fresh && fresh != nil && len(fresh.Steps) > 0 {
-		if last := len(fresh.Steps) - 1; fresh.Steps[last].Silent {
-			found = append(found, m.differs(fresh.state(last), "in a fresh namespace")...)
+	if fresh := m.refs.fresh[m.step.Name]; m.does.Fresh && fresh != nil {
+		if want := fresh.silentState(m.step.Name); want != nil && (!m.does.Guess || m.makesSense(want)) {
+			found = append(found, m.differs(want, "in a fresh namespace")...)
 		}
 	}
 	return found
+}
+
+// makesSense tells whether what a fresh namespace leads to is as ready as what was there at first.
+// If not, the objects may be allowed and still wrong.
+func (m *moment) makesSense(fresh *state.State) bool {
+	return m.run.Steps[0].Silent && notReady(fresh) <= notReady(m.run.state(0))
+}
+
+// notReady is how many of the objects that operator and user wrote are not ready.
+func notReady(s *state.State) int {
+	n := 0
+	for _, one := range s.Objects {
+		if is := readiness.Of(one.Live().GroupVersionKind(), one.Live()); is.Status != readiness.Ready {
+			n++
+		}
+	}
+	return n
 }
 
 // differs compares with another state that the same objects led to. Who tells how it got where it is

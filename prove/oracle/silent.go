@@ -20,17 +20,55 @@ func silent(m *moment) []finding.Finding {
 	if why, err := json.Marshal(m.step.Why); err == nil && m.step.Why != "" {
 		f.Diff = []finding.Difference{{Of: "the operator", Path: "(activity)", Want: `"none"`, Got: string(why)}}
 	}
-	requests := m.run.requests(m.i)
+	requests := m.lately()
 	if r, times := most(requests, changed); times >= again {
 		f.Message = fmt.Sprintf("the operator does not come to an end: it writes %s again and again", resource(&r))
 		f.Of = m.about(&r)
 		return []finding.Finding{f}
+	}
+	if r, times := most(requests, func(r *record.Request) bool { return r.IsWrite() && !isBeside(r) }); times >= again {
+		f.Message = fmt.Sprintf("the operator does not come to an end: it goes on to %s %s, and changes nothing", r.Verb, resource(&r))
+		f.Of = m.about(&r)
+		return []finding.Finding{f}
+	}
+	if m.polls() {
+		return nil // who has to look by himself may look now and then
 	}
 	if r, times := most(requests, func(r *record.Request) bool { return !isBeside(r) && r.Verb != "watch" }); times >= manyReads {
 		f.Message = fmt.Sprintf("the operator does not come to an end: it goes on to %s %s, and changes nothing", r.Verb, resource(&r))
 		f.Of = m.about(&r)
 	}
 	return []finding.Finding{f}
+}
+
+// lately are the requests of the later part of a step: what went on when the work might have been
+// done.
+func (m *moment) lately() []record.Request {
+	since := m.step.At.Add(m.step.Took / 3)
+	var all []record.Request
+	for _, r := range m.run.requests(m.i) {
+		if !r.At.Before(since) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// polls tells whether in a step that did not end the operator does nothing but read, and that not
+// too often: it watches nothing, and has to look by itself.
+func (m *moment) polls() bool {
+	reads := 0
+	for _, r := range m.lately() {
+		switch {
+		case isBeside(&r) || r.Verb == "watch":
+		case r.IsWrite():
+			return false
+		default:
+			reads++
+		}
+	}
+	lasted := (m.step.Took - m.step.Took/3).Seconds()
+	return reads > 1 && float64(reads) <= perSecond*max(lasted, 1)
 }
 
 const (
@@ -89,10 +127,11 @@ func restless(m *moment) []finding.Finding {
 	if m.wants() {
 		mayAll, mayWrite = fewReads, fewWrites
 		for _, normal := range m.refs.runs {
-			if m.i >= len(normal.Steps) {
+			at := normal.index(m.step.Name)
+			if at < 0 {
 				continue
 			}
-			other := moment{refs: m.refs, run: normal, i: m.i, step: normal.Steps[m.i]}
+			other := moment{refs: m.refs, run: normal, i: at, step: normal.Steps[at]}
 			wasAll, wasWrites, long := other.afterwards()
 			scale := factor * window.Seconds() / max(long.Seconds(), 0.05)
 			mayAll = max(mayAll, fewReads+scale*float64(len(wasAll)))

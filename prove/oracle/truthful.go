@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operon-framework/operon/prove/finding"
+	"github.com/operon-framework/operon/prove/record"
 	"github.com/operon-framework/operon/prove/state"
 	"github.com/operon-framework/operon/readiness"
 )
@@ -52,6 +53,9 @@ func lies(m *moment, one *state.Object) (finding.Finding, bool) {
 	if path == "" {
 		return finding.Finding{}, false
 	}
+	if f, lies := m.passesOver(one, path); lies {
+		return f, true
+	}
 	for _, child := range m.children(one) {
 		why, ready := isReady(child.Live(), full)
 		if ready {
@@ -67,6 +71,26 @@ func lies(m *moment, one *state.Object) (finding.Finding, bool) {
 		}, true
 	}
 	return finding.Finding{}, false
+}
+
+// passesOver finds a custom resource that says it is ready although the operator asked for something
+// that it refers to, and was told that it is not there.
+func (m *moment) passesOver(one *state.Object, path string) (finding.Finding, bool) {
+	unmet := m.does.Unmet
+	if unmet == nil || m.normal != nil {
+		return finding.Finding{}, false
+	}
+	applied := slices.ContainsFunc(m.does.Apply, func(object *unstructured.Unstructured) bool {
+		return object.GetKind() == one.Kind && object.GetName() == one.Live().GetName()
+	})
+	looked := slices.ContainsFunc(m.run.requests(m.i), func(r record.Request) bool {
+		return r.Verb == "get" && r.Name == unmet.Name && r.Served == 404
+	})
+	return finding.Finding{
+		Property: finding.Truthful, Of: refTo(one),
+		Message: fmt.Sprintf("the %s says that it is ready, though the %s that it refers to is not there", one.Kind, unmet.Kind),
+		Diff:    []finding.Difference{{Of: one.String(), Path: path, Want: "false", Got: "true"}},
+	}, applied && looked
 }
 
 // saysReady returns where an object says that it is ready, empty where it does not, and whether it
