@@ -24,6 +24,15 @@ func (f Fault) Answer(r record.Request, accept string) (int, http.Header, []byte
 	if failure == nil {
 		return 0, nil, nil, errors.New(string(f.Kind) + " is no answer")
 	}
+	code, header, body, err := Encode(failure, accept)
+	if f.Kind == Throttle && err == nil {
+		header.Set("Retry-After", strconv.Itoa(f.RetryAfter))
+	}
+	return code, header, body, err
+}
+
+// Encode returns an error of the API server as it is sent to a client that accepts a content type.
+func Encode(failure apierrors.APIStatus, accept string) (int, http.Header, []byte, error) {
 	status := failure.Status()
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
 	var encoder runtime.Encoder = json.NewSerializerWithOptions(json.DefaultMetaFactory, nil, nil, json.SerializerOptions{})
@@ -36,9 +45,6 @@ func (f Fault) Answer(r record.Request, accept string) (int, http.Header, []byte
 		return 0, nil, nil, err
 	}
 	header := http.Header{"Content-Type": {contentType}, "Content-Length": {strconv.Itoa(body.Len())}}
-	if f.Kind == Throttle {
-		header.Set("Retry-After", strconv.Itoa(f.RetryAfter))
-	}
 	return int(status.Code), header, body.Bytes(), nil
 }
 
@@ -58,6 +64,8 @@ func (f Fault) status(r record.Request) apierrors.APIStatus {
 		return apierrors.NewInternalError(errors.New("etcdserver: leader changed"))
 	case Unavailable:
 		return apierrors.NewServiceUnavailable("the server is currently unable to handle the request")
+	case Expire:
+		return apierrors.NewUnauthorized("Unauthorized")
 	case TimeOut:
 		return apierrors.NewTimeoutError("request did not complete within requested timeout", 0)
 	}

@@ -19,6 +19,7 @@ func TestAnswers(t *testing.T) {
 		fault.Throttle:      {Code: 429, Reason: metav1.StatusReasonTooManyRequests},
 		fault.ServerError:   {Code: 500, Reason: metav1.StatusReasonInternalError},
 		fault.Unavailable:   {Code: 503, Reason: metav1.StatusReasonServiceUnavailable},
+		fault.Expire:        {Code: 401, Reason: metav1.StatusReasonUnauthorized},
 		fault.TimeOut:       {Code: 504, Reason: metav1.StatusReasonTimeout},
 	} {
 		for _, accept := range []string{"application/json", "application/vnd.kubernetes.protobuf,application/json", "application/vnd.kubernetes.protobuf"} {

@@ -1,14 +1,13 @@
 package fault
 
 import (
-	"errors"
-	"fmt"
-	"slices"
+	"cmp"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Kind is what happens to a request.
+// Kind is what happens to a request, or with it.
 type Kind string
 
 // Kinds of faults. The first seven are answers instead of the server's own.
@@ -31,12 +30,32 @@ const (
 	// Cut ends the request without an answer: the connection of HTTP/1.1, the stream of HTTP/2.
 	// After the answer it is the connection in both, with what else runs on it.
 	Cut Kind = "cut"
-	// Delay holds the request, or the answer, for a time.
+	// Delay holds the request, the answer, or an event, for a time.
 	Delay Kind = "delay"
 	// CutWatch cuts a watch after a number of events.
 	CutWatch Kind = "cut-watch"
 	// Kill calls what ends the operator. Before the answer the request is cut, too.
 	Kill Kind = "kill"
+
+	// Hold freezes the operator's view: watches show nothing that is newer than the moment, nor do
+	// lists that may be old. When the operator is quiet, all is shown, in order.
+	Hold Kind = "hold"
+	// Skip is a Hold at whose end what was held back is thrown away: the watches end with 410, and the
+	// operator never sees the states in between.
+	Skip Kind = "skip"
+	// Relist ends watches with 410.
+	Relist Kind = "relist"
+	// Past kills the operator as Kill does, and shows the next instance how things were at an
+	// earlier moment, until it is quiet.
+	Past Kind = "past"
+	// Outage cuts all connections and takes none for a time, as a server that starts again.
+	Outage Kind = "outage"
+	// Expire makes the operator's token worth nothing: 401. A new one is in its file.
+	Expire Kind = "expire"
+	// Overlap calls what starts a second instance beside the first.
+	Overlap Kind = "overlap"
+	// LoseLease gives the operator's lease to somebody else for a time.
+	LoseLease Kind = "lose-lease"
 )
 
 // Moment is when a fault strikes.
@@ -44,7 +63,8 @@ type Moment string
 
 // Moments.
 const (
-	// Before the request reaches the server: it takes no effect. This is the default.
+	// Before the request reaches the server: it takes no effect. Before the event is shown. This is
+	// the default.
 	Before Moment = "before"
 	// Effect: after the server did what it was asked, before the operator learns of it.
 	Effect Moment = "effect"
@@ -52,8 +72,19 @@ const (
 	Answer Moment = "answer"
 )
 
-// DefaultRetryAfter is what a throttle asks for where nothing else is said, in seconds.
-const DefaultRetryAfter = 1
+// Defaults of faults.
+const (
+	// DefaultRetryAfter is what a Throttle asks for, in seconds.
+	DefaultRetryAfter = 1
+	// DefaultQuiet is how long an operator is quiet when its view is no longer frozen.
+	DefaultQuiet = 200 * time.Millisecond
+	// DefaultHold is the longest time that a view is frozen.
+	DefaultHold = 2 * time.Second
+	// DefaultOutage is how long a server is away.
+	DefaultOutage = time.Second
+	// DefaultLease is how long a lease is somebody else's: as long as one lasts by default.
+	DefaultLease = 15 * time.Second
+)
 
 // Fault is one thing that goes wrong.
 type Fault struct {
@@ -61,80 +92,65 @@ type Fault struct {
 	Kind Kind `json:"kind"`
 	// Moment is when, [Before] where it is empty. That of CutWatch is empty.
 	Moment Moment `json:"moment,omitempty"`
-	// On chooses the requests.
+	// On chooses the requests, or the events.
 	On Match `json:"on"`
 	// RetryAfter is what a Throttle tells the client to wait, in seconds, [DefaultRetryAfter] where
 	// it is 0.
 	RetryAfter int `json:"retryAfter,omitempty"`
-	// For is how long a Delay takes.
+	// For is how long a Delay, an Outage and a LoseLease take, and at most a Hold, a Skip and a Past;
+	// the default of the kind where it is 0.
 	For metav1.Duration `json:"for,omitzero"`
+	// Quiet is how long the operator has to be quiet before a Hold, a Skip or a Past ends,
+	// [DefaultQuiet] where it is 0.
+	Quiet metav1.Duration `json:"quiet,omitzero"`
+	// View is the resource that Hold, Skip, Relist and Past are about, in the plural. Empty: all.
+	View string `json:"view,omitempty"`
+	// Back is how many effective writes of the operator Past goes back, 1 where neither Back nor
+	// Step is set.
+	Back int `json:"back,omitempty"`
+	// Step is the step of the workload to whose end Past goes back.
+	Step string `json:"step,omitempty"`
 	// Events is how many events a watch shows before CutWatch.
 	Events int `json:"events,omitempty"`
 }
 
-// moments are those that a kind can strike at. The first is the default.
-var moments = map[Kind][]Moment{
-	Conflict: {Before, Effect}, AlreadyExists: {Before, Effect}, NotFound: {Before, Effect},
-	Throttle: {Before, Effect}, ServerError: {Before, Effect}, Unavailable: {Before, Effect},
-	TimeOut: {Before, Effect}, Delay: {Before, Effect},
-	Cut: {Before, Effect, Answer}, Kill: {Before, Effect, Answer},
-	CutWatch: {""},
-}
-
-// checked returns the fault with its defaults, or what is wrong with it.
-func (f Fault) checked() (Fault, error) {
-	can, known := moments[f.Kind]
-	if !known {
-		return f, fmt.Errorf("there is no fault %q", f.Kind)
+// Decides tells whether a fault determines what becomes of the request that it strikes. Any number
+// of others may strike it too.
+func (f Fault) Decides() bool {
+	switch f.Kind {
+	case Delay, CutWatch, Hold, Skip, Relist, Overlap, LoseLease:
+		return false
 	}
-	if f.Moment == "" {
-		f.Moment = can[0]
-	}
-	if !slices.Contains(can, f.Moment) {
-		return f, fmt.Errorf("a fault %q cannot strike at the moment %q, only at %q", f.Kind, f.Moment, can)
-	}
-	if f.Kind == Throttle && f.RetryAfter == 0 {
-		f.RetryAfter = DefaultRetryAfter
-	}
-	if f.On.Nth == 0 {
-		f.On.Nth = 1
-	}
-	if f.On.Times == 0 {
-		f.On.Times = 1
-	}
-	return f, f.misfit()
-}
-
-// misfit tells what of a fault does not go with the rest of it.
-func (f Fault) misfit() error {
-	switch {
-	case f.Kind == Delay && f.For.Duration <= 0:
-		return errors.New("a delay needs a time: set for")
-	case f.Kind != Delay && f.For.Duration != 0:
-		return fmt.Errorf("for is the time of a delay, not of %q", f.Kind)
-	case f.Kind != Throttle && f.RetryAfter != 0:
-		return fmt.Errorf("retryAfter belongs to a throttle, not to %q", f.Kind)
-	case f.RetryAfter < 0:
-		return errors.New("retryAfter is less than 0")
-	case f.Kind == CutWatch && f.On.Verb != "watch":
-		return errors.New("only a watch can be cut after its events: set on.verb to watch")
-	case f.Kind != CutWatch && f.Events != 0:
-		return fmt.Errorf("events are those before a watch is cut, not of %q", f.Kind)
-	case f.Events < 0:
-		return errors.New("events is less than 0")
-	case f.On.Nth < 0:
-		return errors.New("on.nth is less than 1")
-	case f.On.Times < Always:
-		return fmt.Errorf("on.times is less than %d", Always)
-	}
-	return nil
+	return true
 }
 
 // String is the fault in a line, for people.
 func (f Fault) String() string {
 	text := string(f.Kind)
+	if f.View != "" {
+		text += " " + f.View
+	}
 	if f.Moment != "" && f.Moment != Before {
 		text += " after the " + string(f.Moment)
 	}
 	return text + " on " + f.On.String()
+}
+
+// whole returns the fault with its defaults.
+func (f Fault) whole() Fault {
+	rule := rules[f.Kind]
+	f.Moment = cmp.Or(f.Moment, rule.moments[0])
+	f.On.Nth = cmp.Or(f.On.Nth, 1)
+	f.On.Times = cmp.Or(f.On.Times, 1)
+	f.For.Duration = cmp.Or(f.For.Duration, rule.lasts)
+	if f.Kind == Throttle {
+		f.RetryAfter = cmp.Or(f.RetryAfter, DefaultRetryAfter)
+	}
+	if rule.views && f.Kind != Relist {
+		f.Quiet.Duration = cmp.Or(f.Quiet.Duration, DefaultQuiet)
+	}
+	if f.Kind == Past && f.Step == "" {
+		f.Back = cmp.Or(f.Back, 1)
+	}
+	return f
 }

@@ -10,9 +10,17 @@ import (
 // Always is [Match.Times] for each occurrence from the chosen one on.
 const Always = -1
 
-// Match chooses requests. What is empty fits all.
+// Event is the verb of what watches show: not a request, but each change of an object that the
+// operator is about to see.
+const Event = "event"
+
+// types of events.
+var types = []string{"ADDED", "MODIFIED", "DELETED"}
+
+// Match chooses requests, or events. What is empty fits all, but for the verb of events, which has
+// to be said.
 type Match struct {
-	// Verb is as in [record.Request].
+	// Verb is as in [record.Request], or [Event].
 	Verb string `json:"verb,omitempty"`
 	// Group is the API group. The core group cannot be told from all: name its resource.
 	Group string `json:"group,omitempty"`
@@ -24,6 +32,8 @@ type Match struct {
 	// Name is the object's. That of an object whose name the server generates is not known
 	// when it is created.
 	Name string `json:"name,omitempty"`
+	// Type is that of an event: ADDED, MODIFIED or DELETED.
+	Type string `json:"type,omitempty"`
 	// Nth is the occurrence at which the fault strikes first, from 1, which is the default.
 	Nth int `json:"nth,omitempty"`
 	// Times is how often it strikes, one time after another: 1 where it is 0, without end where it
@@ -31,8 +41,12 @@ type Match struct {
 	Times int `json:"times,omitempty"`
 }
 
-// Fits tells whether a request is one of those chosen, whichever occurrence it is.
+// Fits tells whether a request is one of those chosen, whichever occurrence it is. An event is a
+// request of the verb [Event].
 func (m Match) Fits(r record.Request) bool {
+	if r.Verb == Event && m.Verb != Event {
+		return false
+	}
 	return fits(m.Verb, r.Verb) && fits(m.Group, r.Group) && fits(m.Namespace, r.Namespace) &&
 		fits(m.Name, r.Name) && m.fitsResource(r)
 }
@@ -57,6 +71,9 @@ func (m Match) String() string {
 	words := []string{orAny(m.Verb), orAny(m.Resource)}
 	if object := strings.Trim(m.Namespace+"/"+m.Name, "/"); object != "" {
 		words = append(words, object)
+	}
+	if m.Type != "" {
+		words = append(words, m.Type)
 	}
 	return strings.Join(words, " ") + fmt.Sprintf(" #%d", m.Nth)
 }

@@ -2,6 +2,7 @@ package fault
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/operon-framework/operon/prove/record"
@@ -33,58 +34,68 @@ func NewScript(faults ...Fault) (*Script, error) {
 	return s, nil
 }
 
-// Next counts a request and returns the fault that strikes it. Where several would, the first
-// of them does.
-func (s *Script) Next(r record.Request) (Fault, bool) {
-	if s == nil {
-		return Fault{}, false
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var chosen *armed
-	for i := range s.armed {
-		a := &s.armed[i]
-		if !a.On.Fits(r) {
-			continue
-		}
-		a.seen++
-		if chosen == nil && a.On.strikes(a.seen) {
-			chosen = a
-		}
-	}
-	if chosen == nil {
-		return Fault{}, false
-	}
-	chosen.struck++
-	return chosen.Fault, true
+// Next counts a request and returns the faults that strike it: of those that decide what becomes of
+// it the first, and all others.
+func (s *Script) Next(r record.Request) []Fault { return s.next(r, "") }
+
+// Event counts what a watch is about to show, an event of a type, and returns the faults that strike
+// it, as [Script.Next] does. Of the request it needs group, resource, namespace and name.
+func (s *Script) Event(of record.Request, kind string) []Fault {
+	of.Verb, of.Subresource = Event, ""
+	return s.next(of, kind)
 }
 
-// Pending returns the faults that have struck no request yet. A run that ends with one has not
-// shown what it was to show.
-func (s *Script) Pending() []Fault {
+func (s *Script) next(r record.Request, event string) (struck []Fault) {
 	if s == nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var left []Fault
-	for _, a := range s.armed {
-		if a.struck == 0 {
-			left = append(left, a.Fault)
+	decided := false
+	for i := range s.armed {
+		a := &s.armed[i]
+		if !a.On.Fits(r) || !fits(a.On.Type, event) {
+			continue
 		}
+		a.seen++
+		if !a.On.strikes(a.seen) || decided && a.Decides() {
+			continue
+		}
+		decided = decided || a.Decides()
+		a.struck++
+		struck = append(struck, a.Fault)
 	}
-	return left
+	return struck
 }
 
-// Kills tells whether one of the faults ends the operator.
-func (s *Script) Kills() bool {
+// Pending returns the faults that have struck nothing yet. A run that ends with one has not
+// shown what it was to show.
+func (s *Script) Pending() []Fault { return s.where(func(a armed) bool { return a.struck == 0 }) }
+
+// Struck returns the faults that have struck something.
+func (s *Script) Struck() []Fault { return s.where(func(a armed) bool { return a.struck > 0 }) }
+
+func (s *Script) where(is func(armed) bool) []Fault {
 	if s == nil {
-		return false
+		return nil
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []Fault
 	for _, a := range s.armed {
-		if a.Kind == Kill {
-			return true
+		if is(a) {
+			found = append(found, a.Fault)
 		}
 	}
-	return false
+	return found
+}
+
+// Has tells whether one of the faults is of one of the kinds.
+func (s *Script) Has(kinds ...Kind) bool {
+	return len(s.where(func(a armed) bool { return slices.Contains(kinds, a.Kind) })) > 0
+}
+
+// Watches tells whether a fault is brought about by an event.
+func (s *Script) Watches() bool {
+	return len(s.where(func(a armed) bool { return a.On.Verb == Event })) > 0
 }

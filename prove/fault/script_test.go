@@ -1,6 +1,7 @@
 package fault_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -45,11 +46,11 @@ func struck(t *testing.T, faults ...fault.Fault) string {
 	}
 	var kinds []string
 	for range 10 {
-		f, ok := script.Next(patch)
-		if !ok {
-			f.Kind = "-"
+		var all []string
+		for _, f := range script.Next(patch) {
+			all = append(all, string(f.Kind))
 		}
-		kinds = append(kinds, string(f.Kind))
+		kinds = append(kinds, cmp.Or(strings.Join(all, "+"), "-"))
 		script.Next(record.Request{Verb: "get", Resource: "boxes"}) // does not count
 	}
 	return strings.TrimRight(strings.Join(kinds, " "), " -")
@@ -67,10 +68,37 @@ func TestOccurrences(t *testing.T) {
 		"- - - - - - - - cut cut": {{Kind: cut, On: on(9, fault.Always)}},
 		"cut conflict":            {{Kind: cut, On: on(1, 1)}, {Kind: conflict, On: on(2, 1)}},
 		"conflict conflict cut":   {{Kind: conflict, On: on(1, 2)}, {Kind: cut, On: on(2, 2)}},
+		"hold conflict+hold":      {{Kind: conflict, On: on(2, 1)}, {Kind: fault.Hold, On: on(1, 2)}, {Kind: cut, On: on(2, 1)}},
 	} {
 		if got := struck(t, faults...); got != want {
 			t.Errorf("%v strike at %q, want %q", faults, got, want)
 		}
+	}
+}
+
+// Events are counted apart from requests, by object and type.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	script, err := fault.NewScript(
+		fault.Fault{Kind: fault.Hold, View: "pods", On: fault.Match{Verb: fault.Event, Resource: "boxes", Type: "MODIFIED", Nth: 2}},
+		fault.Fault{Kind: fault.Kill, On: fault.Match{Resource: "boxes"}},
+	)
+	if err != nil || !script.Watches() {
+		t.Fatal(err)
+	}
+	box := record.Request{Verb: "watch", Group: "g", Resource: "boxes", Namespace: "a", Name: "b"}
+	for i, kind := range []string{"ADDED", "MODIFIED", "DELETED", "MODIFIED", "MODIFIED"} {
+		struck := script.Event(box, kind)
+		if (len(struck) == 1) != (i == 3) {
+			t.Errorf("event %d is struck by %v", i, struck)
+		}
+	}
+	left := script.Pending()
+	if len(left) != 1 || left[0].Kind != fault.Kill {
+		t.Errorf("pending are %v", left)
+	}
+	if got := script.Struck()[0]; got.String() != "hold pods on event boxes MODIFIED #2" || got.For.Duration != fault.DefaultHold || got.Quiet.Duration != fault.DefaultQuiet {
+		t.Errorf("struck is %+v, %s", got, got)
 	}
 }
 
@@ -81,11 +109,14 @@ func TestPending(t *testing.T) {
 		t.Fatal(err)
 	}
 	script.Next(patch)
-	if left := script.Pending(); len(left) != 1 || left[0].Kind != fault.Kill || !script.Kills() {
+	if left := script.Pending(); len(left) != 1 || left[0].Kind != fault.Kill || !script.Has(fault.Past, fault.Kill) || script.Has(fault.Past) || script.Watches() {
 		t.Errorf("pending are %v", left)
 	}
+	if done := script.Struck(); len(done) != 1 || done[0].Kind != fault.Cut {
+		t.Errorf("struck are %v", done)
+	}
 	var none *fault.Script
-	if _, ok := none.Next(patch); ok || none.Pending() != nil || none.Kills() {
+	if none.Next(patch) != nil || none.Pending() != nil || none.Struck() != nil || none.Has(fault.Cut) {
 		t.Error("no script has faults")
 	}
 }
@@ -94,17 +125,26 @@ func TestWhatIsNoFault(t *testing.T) {
 	t.Parallel()
 	second := metav1.Duration{Duration: time.Second}
 	for want, f := range map[string]fault.Fault{
-		`there is no fault "quake"`:  {Kind: "quake"},
-		`cannot strike at`:           {Kind: fault.Conflict, Moment: fault.Answer},
-		"a delay needs a time":       {Kind: fault.Delay},
-		"for is the time of a delay": {Kind: fault.Cut, For: second},
-		"retryAfter belongs":         {Kind: fault.Cut, RetryAfter: 1},
-		"retryAfter is less":         {Kind: fault.Throttle, RetryAfter: -1},
-		"only a watch":               {Kind: fault.CutWatch},
-		"events are those":           {Kind: fault.Cut, Events: 1},
-		"events is less":             {Kind: fault.CutWatch, On: fault.Match{Verb: "watch"}, Events: -1},
-		"on.nth is less":             {Kind: fault.Cut, On: fault.Match{Nth: -1}},
-		"on.times is less":           {Kind: fault.Cut, On: fault.Match{Times: -2}},
+		`there is no fault "quake"`: {Kind: "quake"},
+		`cannot strike at`:          {Kind: fault.Conflict, Moment: fault.Answer},
+		"a delay needs a time":      {Kind: fault.Delay},
+		"for is the time that":      {Kind: fault.Cut, For: second},
+		"a time is less":            {Kind: fault.Outage, For: metav1.Duration{Duration: -1}},
+		"quiet ends a frozen view":  {Kind: fault.Relist, Quiet: second},
+		"view is what is frozen":    {Kind: fault.Kill, View: "pods"},
+		"back and step say":         {Kind: fault.Kill, Back: 1},
+		"set one of back and step":  {Kind: fault.Past, Back: 1, Step: "create"},
+		"an event cannot bring":     {Kind: fault.Conflict, On: fault.Match{Verb: fault.Event}},
+		"it is shown or not":        {Kind: fault.Kill, Moment: fault.Answer, On: fault.Match{Verb: fault.Event}},
+		"on.type is that of":        {Kind: fault.Kill, On: fault.Match{Type: "ADDED"}},
+		"it can be":                 {Kind: fault.Kill, On: fault.Match{Verb: fault.Event, Type: "BOOKMARK"}},
+		"retryAfter belongs":        {Kind: fault.Cut, RetryAfter: 1},
+		"retryAfter is less":        {Kind: fault.Throttle, RetryAfter: -1},
+		"only a watch":              {Kind: fault.CutWatch},
+		"events are those":          {Kind: fault.Cut, Events: 1},
+		"events is less":            {Kind: fault.CutWatch, On: fault.Match{Verb: "watch"}, Events: -1},
+		"on.nth is less":            {Kind: fault.Cut, On: fault.Match{Nth: -1}},
+		"on.times is less":          {Kind: fault.Cut, On: fault.Match{Times: -2}},
 	} {
 		if _, err := fault.NewScript(fault.Fault{Kind: fault.Cut}, f); err == nil || !strings.Contains(err.Error(), "fault 2: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", f, err, want)

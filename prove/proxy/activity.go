@@ -36,7 +36,7 @@ func (p *Proxy) Activity() (Activity, <-chan struct{}) {
 }
 
 // disturbed tells whether a fault goes on.
-func (p *Proxy) disturbed() bool { return p.gate.isShut() }
+func (p *Proxy) disturbed() bool { return p.gate.isShut() || p.views.any() }
 
 // counts tells whether a request tells that the operator is at work.
 func counts(r *record.Request) bool {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/operon-framework/operon/prove/fault"
 	"github.com/operon-framework/operon/prove/record"
 )
@@ -21,18 +23,18 @@ type exchange struct {
 	sender *Instance // nil where the request has credentials of its own
 	leave  func()    // the sender need not wait for this one any more
 	to     *url.URL  // what is asked of the server: path and query
-	fault  *fault.Fault
+	faults []fault.Fault
 	accept string
 	head   *head // the beginning of an answer that is sent on as it comes
+
+	present string // the query of a list that is sent on as one of the past
+	seen    uint64 // the newest version when it was sent on
 }
 
 // inContext is the key of an exchange in the context of its request.
 type inContext struct{}
 
 func exchangeOf(r *http.Request) *exchange { return r.Context().Value(inContext{}).(*exchange) }
-
-// strikes tells whether the request's fault is due at a moment.
-func (x *exchange) strikes(when fault.Moment) bool { return x.fault != nil && x.fault.Moment == when }
 
 // maxSent is how much of a request is read before it goes on. The API server refuses more
 // than 3 MiB.
@@ -55,16 +57,15 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 		x.Error = err.Error()
 		panic(http.ErrAbortHandler)
 	}
-	if f, ok := p.options.Script.Next(x.Request); ok {
-		x.fault, x.Fault = &f, f.String()
+	for _, f := range p.options.Script.Next(x.Request) {
+		x.faults = append(x.faults, f)
+		x.struckBy(f.String())
 	}
-	if x.strikes(fault.Before) && p.strike(r.Context(), w, x) {
+	if p.strike(r.Context(), w, x) {
 		return
 	}
 	p.pass(w, r, x)
-	if x.strikes(fault.Answer) {
-		p.afterwards(r.Context(), w, x)
-	}
+	p.afterwards(r.Context(), w, x)
 }
 
 // admit lets a request in, unless its sender was revoked.
@@ -79,6 +80,9 @@ func (p *Proxy) admit(r *http.Request) (*exchange, bool) {
 		x.Instance = sender.number
 		x.leave = sync.OnceFunc(sender.inside.Done)
 		usedBy(r.Context(), sender)
+		if counts(&x.Request) {
+			p.views.come(sender.number)
+		}
 	}
 	x.Seq, x.At = p.options.Log.Number(), time.Now()
 	return x, true
@@ -92,12 +96,28 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, x *exchange) {
 		x.failed(err)
 		panic(http.ErrAbortHandler)
 	}
+	if failure, refused := p.refused(x); refused {
+		p.refuse(w, x, failure)
+		return
+	}
+	p.antedate(x)
 	p.before(ctx, &x.Request)
+	x.seen = p.clock.newest.Load()
 	if x.sender.gone() || r.Context().Err() != nil {
 		x.failed(errCut)
 		panic(http.ErrAbortHandler)
 	}
 	p.forward.ServeHTTP(w, r.WithContext(context.WithValue(ctx, inContext{}, x)))
+}
+
+// refuse answers with an error of the API server.
+func (p *Proxy) refuse(w http.ResponseWriter, x *exchange, failure apierrors.APIStatus) {
+	status, header, body, err := fault.Encode(failure, x.accept)
+	if err != nil {
+		x.failed(err)
+		panic(http.ErrAbortHandler)
+	}
+	x.reply(w, status, header, body)
 }
 
 // grace is how long the server may take to answer a write whose sender is gone.
@@ -147,71 +167,6 @@ type readCloser struct {
 	io.Closer
 }
 
-// errCut ends a request without an answer, on purpose.
-var errCut = errors.New("cut")
-
-// strike lets the fault happen that strikes before the request goes on. It returns true where the
-// request has been answered.
-func (p *Proxy) strike(ctx context.Context, w http.ResponseWriter, x *exchange) (answered bool) {
-	status, header, body, err := p.happen(ctx, x)
-	if err != nil {
-		x.failed(err)
-		panic(http.ErrAbortHandler)
-	}
-	if status == 0 {
-		return false
-	}
-	for name, values := range header {
-		w.Header()[name] = values
-	}
-	w.WriteHeader(status)
-	if _, err := w.Write(body); err != nil {
-		x.failed(err)
-	}
-	return true
-}
-
-// happen lets the fault of a request happen, whether before or after the server's work. It
-// returns the answer where the fault is one, and an error where there is to be none.
-func (p *Proxy) happen(ctx context.Context, x *exchange) (int, http.Header, []byte, error) {
-	switch x.fault.Kind {
-	case fault.Cut:
-		return 0, nil, nil, errCut
-	case fault.Kill:
-		x.leave()
-		p.options.Kill()
-		return 0, nil, nil, errCut
-	case fault.Delay:
-		return 0, nil, nil, pause(ctx, x.fault.For.Duration)
-	}
-	status, header, body, err := x.fault.Answer(x.Request, x.accept)
-	if err != nil {
-		return 0, nil, nil, err
-	}
-	x.Status = status
-	if x.Served == 0 && x.IsWrite() {
-		x.Effect = record.Unchanged
-	}
-	return status, header, body, nil
-}
-
-// afterwards lets a fault happen once the answer has been sent. The context of a request ends
-// when HTTP/2 has sent the end of the answer; in HTTP/1.1 all of it is sent by then.
-func (p *Proxy) afterwards(ctx context.Context, w http.ResponseWriter, x *exchange) {
-	if err := http.NewResponseController(w).Flush(); err != nil {
-		x.failed(err)
-	}
-	do := p.options.Kill
-	if x.fault.Kind == fault.Cut {
-		do = func() { hangUp(ctx) }
-	}
-	p.inside.Add(1)
-	context.AfterFunc(ctx, func() {
-		defer p.inside.Done()
-		do()
-	})
-}
-
 // failed notes why there was no answer, unless that was on purpose.
 func (x *exchange) failed(err error) {
 	x.Status = 0
@@ -231,18 +186,7 @@ func (p *Proxy) note(x *exchange) {
 	if x.head != nil {
 		x.head.tell(&x.Request)
 	}
+	p.clock.saw(version(x.After))
 	x.Took = time.Since(x.At)
 	p.options.Log.Add(x.Request)
-}
-
-// pause lets a while pass, unless ctx ends before.
-func pause(ctx context.Context, while time.Duration) error {
-	timer := time.NewTimer(while)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

@@ -20,7 +20,7 @@ import (
 func (p *Proxy) newForward() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Rewrite:        p.rewrite,
-		Transport:      p.routes,
+		Transport:      sender(p.send),
 		ModifyResponse: p.answer,
 		ErrorHandler:   p.unanswered,
 		FlushInterval:  -1,
@@ -45,8 +45,10 @@ func (p *Proxy) answer(response *http.Response) error {
 	if err := p.look(response, x); err != nil {
 		return err
 	}
-	if x.strikes(fault.Effect) {
-		return p.replace(response, x)
+	for _, f := range x.due(fault.Effect) {
+		if err := p.replace(response, x, f); err != nil {
+			return err
+		}
 	}
 	if x.sender.gone() {
 		return errCut
@@ -61,7 +63,7 @@ func (p *Proxy) look(response *http.Response, x *exchange) error {
 	case response.StatusCode == http.StatusSwitchingProtocols || x.Streams():
 		return nil
 	case x.Verb == "watch" && response.StatusCode == http.StatusOK:
-		response.Body = newFrames(response, x)
+		response.Body = p.newFrames(response, x)
 		return nil
 	case !x.IsWrite():
 		x.head = &head{from: response.Body, status: response.StatusCode, header: response.Header}
@@ -86,6 +88,10 @@ func (x *exchange) learn(p *Proxy, response *http.Response, body []byte) {
 	meta, _ := x.Answered(response.StatusCode, response.Header.Get("Content-Type"), plain(response.Header, body))
 	ctx := response.Request.Context()
 	x.Effect = p.effect(ctx, &x.Request, meta)
+	p.clock.saw(version(x.After))
+	if x.Effect == record.Changed {
+		p.clock.wrote(&x.Request, x.seen)
+	}
 }
 
 // plain is a body without its compression, as far as it is there.
@@ -102,14 +108,15 @@ func plain(header http.Header, body []byte) []byte {
 }
 
 // replace lets a fault happen to an answer of the server's.
-func (p *Proxy) replace(response *http.Response, x *exchange) error {
-	status, header, body, err := p.happen(response.Request.Context(), x)
+func (p *Proxy) replace(response *http.Response, x *exchange, f fault.Fault) error {
+	status, header, body, err := p.happen(response.Request.Context(), x, f, p.now)
 	if err != nil || status == 0 {
 		return err
 	}
 	if err := response.Body.Close(); err != nil {
 		return err
 	}
+	x.Status = status
 	response.StatusCode, response.Status = status, strconv.Itoa(status)+" "+http.StatusText(status)
 	response.Header = header
 	setBody(response, body)

@@ -72,6 +72,28 @@ func (o *observer) version(ctx context.Context, r *record.Request) string {
 	return ""
 }
 
+// newest returns the newest version that there is, 0 where that cannot be known.
+func (o *observer) newest(ctx context.Context) uint64 {
+	to := o.target.JoinPath("/api/v1/namespaces")
+	to.RawQuery = "limit=1" // without a version it is the newest
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, to.String(), nil)
+	if err != nil {
+		return 0
+	}
+	request.Header.Set("Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json")
+	response, err := o.transport.RoundTrip(request)
+	if err != nil {
+		return 0
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		return 0
+	}
+	meta, _ := record.MetaOf(response.Header.Get("Content-Type"), body)
+	return version(meta.ResourceVersion)
+}
+
 // before notes the version of what is about to be written, where the request does not say.
 func (p *Proxy) before(ctx context.Context, r *record.Request) {
 	switch r.Verb {

@@ -32,6 +32,9 @@ type Options struct {
 	Script *fault.Script
 	// World is the part of the cluster that the operator takes for the whole.
 	World World
+	// Now tells the newest resource version that there is, as far as somebody knows who sees all. It
+	// is asked when a fault strikes. Nil: the API server is asked.
+	Now func() string
 	// Kill ends the operator, for faults of that kind. It returns when the operator can send no
 	// more: Revoke of its instance sees to that. It must not wait for a request of the operator's
 	// to be answered, nor close the proxy.
@@ -53,9 +56,12 @@ type Proxy struct {
 
 	senders senders
 	meter   meter
+	views   *views
+	clock   clock
 
 	gate   *gate
 	server *http.Server
+	alive  context.Context
 	end    context.CancelFunc
 	served chan error
 
@@ -66,7 +72,7 @@ type Proxy struct {
 
 // Start starts a proxy on a free port of the loopback interface. It runs until Close is called.
 func Start(options Options) (*Proxy, error) {
-	if options.Script.Kills() && options.Kill == nil {
+	if options.Script.Has(fault.Kill, fault.Past) && options.Kill == nil {
 		return nil, errors.New("a fault kills the operator, and the proxy was not told how: set Kill")
 	}
 	target, _, err := rest.DefaultServerUrlFor(options.Server)
@@ -76,7 +82,7 @@ func Start(options Options) (*Proxy, error) {
 	if options.Log == nil {
 		options.Log = record.NewLog(0, nil)
 	}
-	p := &Proxy{options: options, target: target, served: make(chan error, 1)}
+	p := &Proxy{options: options, target: target, views: newViews(), served: make(chan error, 1)}
 	p.senders.tokens = map[string]*Instance{}
 	p.meter.now.Last = time.Now()
 	if p.senders.first, err = p.NewInstance(""); err != nil {
@@ -115,13 +121,12 @@ func (p *Proxy) connect() (err error) {
 
 // serve begins to take connections.
 func (p *Proxy) serve() {
-	ctx, end := context.WithCancel(context.Background())
-	p.end = end
+	p.alive, p.end = context.WithCancel(context.Background())
 	p.server = &http.Server{
 		Handler:     http.HandlerFunc(p.handle),
 		ErrorLog:    p.options.ErrorLog,
 		TLSConfig:   &tls.Config{Certificates: []tls.Certificate{p.pair.server}, MinVersion: tls.VersionTLS12},
-		BaseContext: func(net.Listener) context.Context { return ctx },
+		BaseContext: func(net.Listener) context.Context { return p.alive },
 		ConnContext: withLink,
 		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 	}

@@ -1,0 +1,105 @@
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// rule is what goes with a kind.
+type rule struct {
+	// moments are those that it can strike at. The first is the default.
+	moments []Moment
+	// lasts is how long it takes by default; timed, that it takes a time that has no default.
+	lasts time.Duration
+	timed bool
+	// views: it is about what the operator sees. events: an event can bring it about.
+	views, events bool
+}
+
+// early and all are moments that kinds have in common.
+var early, all = []Moment{Before, Effect}, []Moment{Before, Effect, Answer}
+
+var rules = map[Kind]rule{
+	Conflict: {moments: early}, AlreadyExists: {moments: early}, NotFound: {moments: early},
+	Throttle: {moments: early}, ServerError: {moments: early}, Unavailable: {moments: early},
+	TimeOut: {moments: early}, CutWatch: {moments: []Moment{""}},
+	Delay:     {moments: early, timed: true, events: true},
+	Cut:       {moments: all, events: true},
+	Kill:      {moments: all, events: true},
+	Hold:      {moments: early, lasts: DefaultHold, views: true, events: true},
+	Skip:      {moments: early, lasts: DefaultHold, views: true, events: true},
+	Relist:    {moments: early, views: true, events: true},
+	Past:      {moments: all, lasts: DefaultHold, views: true, events: true},
+	Outage:    {moments: all, lasts: DefaultOutage, events: true},
+	Expire:    {moments: early, events: true},
+	Overlap:   {moments: early, events: true},
+	LoseLease: {moments: early, lasts: DefaultLease, events: true},
+}
+
+// checked returns the fault with its defaults, or what is wrong with it.
+func (f Fault) checked() (Fault, error) {
+	rule, known := rules[f.Kind]
+	if !known {
+		return f, fmt.Errorf("there is no fault %q", f.Kind)
+	}
+	if f.Moment != "" && !slices.Contains(rule.moments, f.Moment) {
+		return f, fmt.Errorf("a fault %q cannot strike at the moment %q, only at %q", f.Kind, f.Moment, rule.moments)
+	}
+	if err := errors.Join(f.misfit(rule), f.On.misfit()); err != nil {
+		return f, err
+	}
+	f = f.whole()
+	if f.On.Verb == Event && (!rule.events || f.Moment != Before) {
+		return f, fmt.Errorf("an event cannot bring about %q %s: it is shown or not", f.Kind, f.Moment)
+	}
+	return f, nil
+}
+
+// misfit tells what of a fault does not go with its kind.
+func (f Fault) misfit(rule rule) error {
+	ends := rule.views && f.Kind != Relist
+	switch {
+	case rule.timed && f.For.Duration <= 0:
+		return fmt.Errorf("a %s needs a time: set for", f.Kind)
+	case !rule.timed && rule.lasts == 0 && f.For.Duration != 0:
+		return fmt.Errorf("for is the time that a fault takes, and %q takes none", f.Kind)
+	case f.For.Duration < 0, f.Quiet.Duration < 0:
+		return errors.New("a time is less than 0")
+	case !ends && f.Quiet.Duration != 0:
+		return fmt.Errorf("quiet ends a frozen view, not a %q", f.Kind)
+	case !rule.views && f.View != "":
+		return fmt.Errorf("view is what is frozen or listed anew, not of %q", f.Kind)
+	case f.Kind != Throttle && f.RetryAfter != 0:
+		return fmt.Errorf("retryAfter belongs to a throttle, not to %q", f.Kind)
+	case f.RetryAfter < 0:
+		return errors.New("retryAfter is less than 0")
+	case f.Kind != Past && (f.Back != 0 || f.Step != ""):
+		return fmt.Errorf("back and step say which past, they are not of %q", f.Kind)
+	case f.Back < 0, f.Back > 0 && f.Step != "":
+		return errors.New("set one of back and step, back to 1 or more")
+	case f.Kind == CutWatch && f.On.Verb != "watch":
+		return errors.New("only a watch can be cut after its events: set on.verb to watch")
+	case f.Kind != CutWatch && f.Events != 0:
+		return fmt.Errorf("events are those before a watch is cut, not of %q", f.Kind)
+	case f.Events < 0:
+		return errors.New("events is less than 0")
+	}
+	return nil
+}
+
+// misfit tells what is wrong with a choice.
+func (m Match) misfit() error {
+	switch {
+	case m.Type != "" && m.Verb != Event:
+		return errors.New("on.type is that of an event: set on.verb to event")
+	case m.Type != "" && !slices.Contains(types, m.Type):
+		return fmt.Errorf("on.type is %q, it can be %q", m.Type, types)
+	case m.Nth < 0:
+		return errors.New("on.nth is less than 1")
+	case m.Times < Always:
+		return fmt.Errorf("on.times is less than %d", Always)
+	}
+	return nil
+}
