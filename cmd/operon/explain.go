@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,6 +53,9 @@ address that serves its health probes. What cannot be told is said at the end.`,
 		}
 		if err := oneCluster(options.Where); err != nil {
 			return err
+		}
+		if _, _, err := net.SplitHostPort(options.Endpoint); options.Endpoint != "" && err != nil {
+			return usageError{fmt.Errorf("--endpoint %s: want HOST:PORT, as in 127.0.0.1:8081", options.Endpoint)}
 		}
 		answer, err := explain.Of(command.Context(), options)
 		if err != nil {

@@ -1,7 +1,8 @@
 // Command operon is the operator framework in one binary: `operon up` runs an operator's
 // project on a Kubernetes of its own and keeps it running while its author edits it,
-// `operon explain` tells why an object is as it is, `operon down` removes it all again, `operon cluster` and `operon kubectl` serve the local
-// Kubernetes itself.
+// `operon explain` tells why an object is as it is, `operon prove` finds its reliability bugs,
+// `operon down` removes it all again, `operon cluster` and `operon kubectl` serve the local Kubernetes
+// itself.
 //
 // Each verb has one file here, which holds flags, printing and nothing else; the work is
 // done by the packages that the verbs are named after.
@@ -48,14 +49,36 @@ func run(ctx context.Context, args []string) int {
 		fmt.Fprintln(os.Stderr, "operon: interrupted")
 		return exitInterrupted
 	}
+	var ends exitError
+	if errors.As(err, &ends) && ends.err == nil {
+		return ends.code
+	}
 	fmt.Fprintf(os.Stderr, "operon: %v\n", err)
 	var usage usageError
 	if errors.As(err, &usage) {
 		fmt.Fprintf(os.Stderr, "see `%s --help`\n", command.CommandPath())
 		return exitUsage
 	}
+	if ends.code != 0 {
+		return ends.code
+	}
 	return exitFailed
 }
+
+// exitError is an end with an exit code of its own. Without an error all has been said.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e exitError) Error() string {
+	if e.err == nil {
+		return "ended with what was printed"
+	}
+	return e.err.Error()
+}
+
+func (e exitError) Unwrap() error { return e.err }
 
 // usageError is a mistake in the command line.
 type usageError struct{ error }
@@ -69,6 +92,7 @@ cluster that somebody else set up.`,
 		Example: `  operon up examples/memcached       # run an operator, and look at what it does
   operon kubectl get memcacheds      # talk to the local Kubernetes
   operon explain memcached/example-memcached   # why it is as it is
+  operon prove examples/memcached    # let everything go wrong, and see whether it recovers
   operon down examples/memcached     # remove all that up made
   operon cluster down                # stop the local Kubernetes`,
 		SilenceErrors: true,
@@ -83,7 +107,7 @@ cluster that somebody else set up.`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newUp(), newDown(), newExplain(), newCluster(), newKubectl(), newVersion())
+	root.AddCommand(newUp(), newDown(), newExplain(), newProve(), newCluster(), newKubectl(), newVersion())
 	return root
 }
 

@@ -60,6 +60,7 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		"explain memcached":                `operon: want one object, as KIND/NAME`,
 		"explain memcached/":               `operon: "memcached/": want KIND/NAME`,
 		"explain a/b -o yaml":              "operon: -o yaml: want text or json",
+		"explain a/b --endpoint nonsense":  "operon: --endpoint nonsense: want HOST:PORT",
 		"explain a/b --name c --context d": "operon: --name is for local clusters",
 		"version now":                      `operon: unexpected argument "now"`,
 	} {

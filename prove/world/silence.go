@@ -15,7 +15,7 @@ import (
 type Pace struct {
 	// Reached tells whether what there is at the end of a step is what is expected. Nil: nothing is
 	// expected.
-	Reached func(step string, state []*unstructured.Unstructured) bool
+	Reached func(step, namespace string, state []*unstructured.Unstructured) bool
 	// Quiet is how long nothing may happen once that is reached, by default 150 ms.
 	Quiet time.Duration
 	// Settle is how long nothing may happen where it is not reached, as the operator may try again
@@ -71,7 +71,7 @@ func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (
 		busy, quiet := w.quiet(began)
 		if busy == "" && quiet >= w.pace.Quiet {
 			if count := w.scene.Count() + w.wide.Count(); count != looked {
-				looked, reached = count, w.pace.Reached == nil || w.pace.Reached(s.Name, w.state())
+				looked, reached = count, w.pace.Reached == nil || w.pace.Reached(s.Name, w.namespace, w.state())
 			}
 			if reached && quiet >= w.need() {
 				return end{silent: true, reached: true}, nil

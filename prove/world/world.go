@@ -185,6 +185,7 @@ func (w *world) collect() {
 	w.trace.Changes = w.changes()
 	w.trace.Exits = w.life.ends()
 	w.trace.Pending = w.script.Pending()
+	w.trace.Struck = struck(w.plan.Faults, w.trace.Pending)
 	w.trace.Beside = w.beside()
 }
 
@@ -279,4 +280,24 @@ func (w *world) leave() {
 		return
 	}
 	w.cleaning.Go(clean)
+}
+
+// struck are the faults of a plan that are not pending.
+func struck(all, pending []fault.Fault) []fault.Fault {
+	left := map[string]int{}
+	for _, f := range pending {
+		left[f.String()]++
+	}
+	var done []fault.Fault
+	for _, f := range all {
+		if f.On.Nth == 0 {
+			f.On.Nth = 1
+		}
+		if left[f.String()] > 0 {
+			left[f.String()]--
+			continue
+		}
+		done = append(done, f)
+	}
+	return done
 }

@@ -1,0 +1,80 @@
+package prove_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/operon-framework/operon/prove"
+	"github.com/operon-framework/operon/prove/fault"
+	"github.com/operon-framework/operon/prove/plan"
+	"github.com/operon-framework/operon/prove/workload"
+)
+
+func TestFileIsReadAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "plans", "one.json")
+	want := prove.File{
+		Format: "operon-prove/1", Target: prove.Target{Dir: "/project"}, Finding: "silent|Box|it goes on", Seed: 7, Settle: time.Second,
+		Plan: plan.Plan{
+			Name:     "one",
+			Workload: workload.Workload{Name: "w", Steps: []workload.Step{{Name: "heal", Heal: true}}},
+			Faults:   []fault.Fault{{Kind: fault.Kill, Moment: fault.Effect, On: fault.Match{Verb: "create", Nth: 2}}},
+		},
+	}
+	if err := want.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	got, err := prove.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !equality.Semantic.DeepEqual(*got, want) {
+		t.Errorf("read is %+v", got)
+	}
+	if about, err := os.Stat(path); err != nil || about.Mode().Perm() != 0o600 {
+		t.Errorf("the file's mode is %v, %v", about.Mode(), err)
+	}
+}
+
+func TestFileThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for content, want := range map[string]string{
+		`{"format": "operon-prove/0"}`:                   `has the format "operon-prove/0", this program reads "operon-prove/1"`,
+		`{"format": "operon-prove/1", "surprise": true}`: "surprise",
+		`{"format"`: "is no plan file",
+		``:          `has the format ""`,
+	} {
+		path := filepath.Join(t.TempDir(), "plan.json")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := prove.ReadFile(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: %v", content, err)
+		}
+	}
+}
+
+func TestTargetThatCannotBeLoaded(t *testing.T) {
+	t.Parallel()
+	empty := filepath.Join(t.TempDir(), "empty.yaml")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, target := range map[string]prove.Target{
+		"there are no samples":    {Run: "true"},
+		"are both given":          {Run: "true", Dir: "."},
+		"there are no objects in": {Run: "true", Samples: empty},
+		"no such file":            {Run: "true", Samples: "nowhere.yaml"},
+		"there is no Role":        {Run: "true", Samples: "../testdata/boxes.yaml", RBAC: "../testdata/boxes.yaml"},
+		"go.mod":                  {Dir: t.TempDir()},
+	} {
+		if _, err := target.Load(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v", target, err)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package prove
+
+import (
+	"errors"
+	"runtime"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/operon-framework/operon/project"
+	"github.com/operon-framework/operon/prove/report"
+	"github.com/operon-framework/operon/prove/workload"
+	"github.com/operon-framework/operon/prove/world"
+)
+
+// Options of a session.
+type Options struct {
+	// Name is the operator's, for people, and Command what starts it, where that is a program.
+	Name    string
+	Command []string
+	// Operator is what is tested.
+	Operator world.Operator
+	// Config is an administrator's connection to the cluster that it is tested on.
+	Config *rest.Config
+	// Disposable: the cluster is thrown away afterwards. Nothing is removed from it before.
+	Disposable bool
+	// CRDs are the operator's kinds, and Samples objects of them that it can deal with, with those
+	// that they refer to.
+	CRDs, Samples []*unstructured.Unstructured
+	// Setup are objects that are in each world before the operator starts.
+	Setup []*unstructured.Unstructured
+	// Grants are the operator's permissions. Nil: all, and none is judged.
+	Grants []project.Grant
+	// Workloads are carried out beside those that are derived from the samples.
+	Workloads []workload.Workload
+	// Namespace is the one that the operator insists on. Plans follow one another then.
+	Namespace string
+	// Plans bounds their number, by default [DefaultPlans].
+	Plans int
+	// Budget bounds the time in which plans are begun, by default [DefaultBudget]. What was
+	// begun is ended, and what was found made sure of.
+	Budget time.Duration
+	// Seed chooses between equals.
+	Seed int64
+	// Workers is how many plans are under way at once, by default twice the processors.
+	Workers int
+	// Settle is how long an operator without faults has to be silent to be done, by default
+	// [DefaultSettle].
+	Settle time.Duration
+	// Folder takes what has to be in files while plans are under way.
+	Folder string
+	// Observe is called with how far the work is, when that changes. It must return soon.
+	Observe func(report.Standing)
+}
+
+// What is taken where nothing else is said.
+const (
+	DefaultPlans  = 200
+	DefaultBudget = 2 * time.Minute
+	DefaultSettle = time.Second
+)
+
+func (o Options) withDefaults() (Options, error) {
+	switch {
+	case o.Operator == nil:
+		return o, errors.New("there is no operator to be tested")
+	case o.Config == nil:
+		return o, errors.New("there is no cluster to test it on")
+	case len(o.Samples) == 0:
+		return o, errors.New("there are no samples: an operator is tested with objects of its kinds; put some into config/samples")
+	}
+	if o.Plans <= 0 {
+		o.Plans = DefaultPlans
+	}
+	if o.Budget <= 0 {
+		o.Budget = DefaultBudget
+	}
+	if o.Settle <= 0 {
+		o.Settle = DefaultSettle
+	}
+	if o.Workers <= 0 {
+		o.Workers = 2 * runtime.GOMAXPROCS(0)
+	}
+	if o.Namespace != "" {
+		o.Workers = 1
+	}
+	if o.Observe == nil {
+		o.Observe = func(report.Standing) {}
+	}
+	return o, nil
+}

@@ -1,0 +1,242 @@
+package prove
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/discovery"
+
+	"github.com/operon-framework/operon/local/crds"
+	"github.com/operon-framework/operon/prove/finding"
+	"github.com/operon-framework/operon/prove/oracle"
+	"github.com/operon-framework/operon/prove/plan"
+	"github.com/operon-framework/operon/prove/report"
+	"github.com/operon-framework/operon/prove/trace"
+	"github.com/operon-framework/operon/prove/witness"
+	"github.com/operon-framework/operon/prove/workload"
+	"github.com/operon-framework/operon/prove/world"
+)
+
+// session is one Prove.
+type session struct {
+	Options
+	stage   *world.Stage
+	witness *witness.Witness
+	base    workload.Workload
+	refs    oracle.References
+	learnt  []trace.Trace // the runs without faults
+	until   time.Time
+
+	mu     sync.Mutex
+	report report.Report
+	found  map[string]*finding.Finding // by key
+	used   []trace.Trace               // what rights were used, of every run
+	done   int
+	left   int
+}
+
+// Prove tests an operator and returns what was found. Findings are no error: an error says why the
+// operator could not be tested. Where ctx ends before, or a cluster is lost, the report says what
+// was known until then, beside the error.
+func Prove(ctx context.Context, options Options) (*report.Report, error) {
+	return run(ctx, options, (*session).plans)
+}
+
+// run tests an operator by plans that are chosen once it is known what it does without faults.
+func run(ctx context.Context, options Options, choose func(*session) ([]plan.Plan, error)) (_ *report.Report, err error) {
+	options, err = options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	s := &session{Options: options, found: map[string]*finding.Finding{}}
+	s.report = report.Report{
+		Operator: report.Operator{Name: s.Name, Command: s.Command},
+		Started:  time.Now(), Budget: s.Budget, Seed: s.Seed,
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		err = errors.Join(err, s.close(closing))
+	}()
+	if err := s.open(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.learn(ctx); err != nil {
+		return nil, err
+	}
+	plans, err := choose(s)
+	if err != nil {
+		return nil, err
+	}
+	err = s.work(ctx, plans)
+	s.finish()
+	return &s.report, err
+}
+
+// closeTimeout bounds the removal of what a session left in a cluster that is kept.
+const closeTimeout = 2 * time.Minute
+
+// open prepares the cluster.
+func (s *session) open(ctx context.Context) error {
+	s.at("preparing the cluster")
+	if err := crds.Install(ctx, s.Config, world.Manager, s.CRDs...); err != nil {
+		return err
+	}
+	found, err := discovery.NewDiscoveryClientForConfig(s.Config)
+	if err != nil {
+		return err
+	}
+	version, err := found.ServerVersion()
+	if err != nil {
+		return fmt.Errorf("the cluster does not answer: %w", err)
+	}
+	s.report.Cluster = version.GitVersion
+	if s.witness, err = witness.Start(ctx, s.Config); err != nil {
+		return err
+	}
+	s.stage, err = world.Open(ctx, world.Settings{
+		Config: s.Config, Witness: s.witness, Operator: s.Operator, Setup: s.Setup, Grants: s.Grants,
+		Namespace: s.Namespace, Disposable: s.Disposable, Folder: s.Folder,
+	})
+	return err
+}
+
+// at shows what is done before there are plans.
+func (s *session) at(what string) { s.Observe(report.Standing{Now: time.Now(), At: what}) }
+
+// close takes back what open did.
+func (s *session) close(ctx context.Context) error {
+	var err error
+	if s.stage != nil {
+		err = s.stage.Close(ctx)
+	}
+	if s.witness != nil {
+		s.witness.Close()
+	}
+	return err
+}
+
+// references is how many runs without faults there are. What differs between them is noise.
+const references = 2
+
+// apart is how far apart they begin, so that no time is the same in both.
+const apart = 1100 * time.Millisecond
+
+// learn runs the workload without faults.
+func (s *session) learn(ctx context.Context) error {
+	s.at("learning what the operator does without faults")
+	s.base = workload.Sample(s.Samples, s.CRDs)
+	s.learnt = make([]trace.Trace, references)
+	var fresh map[string]trace.Trace
+	group, both := errgroup.WithContext(ctx)
+	if s.Namespace != "" {
+		group.SetLimit(1) // one after the other
+	}
+	for i := range references {
+		group.Go(func() error {
+			if err := pause(both, time.Duration(i)*apart); err != nil {
+				return err
+			}
+			seen, err := s.stage.Carry(both, plan.Plan{Name: "without faults", Workload: s.base}, world.Pace{
+				Settle: s.Settle, Listen: 2 * s.Settle, Patience: referencePatience,
+			})
+			if err == nil {
+				s.learnt[i] = *seen
+			}
+			return err
+		})
+	}
+	group.Go(func() (err error) {
+		fresh, err = s.fresh(both, s.base)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	refs, findings, err := oracle.Reference(s.base, s.learnt, fresh)
+	if err != nil {
+		return err
+	}
+	s.refs = refs
+	for _, f := range findings {
+		s.confirmed(f, &s.learnt[0])
+	}
+	return nil
+}
+
+// fresh runs what the steps of a workload are compared with: their objects in namespaces of their own.
+func (s *session) fresh(ctx context.Context, w workload.Workload) (map[string]trace.Trace, error) {
+	all := map[string]trace.Trace{}
+	for step, alone := range oracle.Fresh(w) {
+		seen, err := s.stage.Carry(ctx, plan.Plan{Name: alone.Name, Workload: alone}, world.Pace{Settle: s.Settle, Patience: referencePatience})
+		if err != nil {
+			return nil, err
+		}
+		all[step] = *seen
+	}
+	return all, nil
+}
+
+// referencePatience bounds a step of a run without faults.
+const referencePatience = 60 * time.Second
+
+func pause(ctx context.Context, while time.Duration) error {
+	timer := time.NewTimer(while)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// plans are those of this session, in the order in which they are carried out: two with faults,
+// then one with another workload.
+func (s *session) plans() ([]plan.Plan, error) {
+	workloads, err := s.workloads()
+	if err != nil {
+		return nil, err
+	}
+	faulty := plan.Of(s.learnt, s.base, plan.Options{Seed: s.Seed, Limit: s.Plans})
+	var others []plan.Plan
+	for _, w := range workloads {
+		others = append(others, plan.Plan{Name: w.Name, Workload: w})
+	}
+	var all []plan.Plan
+	for len(faulty)+len(others) > 0 {
+		for range 2 {
+			all, faulty = first(all, faulty)
+		}
+		all, others = first(all, others)
+	}
+	s.report.Plans.Planned = len(all)
+	return all[:min(len(all), s.Plans)], nil
+}
+
+// first moves the first of the plans to the end of others.
+func first(to, from []plan.Plan) (longer, rest []plan.Plan) {
+	if len(from) == 0 {
+		return to, nil
+	}
+	return append(to, from[0]), from[1:]
+}
+
+// workloads are those beside the samples' own.
+func (s *session) workloads() ([]workload.Workload, error) {
+	all := slices.Clone(s.Workloads)
+	children := s.refs.Children()
+	if drifting := workload.WithDrift(s.base, children); len(drifting.Steps) > len(s.base.Steps) {
+		drifting.Name = "drift"
+		all = append(all, drifting)
+	}
+	all = append(all, workload.Around(s.Samples, s.CRDs)...)
+	all = append(all, workload.Failing(s.base, children)...)
+	operations, err := workload.Operations(s.Samples, s.CRDs, workload.Options{Seed: uint64(s.Seed), Limit: s.Plans / 3})
+	return append(all, operations...), err
+}

@@ -1,0 +1,152 @@
+package prove
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/project"
+	"github.com/operon-framework/operon/prove/workload"
+	"github.com/operon-framework/operon/prove/world"
+	"github.com/operon-framework/operon/up/child"
+)
+
+// Target says what is tested, by its files. A plan file keeps it, so that the plan can be repeated.
+type Target struct {
+	// Dir is the folder of an operator's project, and Main that of its main package, relative to it,
+	// where it has several. Empty where Run says how to start the operator.
+	Dir  string `json:"dir,omitempty"`
+	Main string `json:"main,omitempty"`
+	// Run is a shell command that starts the operator, in any language. {port} stands for a free
+	// port, {namespace} for the namespace that it has to itself.
+	Run string `json:"run,omitempty"`
+	// CRDs, Samples, Setup and RBAC are manifests, each a file or a folder. With Dir they are
+	// those of the project where they are empty.
+	CRDs    string `json:"crds,omitempty"`
+	Samples string `json:"samples,omitempty"`
+	Setup   string `json:"setup,omitempty"`
+	RBAC    string `json:"rbac,omitempty"`
+	// Steps is a file of workloads of the user's own.
+	Steps string `json:"steps,omitempty"`
+	// Namespace is one that the operator insists on.
+	Namespace string `json:"namespace,omitempty"`
+}
+
+// Load reads the target's files, builds the operator into a folder where it is a project, and returns
+// the options that say what is tested.
+func (t Target) Load(ctx context.Context, folder string) (Options, error) {
+	options := Options{Namespace: t.Namespace, Folder: folder}
+	load := t.loadProject
+	if t.Run != "" {
+		load = t.loadCommand
+	}
+	if err := load(ctx, &options); err != nil {
+		return options, err
+	}
+	if err := t.loadFiles(&options); err != nil {
+		return options, err
+	}
+	if t.Steps == "" {
+		return options, nil
+	}
+	var err error
+	options.Workloads, err = workload.Read(t.Steps)
+	return options, err
+}
+
+// loadProject takes an operator from its project.
+func (t Target) loadProject(ctx context.Context, o *Options) error {
+	p, err := project.Read(t.Dir, project.Options{Main: t.Main})
+	if err != nil {
+		return err
+	}
+	if err := child.CanBuild(); err != nil {
+		return err
+	}
+	binary := filepath.Join(o.Folder, "operator")
+	if err := child.Build(ctx, p.Dir, p.Main.Package, binary); err != nil {
+		return err
+	}
+	place := project.Placing{Metrics: "127.0.0.1:{port}", Health: "127.0.0.1:{port}"}
+	operator := world.Process{Path: binary, Dir: p.Dir, Alone: p.Flags(place)}
+	place.Elect = true
+	operator.Elect = p.Flags(place)
+	o.Name, o.Operator, o.Grants = p.Name, operator, p.Grants
+	o.CRDs, o.Samples = objects(p.CRDs), objects(p.Samples)
+	return nil
+}
+
+// loadCommand takes an operator that a command starts.
+func (t Target) loadCommand(_ context.Context, o *Options) error {
+	if t.Dir != "" {
+		return errors.New("a project and a command are both given: an operator is started by one of them")
+	}
+	if t.Samples == "" {
+		return errors.New("there are no samples: --samples PATH names objects of the operator's kinds that it can deal with")
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	o.Name, o.Command = t.Run, []string{"/bin/sh", "-c", t.Run}
+	o.Operator = world.Process{Path: o.Command[0], Args: o.Command[1:], Dir: dir}
+	return nil
+}
+
+// loadFiles reads the manifests that are named.
+func (t Target) loadFiles(o *Options) error {
+	for path, into := range map[string]*[]*unstructured.Unstructured{t.CRDs: &o.CRDs, t.Samples: &o.Samples, t.Setup: &o.Setup} {
+		if path == "" {
+			continue
+		}
+		read, err := readManifests(path)
+		if err != nil {
+			return err
+		}
+		*into = objects(read)
+	}
+	if t.RBAC == "" {
+		return nil
+	}
+	read, err := readManifests(t.RBAC)
+	if err != nil {
+		return err
+	}
+	o.Grants = project.GrantsOf(read)
+	if len(o.Grants) == 0 {
+		return fmt.Errorf("%s: there is no Role and no ClusterRole in it", t.RBAC)
+	}
+	return nil
+}
+
+// readManifests reads a file or a folder.
+func readManifests(path string) ([]project.Object, error) {
+	about, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	read := project.ReadFile
+	if about.IsDir() {
+		read = project.ReadFolder
+	}
+	found, err := read(filepath.Dir(path), filepath.Base(path))
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%s: there are no objects in it", path)
+	}
+	return found, nil
+}
+
+func objects(from []project.Object) []*unstructured.Unstructured {
+	all := make([]*unstructured.Unstructured, 0, len(from))
+	for _, one := range from {
+		all = append(all, one.Unstructured)
+	}
+	return all
+}

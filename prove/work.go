@@ -1,0 +1,207 @@
+package prove
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/operon-framework/operon/prove/finding"
+	"github.com/operon-framework/operon/prove/oracle"
+	"github.com/operon-framework/operon/prove/plan"
+	"github.com/operon-framework/operon/prove/report"
+	"github.com/operon-framework/operon/prove/trace"
+	"github.com/operon-framework/operon/prove/world"
+)
+
+// work carries out plans until none is left, or the budget is used up.
+func (s *session) work(ctx context.Context, plans []plan.Plan) error {
+	s.until = time.Now().Add(s.Budget)
+	s.left = len(plans)
+	queue := make(chan plan.Plan)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer close(queue)
+		return s.feed(ctx, queue, plans)
+	})
+	for range s.Workers {
+		group.Go(func() error {
+			for p := range queue {
+				if err := s.try(ctx, p); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	s.report.Interrupted = err != nil
+	return err
+}
+
+// feed hands out plans as long as there is time.
+func (s *session) feed(ctx context.Context, queue chan<- plan.Plan, plans []plan.Plan) error {
+	timer := time.NewTimer(time.Until(s.until))
+	defer timer.Stop()
+	for i, p := range plans {
+		select {
+		case queue <- p:
+			s.tell(p)
+		case <-timer.C:
+			s.report.Plans.Skipped = len(plans) - i
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// tell shows how far the work is.
+func (s *session) tell(p plan.Plan) {
+	s.mu.Lock()
+	now := report.Standing{
+		Now: time.Now(), Began: s.until.Add(-s.Budget), Until: s.until,
+		Planned: s.left, Done: s.done, Findings: len(s.found), At: p.Name,
+	}
+	s.mu.Unlock()
+	s.Observe(now)
+}
+
+// try carries a plan out, judges what was seen, and makes sure of what is new.
+func (s *session) try(ctx context.Context, p plan.Plan) error {
+	seen, findings, err := s.carry(ctx, p, world.Pace{})
+	if err != nil {
+		return err
+	}
+	run := report.Run{Plan: p.Name, Why: p.Why, Faults: p.Faults, Took: seen.Took, Verdict: report.Passed}
+	if len(p.Faults) > 0 && len(seen.Struck) == 0 {
+		run.Verdict = report.Void
+	}
+	for _, f := range findings {
+		verdict, err := s.sure(ctx, p, f, seen)
+		if err != nil {
+			return err
+		}
+		if verdict != report.Passed {
+			run.Findings = append(run.Findings, f.Key())
+		}
+		if run.Verdict != report.Failed && verdict != report.Passed {
+			run.Verdict = verdict
+		}
+	}
+	s.ran(run, seen)
+	s.tell(p)
+	return nil
+}
+
+// carry carries a plan out and judges it.
+func (s *session) carry(ctx context.Context, p plan.Plan, pace world.Pace) (*trace.Trace, []finding.Finding, error) {
+	refs := s.refs
+	if p.Workload.Name != s.base.Name {
+		fresh, err := s.fresh(ctx, p.Workload)
+		if err != nil {
+			return nil, nil, err
+		}
+		refs = refs.For(p.Workload, fresh)
+	}
+	pace.Reads = refs.Reads()
+	pace.Reached = refs.Reached
+	seen, err := s.stage.Carry(ctx, p, pace)
+	if err != nil {
+		return nil, nil, err
+	}
+	return seen, oracle.Judge(refs, p, *seen), nil
+}
+
+// patient is the pace of a run that makes sure of a finding: an operator may need longer.
+var patient = world.Pace{Quiet: time.Second, Settle: 10 * time.Second, Patience: time.Minute}
+
+// sure makes sure of a finding by running its plan once more, with more patience. What another
+// plan showed already is only counted.
+func (s *session) sure(ctx context.Context, p plan.Plan, f finding.Finding, seen *trace.Trace) (report.Verdict, error) {
+	f.Plan = &p
+	if s.known(f.Key()) {
+		return report.Failed, nil
+	}
+	again, findings, err := s.carry(ctx, p, patient)
+	if err != nil {
+		return "", err
+	}
+	at := slices.IndexFunc(findings, func(other finding.Finding) bool { return other.Key() == f.Key() })
+	switch {
+	case at >= 0:
+		f, seen = findings[at], again
+		f.Plan = &p
+	case s.waits(f):
+		return report.Passed, nil // it only took longer
+	default:
+		f.Flaky = true
+	}
+	s.confirmed(f, seen)
+	if f.Flaky {
+		return report.Flaky, nil
+	}
+	return report.Failed, nil
+}
+
+// waits tells whether a finding says no more than that something did not come in time.
+func (s *session) waits(f finding.Finding) bool {
+	switch f.Property {
+	case finding.SameState, finding.SameFresh, finding.Restored, finding.NothingLeft, finding.Deletable, finding.Silent, finding.Truthful:
+		return true
+	}
+	return false
+}
+
+// known tells whether a finding is there, and counts it.
+func (s *session) known(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.found[key]
+	if f != nil {
+		f.Also++
+	}
+	return f != nil
+}
+
+// confirmed adds a finding, with the run that shows it.
+func (s *session) confirmed(f finding.Finding, seen *trace.Trace) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.found[f.Key()]; known != nil {
+		known.Also++
+		return
+	}
+	s.found[f.Key()] = &f
+	line := report.Timeline{Key: f.Key()}
+	if len(s.learnt) > 0 {
+		line.Reference = report.CourseOf(&s.learnt[0])
+	}
+	if seen != nil {
+		line.Failing = *report.CourseOf(seen)
+		s.report.Timelines = append(s.report.Timelines, line)
+	}
+}
+
+// ran takes a run down.
+func (s *session) ran(run report.Run, seen *trace.Trace) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done++
+	s.report.Runs = append(s.report.Runs, run)
+	s.report.Plans.Run++
+	if run.Verdict == report.Void {
+		s.report.Plans.Void++
+	}
+	s.used = append(s.used, trace.Trace{Requests: seen.Requests})
+}
+
+// finish puts the report together.
+func (s *session) finish() {
+	s.report.Took = time.Since(s.report.Started)
+	for _, f := range s.found {
+		s.report.Findings = append(s.report.Findings, *f)
+	}
+}

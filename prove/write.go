@@ -1,0 +1,93 @@
+package prove
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/operon-framework/operon/prove/report"
+)
+
+// Output is the folder that a session's reports are written to, where nothing else is said.
+const Output = "operon-prove"
+
+// outputs are the forms of a report.
+var outputs = []struct {
+	what, name string
+	write      func(io.Writer, report.Report) error
+}{
+	{"page", "report.html", report.HTML},
+	{"JSON", "report.json", report.JSON},
+	{"JUnit", "junit.xml", report.JUnit},
+	{"SARIF", "report.sarif", report.SARIF},
+}
+
+// Write writes a report in all its forms into a folder, and a plan file for each finding that can be
+// repeated, whose path it sets. What an earlier session left there is replaced. It returns the files
+// for people to open.
+func Write(folder string, r *report.Report, target Target, options Options) ([]report.File, error) {
+	if err := prepare(folder); err != nil {
+		return nil, err
+	}
+	target, err := target.Absolute()
+	if err != nil {
+		return nil, err
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		if f.Plan == nil {
+			continue
+		}
+		f.File = filepath.Join(folder, "plans", fmt.Sprintf("%02d-%s.json", i+1, slug(string(f.Property)+" "+f.Plan.Name)))
+		file := File{Target: target, Finding: f.Key(), Seed: r.Seed, Settle: options.Settle, Plan: *f.Plan}
+		if err := file.Write(f.File); err != nil {
+			return nil, err
+		}
+	}
+	var files []report.File
+	for _, output := range outputs {
+		path := filepath.Join(folder, output.name)
+		if err := writeFile(path, r, output.write); err != nil {
+			return files, err
+		}
+		files = append(files, report.File{What: output.what, Path: path})
+	}
+	return files, nil
+}
+
+// prepare makes the folder, out of sight of git, and removes the plans of an earlier session.
+func prepare(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	return errors.Join(
+		os.WriteFile(filepath.Join(folder, ".gitignore"), []byte("*\n"), 0o644),
+		os.RemoveAll(filepath.Join(folder, "plans")),
+	)
+}
+
+func writeFile(path string, r *report.Report, write func(io.Writer, report.Report) error) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(file, *r), file.Close())
+}
+
+// slug is a text as part of a file's name.
+func slug(text string) string {
+	const longest = 60
+	var name strings.Builder
+	for _, r := range strings.ToLower(text) {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			name.WriteRune(r)
+		case name.Len() > 0 && !strings.HasSuffix(name.String(), "-"):
+			name.WriteByte('-')
+		}
+	}
+	return strings.Trim(name.String()[:min(name.Len(), longest)], "-")
+}
