@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
 
 	"github.com/operon-framework/operon/local/crds"
@@ -227,10 +228,23 @@ func first(to, from []plan.Plan) (longer, rest []plan.Plan) {
 	return append(to, from[0]), from[1:]
 }
 
+// children are what the operator makes of the samples, as objects of any namespace.
+func (s *session) children() []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	for _, child := range s.refs.Children() {
+		child = child.DeepCopy()
+		if slices.ContainsFunc(s.learnt, func(t trace.Trace) bool { return t.Namespace == child.GetNamespace() }) {
+			child.SetNamespace("")
+		}
+		all = append(all, child)
+	}
+	return all
+}
+
 // workloads are those beside the samples' own.
 func (s *session) workloads() ([]workload.Workload, error) {
 	all := slices.Clone(s.Workloads)
-	children := s.refs.Children()
+	children := s.children()
 	if drifting := workload.WithDrift(s.base, children); len(drifting.Steps) > len(s.base.Steps) {
 		drifting.Name = "drift"
 		all = append(all, drifting)

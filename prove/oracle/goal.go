@@ -11,11 +11,11 @@ import (
 )
 
 // Reached tells whether the objects of a world are what a step is to lead to. Where nobody knows
-// what that is, any state will do. It may be called while the step is under way.
+// what that is, it is false. It may be called while the step is under way.
 func (refs References) Reached(step string, objects []*unstructured.Unstructured) bool {
 	goal := refs.goals[step]
 	if goal == nil {
-		return true
+		return false
 	}
 	world := state.World{Namespace: mostCommon(objects)}
 	if len(refs.base) > 0 {

@@ -15,7 +15,7 @@ import (
 type Pace struct {
 	// Reached tells whether what there is at the end of a step is what is expected. Nil: nothing is
 	// expected.
-	Reached func(step, namespace string, state []*unstructured.Unstructured) bool
+	Reached func(step string, state []*unstructured.Unstructured) bool
 	// Quiet is how long nothing may happen once that is reached, by default 150 ms.
 	Quiet time.Duration
 	// Settle is how long nothing may happen where it is not reached, as the operator may try again
@@ -71,7 +71,7 @@ func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (
 		busy, quiet := w.quiet(began)
 		if busy == "" && quiet >= w.pace.Quiet {
 			if count := w.scene.Count() + w.wide.Count(); count != looked {
-				looked, reached = count, w.pace.Reached == nil || w.pace.Reached(s.Name, w.namespace, w.state())
+				looked, reached = count, w.pace.Reached == nil || w.pace.Reached(s.Name, w.state())
 			}
 			if reached && quiet >= w.need() {
 				return end{silent: true, reached: true}, nil
@@ -79,6 +79,9 @@ func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (
 			if quiet >= w.pace.Settle {
 				return end{silent: true, reached: reached}, nil
 			}
+		}
+		if w.onlyReads(began) {
+			return end{reached: reached, why: "the operator reads all the time"}, nil
 		}
 		if time.Since(began) > w.pace.Patience {
 			if busy == "" {
@@ -125,6 +128,21 @@ func (w *world) quiet(since time.Time) (busy string, quiet time.Duration) {
 		return "", time.Since(latest(last, w.lastWrite()))
 	}
 	return "", time.Since(latest(last, activity.Last))
+}
+
+// reading is for how long an operator has to do nothing but read to be taken for one that does so
+// all the time.
+const reading = 5 * time.Second
+
+// onlyReads tells whether nothing has happened for long but that the operator read.
+func (w *world) onlyReads(since time.Time) bool {
+	if w.pace.Reads || w.life.busy() != "" || time.Since(since) < reading {
+		return false
+	}
+	activity, _ := w.proxy.Activity()
+	changed, _ := w.life.lastChange()
+	return !activity.Disturbed && time.Since(activity.Last) < time.Second &&
+		time.Since(latest(since, changed, w.scene.LastChange(), w.lastWrite())) > reading
 }
 
 // lastWrite is when the operator wrote last.
