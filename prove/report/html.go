@@ -30,7 +30,12 @@ var pages = template.Must(template.New("page").Parse(pageTemplate))
 // Without JavaScript it lacks the filter, the copy button and the quicker hints only.
 func HTML(w io.Writer, r Report) error {
 	r = Redact(r)
-	return pages.Execute(w, viewOf(&r))
+	var page strings.Builder
+	if err := pages.Execute(&page, viewOf(&r)); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, clean(page.String()))
+	return err
 }
 
 // htmlView is what the page shows.
@@ -98,7 +103,7 @@ func viewOf(r *Report) htmlView {
 	v := htmlView{
 		Style: template.CSS(pageStyle), Script: template.JS(pageScript),
 		ScriptHash: "sha256-" + base64.StdEncoding.EncodeToString(sum[:]),
-		Name:       line(r.Operator.Name), Headline: Headline(*r), Tone: toneOf(r),
+		Name:       line(r.Operator.Name), Headline: upper(Headline(*r)), Tone: toneOf(r),
 		Command: line(short(strings.Join(r.Operator.Command, " "), shown)),
 		Meta:    metaOf(r), Figures: figuresOf(r), Notes: r.Notes, Rights: r.Rights,
 	}

@@ -48,7 +48,6 @@ type testSuites struct {
 	Tests    int         `xml:"tests,attr"`
 	Failures int         `xml:"failures,attr"`
 	Errors   int         `xml:"errors,attr"`
-	Skipped  int         `xml:"skipped,attr"`
 	Time     string      `xml:"time,attr"`
 	Suites   []testSuite `xml:"testsuite"`
 }
@@ -89,7 +88,6 @@ func (s *testSuites) add(r *Report, suite testSuite) {
 	s.Suites = append(s.Suites, suite)
 	s.Tests += suite.Tests
 	s.Failures += suite.Failures
-	s.Skipped += suite.Skipped
 }
 
 func (s *testSuite) add(c testCase) {

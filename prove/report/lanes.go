@@ -77,12 +77,13 @@ func chartOf(t *Timeline, f *finding.Finding) *chart {
 	}
 	objects, more := objectsOf(t, f)
 	c.More = more
-	title := "The run that failed"
+	c.Charts = append(c.Charts, s.course(&t.Failing, "This run", objects))
 	if t.Reference != nil {
-		c.Charts = append(c.Charts, s.course(&t.Failing, title, objects), s.course(t.Reference, "The same without the fault", objects))
-		return c
+		c.Charts = append(c.Charts, s.course(t.Reference, "A good run", objects))
 	}
-	c.Charts = append(c.Charts, s.course(&t.Failing, title, objects))
+	if c.Charts[0].Fault >= 0 {
+		c.Charts[0].Title = "With the fault"
+	}
 	return c
 }
 

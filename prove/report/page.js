@@ -40,6 +40,11 @@
     });
   }
 
+  // Paper cannot be opened.
+  addEventListener("beforeprint", () => {
+    for (const closed of document.querySelectorAll("details:not([open])")) closed.open = true;
+  });
+
   const filter = document.querySelector("form.filter");
   if (!filter) return;
   filter.hidden = false;
