@@ -127,13 +127,18 @@ func (m *mask) value(path, text string) string {
 	return compact(value)
 }
 
+// whole hides what stands for a whole Secret: the object, or a word about it.
 func (m *mask) whole(value any) any {
-	object, ok := value.(map[string]any)
-	if !ok {
-		return m.leaves(value, false)
+	switch v := value.(type) {
+	case map[string]any:
+		m.object(v)
+		return v
+	case string:
+		if strings.Trim(v, "abcdefghijklmnopqrstuvwxyz ") == "" {
+			return v
+		}
 	}
-	m.object(object)
-	return object
+	return m.leaves(value, false)
 }
 
 // object hides the values of a whole Secret, in place.

@@ -42,6 +42,7 @@ func confiding() report.Report {
 			{Of: "secrets/login", Want: whole, Got: "not JSON: " + password},
 			{Of: "Secret/login", Path: "metadata.annotations", Want: `{"kubectl.kubernetes.io/last-applied-configuration":"{\"pin\":\"8765\"}"}`},
 			{Of: "Secret/login", Path: "metadata.labels.app", Want: `"demo"`},
+			{Of: "Secret/login", Want: `"exists"`},
 			{Of: "ConfigMap/copy", Path: "data.url", Want: `"db://corr<ect \"horse\"@db"`, Got: `"` + encoded(other) + `"`},
 		},
 		Log:  []string{"logging in with " + password},
@@ -99,6 +100,7 @@ func TestRedact(t *testing.T) {
 		{Of: "secrets/login", Want: `{"data":{"password":"‹secret value 1›"},"kind":"Secret","metadata":{"labels":{"app":"demo"}}}`, Got: "‹secret value 4›"},
 		{Of: "Secret/login", Path: "metadata.annotations", Want: `{"kubectl.kubernetes.io/last-applied-configuration":"‹secret value 5›"}`},
 		{Of: "Secret/login", Path: "metadata.labels.app", Want: `"demo"`},
+		{Of: "Secret/login", Want: `"exists"`},
 		{Of: "ConfigMap/copy", Path: "data.url", Want: `"db://‹secret value 1›@db"`, Got: `"‹secret value 2›"`},
 	} {
 		if diff[i] != want {
