@@ -1,0 +1,143 @@
+package rights
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/operon-framework/operon/project"
+)
+
+// Unused is what a rule grants and no run used.
+type Unused struct {
+	// Grant is the Role, Rule the rule's index in it.
+	Grant project.Grant
+	Rule  int
+	// Right is what the rule is about, its verb left out. Group and resource may be wildcards.
+	Right Right
+	// Verbs are those that were not used.
+	Verbs []string
+	// Used are the rights that were, where the rule has wildcards and grants more than these.
+	Used []Right
+}
+
+// Place is the rule's place in its file, empty where it is not in one.
+func (u Unused) Place() string {
+	if u.Grant.Role.Unstructured == nil || u.Grant.Role.File == "" {
+		return ""
+	}
+	return u.Grant.Role.PlaceOf("rules[" + strconv.Itoa(u.Rule) + "]")
+}
+
+// Diff compares what is needed with what is granted.
+//
+// Guarantees: a rule allows what the API server's authoriser would let it allow: "*" and
+// "*/status" are understood, a name allows no creation and no list of all, a Role nothing outside of
+// its namespace. A wildcard that something used is in unused with what used it.
+//
+// What is not said to be unused though no request used it: verbs that are no requests (escalate,
+// bind, use); update of finalizers, which some clusters ask for; get with list, list with watch;
+// events in the other of their two groups; what only goes to Roles that the operator makes.
+//
+// What is not said to be missing: rights that only go with others, but for those of events and
+// elections, which are needed later; and, where a Role's rules are not known, what was not refused.
+func Diff(needed Needs, declared []Granted) (missing Needs, unused []Unused) {
+	unknown := slices.ContainsFunc(declared, func(g Granted) bool { return g.Unknown })
+	for _, need := range needed {
+		late := isLease(need.Right) || isEvent(need.Right)
+		if need.Requests == 0 && !late || unknown && need.Refused == 0 {
+			continue
+		}
+		if !slices.ContainsFunc(declared, func(g Granted) bool { return g.allows(need) }) {
+			missing = append(missing, need)
+		}
+	}
+	for _, granted := range declared {
+		unused = append(unused, granted.unused(needed)...)
+	}
+	return missing, unused
+}
+
+// allows tells whether one of the rules allows what is needed.
+func (g Granted) allows(need Need) bool {
+	if !g.holds(need) {
+		return false
+	}
+	for _, rule := range g.Rules {
+		if slices.ContainsFunc(rightsOf(rule), func(right Right) bool { return covers(right, need.Right) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// unused are the rights of the grant that nothing needed, those about the same together.
+func (g Granted) unused(needed Needs) []Unused {
+	var all []Unused
+	for i, rule := range g.Rules {
+		for _, right := range rightsOf(rule) {
+			used := g.users(right, needed)
+			if len(used) > 0 && !right.wild() || excused(right, needed) {
+				continue
+			}
+			verb := right.Verb
+			right.Verb = ""
+			same := slices.IndexFunc(all, func(u Unused) bool { return u.Rule == i && u.Right == right && (len(u.Used) > 0) == (len(used) > 0) })
+			if same < 0 {
+				all = append(all, Unused{Grant: g.Grant, Rule: i, Right: right})
+				same = len(all) - 1
+			}
+			all[same].Verbs = append(all[same].Verbs, verb)
+			all[same].Used = append(all[same].Used, used...)
+		}
+	}
+	return all
+}
+
+// allowsSomewhere tells whether one of the rules allows what is needed, be it in one namespace only.
+func (g Granted) allowsSomewhere(need Need) bool {
+	need.Wide = false
+	return g.allows(need)
+}
+
+// users are the rights that were needed and that a granted one allows.
+func (g Granted) users(granted Right, needed Needs) []Right {
+	var used []Right
+	for _, need := range needed {
+		if !covers(granted, need.Right) { // wherever: a use is a use
+			continue
+		}
+		right := need.Right
+		if granted.Name == "" {
+			right.Name = "" // that one object was asked for makes no difference
+		}
+		used = append(used, right)
+	}
+	slices.SortFunc(used, func(a, b Right) int {
+		return cmp.Or(cmp.Compare(a.URL, b.URL), cmp.Compare(a.resource(), b.resource()), cmp.Compare(a.Verb, b.Verb))
+	})
+	return slices.Compact(used)
+}
+
+// wild tells whether a right grants what nobody listed.
+func (r Right) wild() bool {
+	return r.Verb == "*" || r.Group == "*" || strings.HasPrefix(r.Resource, "*") || strings.HasSuffix(r.URL, "*")
+}
+
+// requests are the verbs that requests have.
+var requests = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "post", "put", "head", "options", "*"}
+
+// excused tells whether a right is useful though no request needs it.
+func excused(right Right, needed Needs) bool {
+	if !slices.Contains(requests, right.Verb) {
+		return true
+	}
+	if strings.HasSuffix(right.Resource, "/finalizers") && right.Verb == "update" {
+		return true
+	}
+	if isEvent(right) && (right.Verb == "create" || right.Verb == "patch") {
+		return slices.ContainsFunc(needed, func(n Need) bool { return isEvent(n.Right) && n.Verb == right.Verb })
+	}
+	return false
+}

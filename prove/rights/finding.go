@@ -1,0 +1,148 @@
+package rights
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/operon-framework/operon/prove/finding"
+	"github.com/operon-framework/operon/prove/workload"
+)
+
+// Findings says what is wrong with the permissions that a project declares: what is missing, and,
+// where the runs showed enough of the operator to tell, what no run used.
+//
+// The runs showed enough when objects were created, changed and deleted, and things went wrong
+// meanwhile: an operator that never had to clean up needs less than it has. Where nothing is
+// declared, nothing is found.
+func Findings(needed Needs, declared []Granted, enough bool) []finding.Finding {
+	if len(declared) == 0 {
+		return nil
+	}
+	missing, unused := Diff(needed, declared)
+	var all []finding.Finding
+	for _, need := range byResource(missing, declared) {
+		all = append(all, finding.Finding{Property: finding.Permitted, Class: finding.Privilege, Of: roleIn(declared), Message: need})
+	}
+	if !enough {
+		return all
+	}
+	for _, u := range unused {
+		all = append(all, finding.Finding{
+			Property: finding.Needed, Class: finding.Privilege, Message: u.message(),
+			Of: &workload.Ref{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: u.Grant.Kind, Name: u.Grant.Name},
+		})
+	}
+	return all
+}
+
+// byResource are sentences about needs, those about the same resource together.
+func byResource(missing Needs, declared []Granted) []string {
+	var order []string
+	verbs, refused := map[string][]string{}, map[string]bool{}
+	for _, need := range missing {
+		about := Right{Group: need.Group, Resource: need.Resource, URL: need.URL}.about()
+		if slices.ContainsFunc(declared, func(g Granted) bool { return g.allowsSomewhere(need) }) {
+			about += " in all namespaces"
+		}
+		if verbs[about] == nil {
+			order = append(order, about)
+		}
+		verbs[about] = append(verbs[about], need.Verb)
+		refused[about] = refused[about] || need.Refused > 0
+	}
+	var all []string
+	for _, about := range order {
+		how := "asked for"
+		if refused[about] {
+			how = "refused"
+		}
+		all = append(all, fmt.Sprintf("no rule grants %s on %s, which was %s: add it", join(distinct(verbs[about])), about, how))
+	}
+	return all
+}
+
+// about is the right without its verb.
+func (r Right) about() string { return strings.TrimSpace(r.String()) }
+
+// message says what to remove, and where.
+func (u Unused) message() string {
+	place := ""
+	if at := u.Place(); at != "" {
+		place = " (" + at + ")"
+	}
+	role := u.Grant.Kind + "/" + u.Grant.Name
+	if len(u.Used) > 0 {
+		return fmt.Sprintf("%s grants %s on %s%s; used were only %s: write out these", role, join(u.Verbs), u.Right.about(), place, uses(u.Used))
+	}
+	it := "it"
+	if len(u.Verbs) > 1 {
+		it = "them"
+	}
+	return fmt.Sprintf("%s grants %s on %s%s, and no run used %s: remove %s", role, join(u.Verbs), u.Right.about(), place, it, it)
+}
+
+// uses are rights for people, the verbs of a resource together.
+func uses(rights []Right) string {
+	var order []string
+	verbs := map[string][]string{}
+	for _, right := range rights {
+		verb := right.Verb
+		right.Verb = ""
+		if verbs[right.about()] == nil {
+			order = append(order, right.about())
+		}
+		verbs[right.about()] = append(verbs[right.about()], verb)
+	}
+	var all []string
+	for _, about := range order {
+		all = append(all, join(distinct(verbs[about]))+" on "+about)
+	}
+	return strings.Join(all, "; ")
+}
+
+// join is "get, list and watch".
+func join(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
+// roleIn names the Role where there is but one, the one to change.
+func roleIn(declared []Granted) *workload.Ref {
+	if len(declared) != 1 {
+		return nil
+	}
+	return &workload.Ref{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: declared[0].Kind, Name: declared[0].Name}
+}
+
+// Notes are sentences about rights that are needed, or granted and kept, though no request shows
+// it.
+func Notes(needed Needs, declared []Granted) []string {
+	var all []string
+	for _, need := range needed {
+		switch need.With {
+		case "ownerReferences":
+			all = append(all, fmt.Sprintf("%s: no request needs it; owner references that block the deletion of their owner do, on clusters with the admission plugin OwnerReferencesPermissionEnforcement, as OpenShift is", need.Right))
+		case "escalate":
+			all = append(all, fmt.Sprintf("%s: the operator passes it on in a Role that it makes", need.Right))
+		}
+	}
+	for _, granted := range declared {
+		if granted.Unknown {
+			all = append(all, fmt.Sprintf("%s/%s is bound and is not part of the project: what it grants is not known", granted.Kind, granted.Name))
+		}
+		for _, rule := range granted.Rules {
+			for _, right := range rightsOf(rule) {
+				if excused(right, nil) && !slices.ContainsFunc(needed, func(n Need) bool { return n.Right == right }) {
+					all = append(all, fmt.Sprintf("%s: kept, though no request shows whether it is needed", right))
+				}
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,151 @@
+package rights_test
+
+import (
+	"flag"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/operon-framework/operon/project"
+	"github.com/operon-framework/operon/prove/record"
+	"github.com/operon-framework/operon/prove/rights"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write what comes out as it is now")
+
+// separator stands between what goes in and what comes out.
+const separator = "\n----\n"
+
+// scenario is the upper half of a file.
+type scenario struct {
+	Why string `json:"why"`
+	// Requests are lines: METHOD path?query, and 403 where it was refused.
+	Requests    []string         `json:"requests"`
+	Namespaces  []string         `json:"namespaces"`
+	Children    []map[string]any `json:"children"`
+	Definitions []map[string]any `json:"definitions"`
+	Narrow      bool             `json:"narrow"`
+	Varying     []string         `json:"varying"`
+	// Roles are declared, those with a binding's scope "namespace" for one namespace.
+	Roles []struct {
+		Scope project.Scope  `json:"scope"`
+		Role  map[string]any `json:"role"`
+		Bound string         `json:"bound"` // a ClusterRole that the project does not have
+	} `json:"roles"`
+	// File holds more Roles, for the whole cluster.
+	File string `json:"file"`
+	// Few: the runs did not show much.
+	Few bool `json:"few"`
+}
+
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			t.Parallel()
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			given, want, _ := strings.Cut(string(data), separator)
+			got := play(t, given)
+			if got == want {
+				return
+			}
+			if !*rewrite {
+				t.Errorf("%s: got\n%s\nwant\n%s\n(-rewrite accepts it)", file, got, want)
+				return
+			}
+			if err := os.WriteFile(file, []byte(strings.TrimSuffix(given, "\n")+separator+got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+func play(t *testing.T, given string) string {
+	t.Helper()
+	var s scenario
+	if err := yaml.UnmarshalStrict([]byte(given), &s); err != nil {
+		t.Fatal(err)
+	}
+	needed := rights.Needed(s.requests(), rights.Options{
+		Namespaces: s.Namespaces, Children: objects(s.Children), Definitions: objects(s.Definitions), Narrow: s.Narrow, Varying: s.Varying,
+	})
+	role, err := needed.YAML("operator")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	text.Write(role)
+	declared, err := rights.Of(s.grants(t))
+	if err != nil {
+		fmt.Fprintf(&text, "error: %v\n", err)
+	}
+	for _, f := range rights.Findings(needed, declared, !s.Few) {
+		fmt.Fprintf(&text, "%s: %s\n", f.Property, f.Message)
+	}
+	for _, note := range rights.Notes(needed, declared) {
+		fmt.Fprintf(&text, "note: %s\n", note)
+	}
+	return text.String()
+}
+
+func (s scenario) requests() []record.Request {
+	var all []record.Request
+	for _, line := range s.Requests {
+		words := strings.Fields(line)
+		r := record.Of(httptest.NewRequest(words[0], words[1], nil))
+		if r.Verb == "create" && r.Name == "" {
+			r.Name = "made" // as the body says it
+		}
+		r.Served, r.Status = 200, 200
+		if len(words) > 2 {
+			r.Served, r.Status = 403, 403
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+func (s scenario) grants(t *testing.T) []project.Grant {
+	t.Helper()
+	var all []project.Grant
+	for _, role := range s.Roles {
+		grant := project.Grant{Scope: role.Scope, Kind: "ClusterRole", Name: role.Bound}
+		if role.Role != nil {
+			object := &unstructured.Unstructured{Object: role.Role}
+			grant.Role, grant.Kind, grant.Name = project.Object{Unstructured: object}, object.GetKind(), object.GetName()
+		}
+		all = append(all, grant)
+	}
+	if s.File == "" {
+		return all
+	}
+	roles, err := project.ReadFile(filepath.Dir(s.File), filepath.Base(s.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range roles {
+		all = append(all, project.Grant{Role: role, Kind: role.GetKind(), Name: role.GetName(), Scope: project.ClusterScope})
+	}
+	return all
+}
+
+func objects(fields []map[string]any) []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	for _, object := range fields {
+		all = append(all, &unstructured.Unstructured{Object: object})
+	}
+	return all
+}
