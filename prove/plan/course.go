@@ -19,6 +19,7 @@ type course struct {
 	writes    []point // that changed something, in order
 	reads     []point // gets and lists that come just before such a write
 	watches   []record.Request
+	watched   map[string]bool // the resources of those
 	changes   []change
 	leases    *record.Request // the first write to a lease, nil where there is none
 }
@@ -43,19 +44,32 @@ type change struct {
 	step int
 	// byOperator: a request of the operator's made it.
 	byOperator bool
-	// nth is which of the changes of its resource it is, from 1.
-	nth int
+	// on chooses the event that shows it.
+	on fault.Match
+	// before is the change before it of the same object, in the same step: ADDED, MODIFIED or DELETED.
+	before string
+	// certain: it is the same in each run without faults.
+	certain bool
 }
 
 // read takes the first trace, and notes what is the same in the others.
 func read(refs []trace.Trace) *course {
-	c := &course{namespace: refs[0].Namespace, steps: refs[0].Steps}
+	c := &course{namespace: refs[0].Namespace, steps: refs[0].Steps, watched: map[string]bool{}}
 	c.requests(refs[0])
 	c.changed(refs[0])
 	for _, other := range refs[1:] {
-		d := &course{namespace: other.Namespace, steps: other.Steps}
+		d := &course{namespace: other.Namespace, steps: other.Steps, watched: map[string]bool{}}
 		d.requests(other)
+		d.changed(other)
 		c.writes, c.reads = confirm(c.writes, d.writes), confirm(c.reads, d.reads)
+		shown := map[fault.Match]int{}
+		for _, one := range d.changes {
+			shown[one.on] = one.step
+		}
+		for i := range c.changes {
+			step, there := shown[c.changes[i].on]
+			c.changes[i].certain = c.changes[i].certain && there && step == c.changes[i].step
+		}
 	}
 	return c
 }
@@ -98,6 +112,7 @@ func (c *course) requests(t trace.Trace) {
 		case isBeside(&r):
 		case r.Verb == "watch":
 			c.watches = append(c.watches, r)
+			c.watched[r.Resource] = true
 		case r.IsWrite() && r.Effect == record.Changed:
 			c.reads = append(c.reads, near...)
 			near = nil
@@ -150,6 +165,7 @@ func (c *course) stepOf(seq int64) int {
 	return -1
 }
 
+// changed takes the changes that watches show: those since the workload began.
 func (c *course) changed(t trace.Trace) {
 	made := map[string]bool{}
 	for i := range t.Requests {
@@ -157,19 +173,45 @@ func (c *course) changed(t trace.Trace) {
 			made[r.Resource+" "+r.After] = true
 		}
 	}
-	nth := map[string]int{}
-	step := 0
+	seen := map[fault.Match]int{}
+	last := map[string]change{}
 	for i, one := range t.Changes {
-		for step < len(c.steps) && i >= c.steps[step].LastChange {
-			step++
+		step := c.stepOfChange(i)
+		if step < 0 || one.At.Before(c.steps[0].At) {
+			continue
 		}
-		if step >= len(c.steps) {
-			return
+		to := change{Change: one, step: step, byOperator: made[one.Resource+" "+one.Version], certain: true}
+		group, _, grouped := strings.Cut(one.APIVersion, "/")
+		if !grouped {
+			group = ""
 		}
-		nth[one.Resource]++
-		c.changes = append(c.changes, change{Change: one, step: step, byOperator: made[one.Resource+" "+one.Version], nth: nth[one.Resource]})
+		to.on = fault.Match{Verb: fault.Event, Group: group, Resource: one.Resource, Type: one.Type}
+		if one.GenerateName == "" && (c.namespace == "" || !strings.Contains(one.Name, c.namespace)) {
+			to.on.Name = one.Name
+		}
+		seen[to.on]++
+		to.on.Nth = seen[to.on]
+		id := one.Resource + "/" + one.Name
+		if before, known := last[id]; known && before.step == step {
+			to.before = before.Type
+		}
+		last[id] = to
+		c.changes = append(c.changes, to)
 	}
 }
+
+// stepOfChange is the number of the step in which a change was, -1 after the last.
+func (c *course) stepOfChange(i int) int {
+	for step, one := range c.steps {
+		if i < one.LastChange {
+			return step
+		}
+	}
+	return -1
+}
+
+// isWatched tells whether the operator watches a resource.
+func (c *course) isWatched(resource string) bool { return c.watched[resource] }
 
 // generatedNames are the objects, as resource/name, whose names the API server made.
 func generatedNames(t trace.Trace) map[string]bool {
@@ -202,11 +244,7 @@ func resource(r *record.Request) string {
 // words are what is done to what, without to which of them.
 func words(r *record.Request) string { return r.Verb + " " + resource(r) }
 
-// compareBy orders proposals by promise, and those of equal promise by the seed.
-func compareBy(seed int64, a, b proposal) int {
-	return cmp.Or(cmp.Compare(b.promise, a.promise), cmp.Compare(shuffled(seed, a.same), shuffled(seed, b.same)))
-}
-
+// shuffled is a number for a text, another one for each seed.
 func shuffled(seed int64, text string) uint64 {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(strconv.FormatInt(seed, 10) + text)) // never fails

@@ -26,7 +26,7 @@ func Write(p Plan) ([]byte, error) {
 // Read reads a plan file, in YAML or JSON.
 //
 // Guarantees: what is returned without an error can be carried out: its format is [Format], it has
-// no field that is not known, at least one step, and faults that are possible.
+// no field that is not known, a workload that can be carried out, and faults that are possible.
 func Read(text []byte) (Plan, error) {
 	var head struct {
 		Format string `json:"format"`
@@ -45,11 +45,9 @@ func Read(text []byte) (Plan, error) {
 	if err := yaml.UnmarshalStrict(text, &read); err != nil {
 		return Plan{}, fmt.Errorf("the plan cannot be read: %w", clear(err, text))
 	}
-	if len(read.Workload.Steps) == 0 {
-		return Plan{}, errors.New("the plan does nothing: workload.steps is empty")
-	}
-	if _, err := fault.NewScript(read.Faults...); err != nil {
-		return Plan{}, fmt.Errorf("the plan cannot be carried out: %w", err)
+	_, err := fault.NewScript(read.Faults...)
+	if err := errors.Join(read.Workload.Validate(), err); err != nil {
+		return Plan{}, fmt.Errorf("the plan cannot be carried out: %s", oneLine(err))
 	}
 	return read.Plan, nil
 }
@@ -72,5 +70,10 @@ func clear(err error, text []byte) error {
 		}
 		return fmt.Errorf("there is no field %q", found[1])
 	}
-	return errors.New(strings.TrimPrefix(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "error unmarshaling JSON: "))
+	return errors.New(strings.TrimPrefix(strings.TrimPrefix(oneLine(err), "error converting YAML to JSON: "), "error unmarshaling JSON: "))
 }
+
+var breaks = regexp.MustCompile(`:?\n\s*`)
+
+// oneLine is an error in one line.
+func oneLine(err error) string { return breaks.ReplaceAllString(err.Error(), "; ") }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -78,19 +79,23 @@ func different(all []proposal) []proposal {
 // ordered mixes the classes: the best of each first, then the second of each, and so on. Within a
 // class the promise counts, and among equals the seed.
 func ordered(all []proposal, seed int64) []proposal {
-	ranked := slices.Clone(all)
-	slices.SortStableFunc(ranked, func(a, b proposal) int { return compareBy(seed, a, b) })
-	rows := map[string]int{}
-	row := make(map[string]int, len(ranked))
-	for _, one := range ranked {
-		row[one.same] = rows[one.class]
-		rows[one.class]++
+	for i := range all {
+		all[i].lot = shuffled(seed, all[i].same)
 	}
-	slices.SortStableFunc(ranked, func(a, b proposal) int {
-		if d := row[a.same] - row[b.same]; d != 0 {
-			return d
-		}
-		return slices.Index(classes, a.class) - slices.Index(classes, b.class)
+	slices.SortFunc(all, func(a, b proposal) int {
+		return cmp.Or(cmp.Compare(b.promise, a.promise), cmp.Compare(a.lot, b.lot), strings.Compare(a.same, b.same))
 	})
-	return ranked
+	rows := map[string][]proposal{}
+	for _, one := range all {
+		rows[one.class] = append(rows[one.class], one)
+	}
+	mixed := make([]proposal, 0, len(all))
+	for row := 0; len(mixed) < len(all); row++ {
+		for _, class := range classes {
+			if row < len(rows[class]) {
+				mixed = append(mixed, rows[class][row])
+			}
+		}
+	}
+	return mixed
 }

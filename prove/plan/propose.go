@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,26 +18,38 @@ type proposal struct {
 	why     string
 	same    string // that of equivalent proposals is equal
 	promise int
+	lot     uint64 // orders those of equal promise
 	certain bool
 }
 
 // Classes of plans, in the order in which they take turns.
 const (
 	killed      = "killed after the effect"
-	killedEarly = "killed before the effect"
-	killedLate  = "killed after the answer"
-	lost        = "applied, but answered otherwise"
+	stale       = "acts on an old view"
+	travelled   = "begins again in the past"
 	conflicting = "conflict"
+	skipped     = "misses a state"
+	lost        = "applied, but answered otherwise"
+	killedEarly = "killed before the effect"
+	twice       = "two instances"
+	deposed     = "loses its lease"
 	refused     = "error"
-	readFails   = "read fails"
 	broken      = "watch breaks"
+	away        = "API server away"
+	killedLate  = "killed after the answer"
+	expired     = "token expires"
+	readFails   = "read fails"
 	slow        = "slow"
 )
 
-var classes = []string{killed, conflicting, lost, killedEarly, broken, refused, killedLate, readFails, slow}
+var classes = []string{
+	killed, stale, travelled, conflicting, skipped, lost, killedEarly, twice, deposed, refused, broken, away, killedLate, expired, readFails, slow,
+}
 
 // proposers are the kinds of plans that there are.
-var proposers = []func(*course) []proposal{kills, answers, reads, watches, delays}
+var proposers = []func(*course) []proposal{
+	kills, answers, reads, watches, delays, ownWrites, otherChanges, pasts, instances, servers,
+}
 
 // at is a proposal for a write.
 func at(p point, class string, f fault.Fault, why string) proposal {
@@ -47,7 +60,7 @@ func at(p point, class string, f fault.Fault, why string) proposal {
 	}
 	return proposal{
 		class: class, faults: []fault.Fault{f}, why: why, promise: promise, certain: p.certain,
-		same: strings.Join([]string{string(f.Kind), string(f.Moment), words(&p.request), p.before, p.after}, "|"),
+		same: strings.Join([]string{string(f.Kind), string(f.Moment), f.View, strconv.Itoa(f.Back), f.Step, words(&p.request), p.before, p.after}, "|"),
 	}
 }
 
@@ -138,7 +151,7 @@ func reads(c *course) []proposal {
 func watches(c *course) []proposal {
 	most := map[string]int{}
 	for _, change := range c.changes {
-		most[change.Resource] = change.nth
+		most[change.Resource]++
 	}
 	var all []proposal
 	seen := map[string]bool{}

@@ -1,0 +1,159 @@
+package plan_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/prove/fault"
+	"github.com/operon-framework/operon/prove/plan"
+	"github.com/operon-framework/operon/prove/trace"
+	"github.com/operon-framework/operon/prove/workload"
+)
+
+// large is a run of many requests.
+func large(requests int) trace.Trace {
+	t := trace.Trace{Namespace: "world"}
+	random := rand.New(rand.NewPCG(1, 2))
+	verbs := []string{"create", "patch", "update", "delete", "get", "list"}
+	for i := range requests {
+		if i%(requests/10) == 0 {
+			add(&t, []string{"step", fmt.Sprint("step-", len(t.Steps))})
+		}
+		what := fmt.Sprintf("kind%ds/object-%d", random.IntN(6), random.IntN(200))
+		add(&t, []string{verbs[random.IntN(len(verbs))], what})
+	}
+	for i := range 6 {
+		add(&t, []string{"watch", fmt.Sprintf("kind%ds", i)})
+	}
+	return t
+}
+
+// TestLargeReferences: planning takes no time, whatever there is to plan from.
+func TestLargeReferences(t *testing.T) {
+	t.Parallel()
+	refs := []trace.Trace{large(5000), large(5000)}
+	began := time.Now()
+	plans := plan.Of(refs, workload.Workload{}, plan.Options{})
+	if took := time.Since(began); took > 2*time.Second { // some 0.1 s where nothing else runs
+		t.Errorf("%d plans took %s", len(plans), took)
+	}
+	if len(plans) < 1000 {
+		t.Errorf("only %d plans", len(plans))
+	}
+}
+
+func BenchmarkOf(b *testing.B) {
+	refs := []trace.Trace{large(5000), large(5000)}
+	for b.Loop() {
+		plan.Of(refs, workload.Workload{}, plan.Options{Limit: 200})
+	}
+}
+
+// TestSeeds: the same seed gives the same plans, another one others of the same promise.
+func TestSeeds(t *testing.T) {
+	t.Parallel()
+	refs := []trace.Trace{large(500)}
+	of := func(seed int64) []plan.Plan { return plan.Of(refs, workload.Workload{}, plan.Options{Seed: seed}) }
+	if !reflect.DeepEqual(of(1), of(1)) {
+		t.Error("the same seed gives other plans")
+	}
+	if len(of(1)) != len(of(2)) || reflect.DeepEqual(of(1), of(2)) {
+		t.Error("another seed gives the same plans in the same order")
+	}
+	if limited := plan.Of(refs, workload.Workload{}, plan.Options{Seed: 1, Limit: 7}); !reflect.DeepEqual(limited, of(1)[:7]) {
+		t.Error("the limit is not of the first")
+	}
+	if plan.Of(nil, workload.Workload{}, plan.Options{}) != nil {
+		t.Error("there are plans from nothing")
+	}
+}
+
+// TestEveryClassIsEarly: among the first twenty plans is one of each class.
+func TestEveryClassIsEarly(t *testing.T) {
+	t.Parallel()
+	one := large(2000)
+	add(&one, []string{"patch", "leases/mine"})
+	kinds := map[fault.Kind]bool{}
+	for _, p := range plan.Of([]trace.Trace{one}, workload.Workload{}, plan.Options{Limit: 20}) {
+		kinds[p.Faults[0].Kind] = true
+	}
+	if len(kinds) < 9 {
+		t.Errorf("the first plans are only of the kinds %v", kinds)
+	}
+}
+
+func steps(names ...string) []workload.Step {
+	var all []workload.Step
+	for _, name := range names {
+		name, same, _ := strings.Cut(name, "=")
+		step := workload.Step{Name: name, Same: same, Apply: []*unstructured.Unstructured{{Object: map[string]any{
+			"apiVersion": "example.com/v1", "kind": "Box", "metadata": map[string]any{"name": "a"},
+		}}}}
+		all = append(all, step)
+	}
+	return all
+}
+
+func TestSmaller(t *testing.T) {
+	t.Parallel()
+	kill := func(times int) fault.Fault {
+		return fault.Fault{Kind: fault.Kill, On: fault.Match{Verb: "create", Times: times}}
+	}
+	p := plan.Plan{Workload: workload.Workload{Name: "w", Steps: steps("create", "change", "back=create", "delete")}, Faults: []fault.Fault{kill(0), kill(3)}}
+	var got []string
+	for _, smaller := range plan.Smaller(p) {
+		var names []string
+		for _, step := range smaller.Workload.Steps {
+			names = append(names, step.Name)
+		}
+		times := 0
+		for _, f := range smaller.Faults {
+			times += max(f.On.Times, 1)
+		}
+		got = append(got, fmt.Sprintf("%s: %d faults, %d times", strings.Join(names, " "), len(smaller.Faults), times))
+	}
+	want := []string{
+		"create change back delete: 1 faults, 1 times",
+		"create change back delete: 1 faults, 3 times",
+		"create: 2 faults, 4 times",
+		"create change: 2 faults, 4 times",
+		"create change back: 2 faults, 4 times",
+		"create change delete: 2 faults, 4 times",
+		"create back delete: 2 faults, 4 times",
+		"create change back delete: 2 faults, 2 times",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("smaller are\n%s\nand not\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if p.Faults[1].On.Times != 3 {
+		t.Error("the plan itself was changed")
+	}
+}
+
+// TestShrinkingEnds: who takes the first smaller plan each time comes to an end.
+func TestShrinkingEnds(t *testing.T) {
+	t.Parallel()
+	p := plan.Plan{Workload: workload.Workload{Steps: steps("a", "b=a", "c", "d", "e=c")}, Faults: []fault.Fault{
+		{Kind: fault.Kill, On: fault.Match{Times: fault.Always}}, {Kind: fault.Cut}, {Kind: fault.Conflict},
+	}}
+	for rounds := 0; ; rounds++ {
+		smaller := plan.Smaller(p)
+		if len(smaller) == 0 {
+			break
+		}
+		if rounds > 50 {
+			t.Fatal("there is always a smaller one")
+		}
+		p = smaller[len(smaller)-1] // the one that is the least smaller
+	}
+	if len(p.Workload.Steps) != 1 || len(p.Faults) != 1 || p.Faults[0].On.Times > 1 {
+		t.Errorf("left is %+v", p)
+	}
+}

@@ -1,0 +1,136 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/operon-framework/operon/prove/fault"
+)
+
+// ownWrites freeze what the operator sees of a kind when it has just written an object of it: does it
+// do the same once more, as it does not see it?
+func ownWrites(c *course) []proposal {
+	var all []proposal
+	for _, p := range c.writes {
+		if !c.isWatched(p.request.Resource) {
+			continue
+		}
+		one := at(p, stale, fault.Fault{Kind: fault.Hold, Moment: fault.Effect, View: p.request.Resource}, "it does not see for a while what it wrote"+then(p))
+		if p.request.Verb == "create" {
+			one.promise += 2
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// otherChanges are about changes by others than the operator: of the user, and of the controllers
+// that bring its children to life.
+func otherChanges(c *course) []proposal {
+	var all []proposal
+	for _, one := range c.changes {
+		if !c.isWatched(one.Resource) {
+			continue
+		}
+		if !one.byOperator {
+			all = append(all,
+				on(one, stale, fault.Fault{Kind: fault.Hold, View: one.Resource}, "it learns late that "+said(one)),
+				on(one, stale, fault.Fault{Kind: fault.Hold}, "it sees nothing new for a while when "+said(one)),
+			)
+		}
+		all = append(all,
+			on(one, skipped, fault.Fault{Kind: fault.Skip, View: one.Resource}, "it never sees the states in between after "+said(one)),
+			on(one, broken, fault.Fault{Kind: fault.Relist, View: one.Resource}, "its watch ends when "+said(one)+", and it has to list again"),
+		)
+	}
+	return all
+}
+
+// on is a proposal for an event.
+func on(one change, class string, f fault.Fault, why string) proposal {
+	f.On = one.on
+	promise := 10
+	if !one.byOperator {
+		promise += 4
+	}
+	switch {
+	case one.Type == "DELETED", one.Deleting:
+		promise += 3
+	case one.Type == "MODIFIED" && one.before != "":
+		promise += 2 // there is a state in between
+	}
+	if !one.certain {
+		promise -= 10
+	}
+	return proposal{
+		class: class, faults: []fault.Fault{f}, why: why, promise: promise, certain: one.certain,
+		same: strings.Join([]string{string(f.Kind), f.View, one.Resource, one.Type, one.before, fmt.Sprint(one.Deleting, one.byOperator)}, "|"),
+	}
+}
+
+// said is a change in words.
+func said(one change) string {
+	words := map[string]string{"ADDED": "is made", "MODIFIED": "changes", "DELETED": "is gone"}
+	return fmt.Sprintf("a %s %s", one.Kind, words[one.Type])
+}
+
+// pasts let the operator begin again and see how things were: what it does then is about objects that
+// are others by now.
+func pasts(c *course) []proposal {
+	var all []proposal
+	for i, p := range c.writes {
+		last := i+1 == len(c.writes) || c.writes[i+1].step != p.step
+		back := at(p, travelled, fault.Fault{Kind: fault.Past, Moment: fault.Answer, Back: 1}, "it begins again, and does not see yet what it wrote last")
+		back.promise -= 2
+		all = append(all, back)
+		if !last {
+			continue // what it sees from here is as old from the last write of the step
+		}
+		for earlier := range p.step {
+			name := c.steps[earlier].Name
+			one := at(p, travelled, fault.Fault{Kind: fault.Past, Moment: fault.Answer, Step: name}, fmt.Sprintf("it begins again, and sees how all was after %q", name))
+			one.promise += 4
+			if c.gone(earlier) {
+				one.promise += 2 // what it sees is deleted is there again
+			}
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// gone tells whether something was deleted in a step.
+func (c *course) gone(step int) bool {
+	return slices.ContainsFunc(c.changes, func(one change) bool { return one.step == step && one.Type == "DELETED" })
+}
+
+// instances are about two of the operator at once, and about its lease.
+func instances(c *course) []proposal {
+	var all []proposal
+	for _, p := range c.writes {
+		if p.nth > 1 {
+			continue // of each step the first two writes
+		}
+		all = append(all, at(p, twice, fault.Fault{Kind: fault.Overlap, Moment: fault.Before}, "a second instance begins while the first is at work"+then(p)))
+		if c.leases != nil {
+			all = append(all, at(p, deposed, fault.Fault{Kind: fault.LoseLease, Moment: fault.Before}, "another one has its lease when it writes"+then(p)))
+		}
+	}
+	return all
+}
+
+// servers are about what becomes of the API server, and of the right to speak to it.
+func servers(c *course) []proposal {
+	var all []proposal
+	for _, p := range c.writes {
+		if p.nth > 1 {
+			continue
+		}
+		all = append(all,
+			at(p, away, fault.Fault{Kind: fault.Outage, Moment: fault.Effect}, "the API server is away when it wrote"+then(p)),
+			at(p, expired, fault.Fault{Kind: fault.Expire, Moment: fault.Before}, "its token is worth nothing when it is about to write"+then(p)),
+		)
+	}
+	return all
+}
