@@ -26,8 +26,11 @@ func large(requests int) trace.Trace {
 		if i%(requests/10) == 0 {
 			add(&t, []string{"step", fmt.Sprint("step-", len(t.Steps))})
 		}
-		what := fmt.Sprintf("kind%ds/object-%d", random.IntN(6), random.IntN(200))
-		add(&t, []string{verbs[random.IntN(len(verbs))], what})
+		round := i // mostly the same again, as operators do
+		if random.IntN(20) == 0 {
+			round = random.IntN(100)
+		}
+		add(&t, []string{verbs[round%len(verbs)], fmt.Sprintf("kind%ds/object-%d", round%7%6, random.IntN(200))})
 	}
 	for i := range 6 {
 		add(&t, []string{"watch", fmt.Sprintf("kind%ds", i)})
@@ -44,7 +47,7 @@ func TestLargeReferences(t *testing.T) {
 	if took := time.Since(began); took > 2*time.Second { // some 0.1 s where nothing else runs
 		t.Errorf("%d plans took %s", len(plans), took)
 	}
-	if len(plans) < 1000 {
+	if len(plans) < 200 {
 		t.Errorf("only %d plans", len(plans))
 	}
 }
