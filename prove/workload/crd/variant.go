@@ -77,7 +77,7 @@ func (w *walk) field(here path, of *structural.Structural, needed bool) {
 	for _, other := range values(here.last(), of, old, there) {
 		w.set(here, of, other, old, 0)
 	}
-	if there && !needed {
+	if there && !needed && !w.alone(here) {
 		w.guess = of.Default.Object == nil
 		w.add(here, "removed", without(w.object.Object, here), nil, old, ifWithout)
 	}
@@ -93,6 +93,14 @@ func (w *walk) field(here path, of *structural.Structural, needed bool) {
 	case "array":
 		w.list(here, of, old, there)
 	}
+}
+
+// alone tells whether nothing else is in the block that a field is in. Server-side apply makes null
+// of a block whose last field goes; that the block goes is another variant.
+func (w *walk) alone(here path) bool {
+	above, _ := get(w.object.Object, here[:len(here)-1])
+	fields, _ := above.(map[string]any)
+	return len(here) > 1 && len(fields) == 1
 }
 
 // set adds a variant with another value.
@@ -165,10 +173,12 @@ func (w *walk) list(here path, of *structural.Structural, old any, there bool) {
 	}
 	w.guess = guessed(of.Items, longer[len(longer)-1], nil)
 	w.add(here, what, w.changed(here, longer), longer, old, ifItem+promiseOf(here, of, w.kind))
-	if len(elements) > 0 {
+	if len(elements) > 1 || len(elements) == 1 && !unique(of) { // null again, in lists that are merged
 		w.guess = false
 		shorter := slices.Clone(elements[:len(elements)-1])
 		w.add(here, "one item less", w.changed(here, shorter), shorter, old, ifItem+promiseOf(here, of, w.kind))
+	}
+	if len(elements) > 0 {
 		w.field(here.to(0), of.Items, true)
 		if unique(of) {
 			twice := append(slices.Clone(elements), elements[0])
