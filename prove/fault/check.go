@@ -33,7 +33,7 @@ var rules = map[Kind]rule{
 	Relist:    {moments: early, views: true, events: true},
 	Past:      {moments: all, lasts: DefaultHold, views: true, events: true},
 	Outage:    {moments: all, lasts: DefaultOutage, events: true},
-	Expire:    {moments: early, events: true},
+	Expire:    {moments: early, lasts: DefaultExpire, events: true},
 	Overlap:   {moments: early, events: true},
 	LoseLease: {moments: early, lasts: DefaultLease, events: true},
 }

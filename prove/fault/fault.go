@@ -50,7 +50,8 @@ const (
 	Past Kind = "past"
 	// Outage cuts all connections and takes none for a time, as a server that starts again.
 	Outage Kind = "outage"
-	// Expire makes the operator's token worth nothing: 401. A new one is in its file.
+	// Expire replaces the operator's token by a new one in its file, and refuses the old one, with
+	// 401, for a time.
 	Expire Kind = "expire"
 	// Overlap calls what starts a second instance beside the first.
 	Overlap Kind = "overlap"
@@ -82,6 +83,9 @@ const (
 	DefaultHold = 2 * time.Second
 	// DefaultOutage is how long a server is away.
 	DefaultOutage = time.Second
+	// DefaultExpire is how long an old token is refused. An operator whose tokens come from the
+	// kubelet has a minute to read the new one, so it is not refused for good.
+	DefaultExpire = time.Second
 	// DefaultLease is how long a lease is somebody else's: as long as one lasts by default.
 	DefaultLease = 15 * time.Second
 )
@@ -97,7 +101,7 @@ type Fault struct {
 	// RetryAfter is what a Throttle tells the client to wait, in seconds, [DefaultRetryAfter] where
 	// it is 0.
 	RetryAfter int `json:"retryAfter,omitempty"`
-	// For is how long a Delay, an Outage and a LoseLease take, and at most a Hold, a Skip and a Past;
+	// For is how long a Delay, an Outage, an Expire and a LoseLease take, and at most a Hold, a Skip and a Past;
 	// the default of the kind where it is 0.
 	For metav1.Duration `json:"for,omitzero"`
 	// Quiet is how long the operator has to be quiet before a Hold, a Skip or a Past ends,

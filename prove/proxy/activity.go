@@ -36,7 +36,7 @@ func (p *Proxy) Activity() (Activity, <-chan struct{}) {
 }
 
 // disturbed tells whether a fault goes on.
-func (p *Proxy) disturbed() bool { return p.gate.isShut() || p.views.any() }
+func (p *Proxy) disturbed() bool { return p.meter.disturbed() || p.views.any() || p.leases.any() }
 
 // counts tells whether a request tells that the operator is at work.
 func counts(r *record.Request) bool {
@@ -51,7 +51,24 @@ func counts(r *record.Request) bool {
 type meter struct {
 	mu      sync.Mutex
 	now     Activity
+	until   time.Time     // a fault goes on
 	changed chan struct{} // nil while nobody waits
+}
+
+// disturb notes that a fault goes on for a while.
+func (m *meter) disturb(while time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if until := time.Now().Add(while); until.After(m.until) {
+		m.until = until
+	}
+	time.AfterFunc(while, func() { m.change(nil) })
+}
+
+func (m *meter) disturbed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Now().Before(m.until)
 }
 
 func (m *meter) read() (Activity, <-chan struct{}) {

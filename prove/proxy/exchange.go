@@ -46,13 +46,18 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	defer p.inside.Done()
-	x, ok := p.admit(r)
+	x, known, ok := p.admit(r)
 	if !ok {
 		panic(http.ErrAbortHandler)
 	}
 	defer x.leave()
 	defer p.meter.begin(&x.Request)()
 	defer p.note(x)
+	if !known {
+		x.struckBy("the token has expired")
+		p.refuse(w, x, apierrors.NewUnauthorized("Unauthorized"))
+		return
+	}
 	if err := x.receive(r); err != nil {
 		x.Error = err.Error()
 		panic(http.ErrAbortHandler)
@@ -68,14 +73,15 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 	p.afterwards(r.Context(), w, x)
 }
 
-// admit lets a request in, unless its sender was revoked.
-func (p *Proxy) admit(r *http.Request) (*exchange, bool) {
-	sender, _ := p.senders.of(r)
+// admit lets a request in, unless its sender was revoked. It tells whether the sender's token is
+// still known.
+func (p *Proxy) admit(r *http.Request) (x *exchange, known, ok bool) {
+	sender, known := p.senders.of(r)
 	if !sender.enter() {
-		return nil, false
+		return nil, false, false
 	}
 	to := *r.URL
-	x := &exchange{Request: record.Of(r), accept: r.Header.Get("Accept"), sender: sender, leave: func() {}, to: &to}
+	x = &exchange{Request: record.Of(r), accept: r.Header.Get("Accept"), sender: sender, leave: func() {}, to: &to}
 	if sender != nil {
 		x.Instance = sender.number
 		x.leave = sync.OnceFunc(sender.inside.Done)
@@ -85,7 +91,7 @@ func (p *Proxy) admit(r *http.Request) (*exchange, bool) {
 		}
 	}
 	x.Seq, x.At = p.options.Log.Number(), time.Now()
-	return x, true
+	return x, known, true
 }
 
 // pass sends a request on, and the answer back.

@@ -89,6 +89,7 @@ func (x *exchange) learn(p *Proxy, response *http.Response, body []byte) {
 	ctx := response.Request.Context()
 	x.Effect = p.effect(ctx, &x.Request, meta)
 	p.clock.saw(version(x.After))
+	p.leases.note(x)
 	if x.Effect == record.Changed {
 		p.clock.wrote(&x.Request, x.seen)
 	}

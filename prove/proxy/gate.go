@@ -75,13 +75,6 @@ func (g *gate) cutAll(while time.Duration) {
 	g.cut(func(*link) bool { return true })
 }
 
-// isShut tells whether nobody gets in now.
-func (g *gate) isShut() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return time.Now().Before(g.shut)
-}
-
 // cutOf cuts the connections that only one instance has used.
 func (g *gate) cutOf(i *Instance) {
 	g.cut(func(l *link) bool {

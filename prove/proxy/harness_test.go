@@ -83,6 +83,7 @@ func (s *stand) configMaps(configs ...*rest.Config) typedcorev1.ConfigMapInterfa
 		config = rest.CopyConfig(configs[0])
 	}
 	config.UserAgent = "plain/1"
+	config.QPS = -1
 	return kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps(s.Namespace)
 }
 

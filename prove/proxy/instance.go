@@ -10,10 +10,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/operon-framework/operon/prove/fault"
 )
 
 // Instance is one start of the operator: whoever sends the token that was made for it. It may be
@@ -28,6 +31,7 @@ type Instance struct {
 
 	mu      sync.Mutex
 	token   string
+	refused time.Time // until then older tokens are worth nothing
 	revoked bool
 	inside  sync.WaitGroup // requests on their way; nobody enters once it is revoked
 }
@@ -36,6 +40,13 @@ type Instance struct {
 // number of their own. With a path, the token is written there, and connections read it from
 // there: a token that expires can only be replaced in a file. Its folder has to exist.
 func (p *Proxy) NewInstance(tokenFile string) (*Instance, error) {
+	if tokenFile == "" && p.options.Script.Has(fault.Expire) {
+		return nil, errors.New("a fault lets the operator's token expire, and the new one has no place: name a file for it")
+	}
+	return p.newInstance(tokenFile)
+}
+
+func (p *Proxy) newInstance(tokenFile string) (*Instance, error) {
 	i := &Instance{proxy: p, file: tokenFile}
 	i.alive, i.end = context.WithCancel(context.Background())
 	if err := i.renew(); err != nil {
@@ -45,7 +56,7 @@ func (p *Proxy) NewInstance(tokenFile string) (*Instance, error) {
 	return i, nil
 }
 
-// renew makes a new token. The one before is worth nothing from now on.
+// renew makes a new token. The one before is as good as that, unless it is made to expire.
 func (i *Instance) renew() error {
 	token := rand.Text()
 	if err := writeToken(i.file, token); err != nil {
@@ -56,6 +67,26 @@ func (i *Instance) renew() error {
 	i.mu.Unlock()
 	i.proxy.senders.grant(token, i)
 	return nil
+}
+
+// expire makes a new token, and the one before worth nothing for a while. Who has other credentials
+// keeps them.
+func (i *Instance) expire(while time.Duration) error {
+	if i == nil {
+		return nil
+	}
+	i.mu.Lock()
+	i.refused = time.Now().Add(while)
+	i.mu.Unlock()
+	i.proxy.meter.disturb(while)
+	return i.renew()
+}
+
+// takes tells whether a token of the instance's is worth something now.
+func (i *Instance) takes(token string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.token == token || !time.Now().Before(i.refused)
 }
 
 // writeToken replaces the file at once, so that nobody reads half of it.
@@ -176,7 +207,7 @@ func (s *senders) of(r *http.Request) (sender *Instance, valid bool) {
 	s.mu.RLock()
 	sender = s.tokens[token]
 	s.mu.RUnlock()
-	return sender, sender == nil || sender.Token() == token
+	return sender, sender == nil || sender.takes(token)
 }
 
 // last is the number of the newest instance.

@@ -39,6 +39,11 @@ type Options struct {
 	// more: Revoke of its instance sees to that. It must not wait for a request of the operator's
 	// to be answered, nor close the proxy.
 	Kill func()
+	// Overlap starts a second instance of the operator beside the first, for faults of that kind, as
+	// a rolling update does. It is called in a goroutine of its own.
+	Overlap func()
+	// Admin may change Leases, for faults that take one from the operator.
+	Admin *rest.Config
 	// ErrorLog is as that of http.Server: it gets what is wrong with connections. What is wrong with
 	// requests is in Log.
 	ErrorLog *log.Logger
@@ -58,6 +63,7 @@ type Proxy struct {
 	meter   meter
 	views   *views
 	clock   clock
+	leases  *leases
 
 	gate   *gate
 	server *http.Server
@@ -72,8 +78,8 @@ type Proxy struct {
 
 // Start starts a proxy on a free port of the loopback interface. It runs until Close is called.
 func Start(options Options) (*Proxy, error) {
-	if options.Script.Has(fault.Kill, fault.Past) && options.Kill == nil {
-		return nil, errors.New("a fault kills the operator, and the proxy was not told how: set Kill")
+	if err := options.lacks(); err != nil {
+		return nil, err
 	}
 	target, _, err := rest.DefaultServerUrlFor(options.Server)
 	if err != nil {
@@ -85,7 +91,7 @@ func Start(options Options) (*Proxy, error) {
 	p := &Proxy{options: options, target: target, views: newViews(), served: make(chan error, 1)}
 	p.senders.tokens = map[string]*Instance{}
 	p.meter.now.Last = time.Now()
-	if p.senders.first, err = p.NewInstance(""); err != nil {
+	if p.senders.first, err = p.newInstance(""); err != nil {
 		return nil, err
 	}
 	if err := p.connect(); err != nil {
@@ -104,12 +110,28 @@ func Start(options Options) (*Proxy, error) {
 	return p, nil
 }
 
+// lacks tells what the script's faults need and do not have.
+func (o *Options) lacks() error {
+	switch {
+	case o.Kill == nil && o.Script.Has(fault.Kill, fault.Past):
+		return errors.New("a fault kills the operator, and the proxy was not told how: set Kill")
+	case o.Overlap == nil && o.Script.Has(fault.Overlap):
+		return errors.New("a fault starts a second instance, and the proxy was not told how: set Overlap")
+	case o.Admin == nil && o.Script.Has(fault.LoseLease):
+		return errors.New("a fault takes a lease, and the proxy may not: set Admin")
+	}
+	return nil
+}
+
 // connect makes the ways to the API server.
 func (p *Proxy) connect() (err error) {
 	if p.routes, err = newRoutes(p.options.Server); err != nil {
 		return err
 	}
 	if p.observer, err = newObserver(p.options.Observer); err != nil {
+		return err
+	}
+	if p.leases, err = newLeases(p.options.Admin); err != nil {
 		return err
 	}
 	p.scopes = scopes{client: p.routes[route{asOperator: true}], target: p.target, known: map[string]map[string]bool{}}

@@ -14,10 +14,13 @@ type clock struct {
 	newest atomic.Uint64
 
 	mu     sync.Mutex
-	writes []uint64 // the newest version before each effective write of the operator
+	writes []write // the effective ones of the operator
 	marks  map[string]uint64
 	shown  map[change]bool // events that were counted
 }
+
+// write is when an effective write was: the newest version before it, and its own.
+type write struct{ before, after uint64 }
 
 // change is what an event is about: a version is that of one object only.
 type change struct {
@@ -49,7 +52,7 @@ func (c *clock) wrote(r *record.Request, before uint64) {
 	if len(c.writes) == maxKept {
 		c.writes = slices.Delete(c.writes, 0, maxKept/2)
 	}
-	c.writes = append(c.writes, before)
+	c.writes = append(c.writes, write{before, max(version(r.After), before+1)}) // a deletion does not say
 }
 
 // first tells whether an event is shown for the first time, by whichever watch.
@@ -66,14 +69,16 @@ func (c *clock) first(one change) bool {
 	return true
 }
 
-// before returns the newest version before the last writes, a number of them.
-func (c *clock) before(writes int) uint64 {
+// before returns the newest version before the last writes, a number of them, of those that were
+// done by a version.
+func (c *clock) before(writes int, by uint64) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.writes) == 0 {
-		return c.newest.Load()
+	done := slices.DeleteFunc(slices.Clone(c.writes), func(w write) bool { return w.after > by })
+	if len(done) == 0 {
+		return by
 	}
-	return c.writes[max(0, len(c.writes)-writes)]
+	return done[max(0, len(done)-writes)].before
 }
 
 // Mark notes the moment under a name, for faults that lead back to the end of a step.
@@ -87,12 +92,14 @@ func (p *Proxy) Mark(ctx context.Context, step string) {
 	p.clock.marks[step] = now
 }
 
-// marked returns the version of a mark.
-func (c *clock) marked(step string) (uint64, bool) {
+// marked returns the version of a mark, the newest where there is none of the name.
+func (c *clock) marked(step string) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at, ok := c.marks[step]
-	return at, ok
+	if at, ok := c.marks[step]; ok {
+		return at
+	}
+	return c.newest.Load()
 }
 
 // revision is the newest version that there is: as others say, or else the API server.

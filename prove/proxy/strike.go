@@ -67,6 +67,9 @@ func (x *exchange) reply(w http.ResponseWriter, status int, header http.Header, 
 	for name, values := range header {
 		w.Header()[name] = values
 	}
+	if status == http.StatusUnauthorized {
+		w.Header().Set("Connection", "close") // as the API server does to who has no name
+	}
 	w.WriteHeader(status)
 	if _, err := w.Write(body); err != nil {
 		x.failed(err)
@@ -90,9 +93,15 @@ func (p *Proxy) happen(ctx context.Context, x *exchange, f fault.Fault, at momen
 	switch f.Kind {
 	case fault.Cut:
 		return 0, nil, nil, errCut
+	case fault.Past:
+		p.freeze(f, p.ago(f, at(ctx, x)), p.senders.last()+1)
+		fallthrough
 	case fault.Kill:
 		x.leave()
 		p.options.Kill()
+		return 0, nil, nil, errCut
+	case fault.Outage:
+		p.outage(f.For.Duration)
 		return 0, nil, nil, errCut
 	case fault.Delay:
 		return 0, nil, nil, pause(ctx, f.For.Duration)
@@ -103,7 +112,43 @@ func (p *Proxy) happen(ctx context.Context, x *exchange, f fault.Fault, at momen
 		p.views.relist(f.View)
 		return 0, nil, nil, nil
 	}
+	return p.happenTo(ctx, x, f)
+}
+
+// happenTo lets a fault happen that is about the operator's identity, or is an answer.
+func (p *Proxy) happenTo(ctx context.Context, x *exchange, f fault.Fault) (int, http.Header, []byte, error) {
+	switch f.Kind {
+	case fault.Overlap:
+		go p.options.Overlap()
+		return 0, nil, nil, nil
+	case fault.LoseLease:
+		if err := p.lose(ctx, x.sender, f); err != nil {
+			x.struckBy(err.Error())
+		}
+		return 0, nil, nil, nil
+	case fault.Expire:
+		if err := x.sender.expire(f.For.Duration); err != nil {
+			return 0, nil, nil, err
+		}
+		if x.Served != 0 {
+			return 0, nil, nil, nil // the token was good when it was asked for
+		}
+	}
 	return f.Answer(x.Request, x.accept)
+}
+
+// ago is the version at which a fault shows the past, seen from another one.
+func (p *Proxy) ago(f fault.Fault, now uint64) uint64 {
+	if f.Step == "" {
+		return p.clock.before(f.Back, now)
+	}
+	return p.clock.marked(f.Step)
+}
+
+// outage lets the server be away for a while.
+func (p *Proxy) outage(while time.Duration) {
+	p.meter.disturb(while)
+	p.gate.cutAll(while)
 }
 
 // afterwards lets faults happen once the answer has been sent. The context of a request ends
