@@ -47,7 +47,7 @@ func runControllerManager(ctx context.Context, cfg *Config, k *keys, kubeconfig 
 	if err != nil {
 		return fmt.Errorf("kube-controller-manager: %w", err)
 	}
-	if err := app.Run(ctx, config.Complete()); err != nil {
+	if err := runControllers(ctx, config.Complete()); err != nil {
 		return fmt.Errorf("kube-controller-manager: %w", err)
 	}
 	return nil

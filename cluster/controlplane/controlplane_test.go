@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ var (
 	plane    *controlplane.ControlPlane
 	client   *kubernetes.Clientset
 	requests atomic.Int64
+	asked    sync.Map // path of a request → when it first came
 )
 
 func TestMain(m *testing.M) {
@@ -47,6 +49,7 @@ func run(m *testing.M) (int, error) {
 	count := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			requests.Add(1)
+			asked.LoadOrStore(r.URL.Path, time.Now())
 			next.ServeHTTP(w, r)
 		})
 	}
@@ -187,7 +190,13 @@ func createConfigMap(t *testing.T, namespace, name string) {
 // eventually fails the test unless check holds within half a minute.
 func eventually(t *testing.T, what string, check func(context.Context) (bool, error)) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	within(t, 30*time.Second, what, check)
+}
+
+// within is eventually with a limit of the caller's.
+func within(t *testing.T, limit time.Duration, what string, check func(context.Context) (bool, error)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()

@@ -1,0 +1,96 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/controller-manager/pkg/clientbuilder"
+	"k8s.io/controller-manager/pkg/healthz"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/app"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/app/config"
+	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
+)
+
+// runControllers runs every controller until ctx ends. It takes the steps of app.Run, from
+// the parts that its package exports, and puts in a garbage collector that hears of new
+// kinds. A user's settings may have the manager serve metrics or elect a leader: such a one
+// is left to app.Run, with the collector that looks for new kinds every 30 s.
+func runControllers(ctx context.Context, c *config.CompletedConfig) error {
+	if c.SecureServing != nil || c.ComponentConfig.Generic.LeaderElection.LeaderElect {
+		return app.Run(ctx, c)
+	}
+	c.EventBroadcaster.StartStructuredLogging(0)
+	c.EventBroadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: c.Client.CoreV1().Events(metav1.NamespaceAll)})
+	defer c.EventBroadcaster.Shutdown()
+
+	root, each := clientBuilders(c)
+	manager, err := app.CreateControllerContext(ctx, c, root, each)
+	if err != nil {
+		return err
+	}
+	controllers, err := buildControllers(ctx, manager, root)
+	if err != nil {
+		return err
+	}
+	manager.InformerFactory.Start(ctx.Done())
+	defer manager.InformerFactory.Shutdown()
+	manager.ObjectOrMetadataInformerFactory.Start(ctx.Done())
+	close(manager.InformersStarted)
+
+	if len(controllers) == 0 {
+		<-ctx.Done()
+		return nil
+	}
+	if !app.RunControllers(ctx, manager, controllers, app.ControllerStartJitter, c.ControllerShutdownTimeout) {
+		return errors.New("controller shutdown timeout reached")
+	}
+	return nil
+}
+
+// clientBuilders returns the one that acts as the manager itself, and the one that the
+// controllers get.
+func clientBuilders(c *config.CompletedConfig) (root, each clientbuilder.ControllerClientBuilder) {
+	root = clientbuilder.SimpleControllerClientBuilder{ClientConfig: c.Kubeconfig}
+	if !c.ComponentConfig.KubeCloudShared.UseServiceAccountCredentials {
+		return root, root
+	}
+	anonymous := rest.AnonymousClientConfig(c.Kubeconfig)
+	return root, clientbuilder.NewDynamicClientBuilder(anonymous, c.Client.CoreV1(), metav1.NamespaceSystem)
+}
+
+// buildControllers builds those that are enabled: two here, the others where app.Run does.
+func buildControllers(ctx context.Context, manager app.ControllerContext, root clientbuilder.ControllerClientBuilder) ([]app.Controller, error) {
+	descriptors := app.NewControllerDescriptors()
+	var ours []app.Controller
+	for name, build := range map[string]func(context.Context, app.ControllerContext) (app.Controller, error){
+		names.ServiceAccountTokenController: func(ctx context.Context, manager app.ControllerContext) (app.Controller, error) {
+			return newTokens(ctx, manager, root)
+		},
+		names.GarbageCollectorController: newGarbage,
+	} {
+		delete(descriptors, name)
+		controller, err := build(klog.NewContext(ctx, klog.LoggerWithName(klog.FromContext(ctx), name)), manager)
+		if err != nil {
+			return nil, err
+		}
+		if controller != nil {
+			ours = append(ours, controller)
+		}
+	}
+	// Nobody asks for the health of a manager that does not serve.
+	others, err := app.BuildControllers(ctx, manager, descriptors, nil, healthz.NewMutableHealthzHandler())
+	return append(ours, others...), err
+}
+
+// loop is a controller that is a function.
+type loop struct {
+	name string
+	run  func(context.Context)
+}
+
+func (l loop) Name() string            { return l.name }
+func (l loop) Run(ctx context.Context) { l.run(ctx) }
