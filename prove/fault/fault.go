@@ -38,7 +38,8 @@ const (
 	Kill Kind = "kill"
 
 	// Hold freezes the operator's view: watches show nothing that is newer than the moment, nor do
-	// lists that may be old. When the operator is quiet, all is shown, in order.
+	// lists that may be old. When the operator is quiet, all is shown, in order. At a write, what
+	// it wrote is not shown either, whichever the moment.
 	Hold Kind = "hold"
 	// Skip is a Hold at whose end what was held back is thrown away: the watches end with 410, and the
 	// operator never sees the states in between.

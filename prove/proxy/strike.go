@@ -18,12 +18,21 @@ var errCut = errors.New("cut")
 func (x *exchange) due(when fault.Moment) []fault.Fault {
 	var due []fault.Fault
 	for _, f := range x.faults {
-		if f.Moment == when {
+		if x.moment(f) == when {
 			due = append(due, f)
 		}
 	}
 	slices.SortStableFunc(due, func(a, b fault.Fault) int { return rank(a) - rank(b) })
 	return due
+}
+
+// moment is when a fault strikes the request. A view that is not to show the effect of a write has to
+// be frozen before there is one: watches may be faster than the answer.
+func (x *exchange) moment(f fault.Fault) fault.Moment {
+	if (f.Kind == fault.Hold || f.Kind == fault.Skip) && x.IsWrite() {
+		return fault.Before
+	}
+	return f.Moment
 }
 
 func rank(f fault.Fault) int {
