@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -18,7 +19,7 @@ var adopts = Operator{
 	Name:  "adopts",
 	About: "makes itself the owner of a Secret of the user",
 	Model: "wrong owner: an object of others that is adopted",
-	Class: "leak", Property: "nothing-foreign", Also: props("data-kept"),
+	Class: finding.Leak, Property: finding.NothingForeign, Also: []finding.Property{finding.DataKept},
 	Needs: []Need{Create, Delete}, CRDs: apps, Samples: "config/samples/app.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return build(m, "adopts", &api.App{}, appKinds()...).

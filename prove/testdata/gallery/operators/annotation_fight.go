@@ -7,6 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -16,7 +17,7 @@ var annotationFight = Operator{
 	Name:  "annotation-fight",
 	About: "takes away annotations of others, who put them there again",
 	Model: "two controllers that fight over one object",
-	Class: "hot loop", Property: "silent", Also: props("nothing-foreign"),
+	Class: finding.HotLoop, Property: finding.Silent, Also: []finding.Property{finding.NothingForeign},
 	Needs: []Need{Create}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "annotation-fight", &tidyApp{m.GetClient()}, &api.App{}, appKinds()...)

@@ -7,6 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -16,7 +17,7 @@ var appliedFirst = Operator{
 	Name:  "applied-first",
 	About: "notes a spec as applied before it has applied all of it",
 	Model: "Sieve, intermediate state (rabbitmq-operator, a resize that is never finished)",
-	Class: "intermediate state", Property: "same-state", Also: props("same-fresh"),
+	Class: finding.Intermediate, Property: finding.SameState, Also: []finding.Property{finding.SameFresh},
 	Needs: []Need{Kill}, CRDs: stores, Samples: "config/samples/store.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "applied-first", &notingStore{m.GetClient()}, &api.Store{}, storeKinds()...)

@@ -6,6 +6,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -14,7 +15,7 @@ var blockStays = Operator{
 	Name:  "block-stays",
 	About: "leaves the Service when the optional block that asked for it is removed",
 	Model: "Acto, an optional part that is removed and stays",
-	Class: "misoperation", Property: "same-fresh",
+	Class: finding.Misoperation, Property: finding.SameFresh,
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "block-stays", &servedApp{m.GetClient()}, &api.App{}, appKinds()...)

@@ -8,6 +8,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -16,7 +17,7 @@ var claimsReplaced = Operator{
 	Name:  "claims-replaced",
 	About: "deletes StatefulSet and claims to install another version",
 	Model: "delete and recreate of a claim on change",
-	Class: "misoperation", Property: "data-kept",
+	Class: finding.Misoperation, Property: finding.DataKept,
 	Needs: []Need{Change}, CRDs: stores, Samples: "config/samples/store.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "claims-replaced", &reinstalledStore{m.GetClient()}, &api.Store{}, storeKinds()...)

@@ -9,6 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -18,7 +19,7 @@ var createdBefore = Operator{
 	Name:  "created-before",
 	About: "does not make a Deployment again that it has made before",
 	Model: "state in memory in place of what is there",
-	Class: "unobserved state", Property: "restored", Also: props("same-state"),
+	Class: finding.Unobserved, Property: finding.Restored, Also: []finding.Property{finding.SameState},
 	Needs: []Need{Drift}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &expectingApp{wholeApp{m.GetClient()}, map[types.UID]bool{}}

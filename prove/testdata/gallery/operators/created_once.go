@@ -8,6 +8,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -17,7 +18,7 @@ var createdOnce = Operator{
 	Name:  "created-once",
 	About: "reads environment, tier and memory only when it creates the Deployment",
 	Model: "Acto, a change of the spec without effect",
-	Class: "misoperation", Property: "same-fresh",
+	Class: finding.Misoperation, Property: finding.SameFresh,
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "created-once", &createdOnceApp{m.GetClient()}, &api.App{}, appKinds()...)

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -20,7 +21,7 @@ var defaultedLoop = Operator{
 	Name:  "defaulted-loop",
 	About: "compares a whole spec with the one that the API server defaulted, and writes it again and again",
 	Model: "hot loop by defaulted fields, in many operators",
-	Class: "hot loop", Property: "silent",
+	Class: finding.HotLoop, Property: finding.Silent,
 	Needs: []Need{Create}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "defaulted-loop", &comparingApp{m.GetClient()}, &api.App{}, appKinds()...)

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -21,7 +22,7 @@ var deleteEvent = Operator{
 	Name:  "delete-event",
 	About: "cleans up when it sees the event of the deletion, without a finalizer",
 	Model: "Sieve, unobserved state; missing finalizer",
-	Class: "unobserved state", Property: "nothing-left",
+	Class: finding.Unobserved, Property: finding.NothingLeft,
 	Needs: []Need{Delete, Kill}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &auditedApp{wholeApp{m.GetClient()}}

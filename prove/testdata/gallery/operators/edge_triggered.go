@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -23,7 +24,7 @@ var edgeTriggered = Operator{
 	Name:  "edge-triggered",
 	About: "needs to see the event in which the Job finishes",
 	Model: "Sieve, unobserved state",
-	Class: "unobserved state", Property: "same-state", Also: props("truthful"),
+	Class: finding.Unobserved, Property: finding.SameState, Also: []finding.Property{finding.Truthful},
 	Needs: []Need{Kill}, CRDs: backups, Samples: "config/samples/backup.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &edgeBackup{Client: m.GetClient(), finished: map[types.UID]string{}}

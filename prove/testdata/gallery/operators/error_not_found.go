@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -18,7 +19,7 @@ var errorNotFound = Operator{
 	Name:  "error-not-found",
 	About: "takes an API server that is not available for a Secret that is not there",
 	Model: "an error that is taken for NotFound, in many operators",
-	Class: "lost update", Property: "data-kept", Also: props("same-state"),
+	Class: finding.LostUpdate, Property: finding.DataKept, Also: []finding.Property{finding.SameState},
 	Needs: []Need{Answer}, CRDs: stores, Samples: "config/samples/store.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &doubtingStore{wholeStore{m.GetClient()}, m.GetAPIReader()}

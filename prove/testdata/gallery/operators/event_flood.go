@@ -9,6 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -17,7 +18,7 @@ var eventFlood = Operator{
 	Name:  "event-flood",
 	About: "reports each look at an App as a new event",
 	Model: "unbounded growth of events",
-	Class: "leak", Property: "bounded", Also: props("silent"),
+	Class: finding.Leak, Property: finding.Bounded, Also: []finding.Property{finding.Silent},
 	Needs: []Need{Create}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "event-flood", &talkingApp{m.GetClient()}, &api.App{}, appKinds()...)

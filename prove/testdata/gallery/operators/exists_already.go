@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -19,7 +20,7 @@ var existsAlready = Operator{
 	Name:  "exists-already",
 	About: "installs several children in one go, and never gets past one that is there already",
 	Model: "Sieve, intermediate state; a multi-object create that is not idempotent",
-	Class: "intermediate state", Property: "same-state", Also: props("silent", "truthful"),
+	Class: finding.Intermediate, Property: finding.SameState, Also: []finding.Property{finding.Silent, finding.Truthful},
 	Needs: []Need{Kill}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "exists-already", &installedApp{wholeApp{m.GetClient()}}, &api.App{}, appKinds()...)

@@ -8,6 +8,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -16,7 +17,7 @@ var exits = Operator{
 	Name:  "exits",
 	About: "ends itself at an error that it does not expect",
 	Model: "an exit at an API error, in many operators",
-	Class: "crash", Property: "alive",
+	Class: finding.Crash, Property: finding.Alive,
 	Needs: []Need{Answer}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &strictApp{wholeApp{m.GetClient()}, make(chan error, 1)}

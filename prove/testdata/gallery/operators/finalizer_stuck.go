@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -17,7 +18,7 @@ var finalizerStuck = Operator{
 	Name:  "finalizer-stuck",
 	About: "never removes its finalizer when the ClusterRole is gone already",
 	Model: "finalizer that is never removed, in many operators",
-	Class: "intermediate state", Property: "deletable", Also: props("nothing-left", "silent"),
+	Class: finding.Intermediate, Property: finding.Deletable, Also: []finding.Property{finding.NothingLeft, finding.Silent},
 	Needs: []Need{Delete, Kill}, CRDs: sites, Samples: "config/samples/site.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "finalizer-stuck", &insistentSite{m.GetClient()}, &api.Site{})

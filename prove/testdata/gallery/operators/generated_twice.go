@@ -7,6 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -16,7 +17,7 @@ var generatedTwice = Operator{
 	Name:  "generated-twice",
 	About: "creates a Job with a generated name whenever its status does not name one",
 	Model: "Sieve, intermediate state; a create with a generated name that is not idempotent",
-	Class: "intermediate state", Property: "same-state", Also: props("bounded"),
+	Class: finding.Intermediate, Property: finding.SameState, Also: []finding.Property{finding.Bounded},
 	Needs: []Need{Kill}, CRDs: backups, Samples: "config/samples/backup.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "generated-twice", &recordedBackup{m.GetClient()}, &api.Backup{}, &batchv1.Job{})

@@ -7,6 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -15,7 +16,7 @@ var generationForgotten = Operator{
 	Name:  "generation-forgotten",
 	About: "sets observedGeneration once",
 	Model: "API conventions, observedGeneration; kstatus",
-	Class: "false status", Property: "truthful", Also: props("same-fresh"),
+	Class: finding.Lie, Property: finding.Truthful, Also: []finding.Property{finding.SameFresh},
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "generation-forgotten", &forgetfulApp{m.GetClient()}, &api.App{}, appKinds()...)

@@ -9,6 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -18,7 +19,7 @@ var halfMade = Operator{
 	Name:  "half-made",
 	About: "makes the Service only right after it has made the Deployment",
 	Model: "Sieve, intermediate state (cass-operator, its seed Service)",
-	Class: "intermediate state", Property: "same-state",
+	Class: finding.Intermediate, Property: finding.SameState,
 	Needs: []Need{Kill}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "half-made", &halfMadeApp{m.GetClient()}, &api.App{}, appKinds()...)

@@ -8,6 +8,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -17,7 +18,7 @@ var historyGrows = Operator{
 	Name:  "history-grows",
 	About: "keeps another copy of the spec at each reconcile",
 	Model: "unbounded growth of objects",
-	Class: "leak", Property: "bounded", Also: props("same-state", "same-fresh"),
+	Class: finding.Leak, Property: finding.Bounded, Also: []finding.Property{finding.SameState, finding.SameFresh},
 	Needs: []Need{Create, Kill}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &chronicledApp{wholeApp{m.GetClient()}}

@@ -7,6 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -16,7 +17,7 @@ var keyStays = Operator{
 	Name:  "key-stays",
 	About: "adds and changes keys of a ConfigMap, and removes none",
 	Model: "Acto, an entry of a map that is removed and stays",
-	Class: "misoperation", Property: "same-fresh",
+	Class: finding.Misoperation, Property: finding.SameFresh,
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "key-stays", &addingApp{m.GetClient()}, &api.App{}, appKinds()...)

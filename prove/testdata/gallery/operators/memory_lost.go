@@ -7,6 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -16,7 +17,7 @@ var memoryLost = Operator{
 	Name:  "memory-lost",
 	About: "remembers in memory what it has made and may have to remove",
 	Model: "state in memory that is lost at a restart",
-	Class: "intermediate state", Property: "same-state", Also: props("same-fresh"),
+	Class: finding.Intermediate, Property: finding.SameState, Also: []finding.Property{finding.SameFresh},
 	Needs: []Need{Change, Kill}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &rememberingApp{m.GetClient(), map[types.UID]bool{}}

@@ -6,6 +6,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -14,7 +15,7 @@ var namespaceLeak = Operator{
 	Name:  "namespace-leak",
 	About: "leaves a ConfigMap in another namespace",
 	Model: "namespace leak: what garbage collection does not reach",
-	Class: "leak", Property: "nothing-left",
+	Class: finding.Leak, Property: finding.NothingLeft,
 	Needs: []Need{Delete}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &announcedApp{wholeApp{m.GetClient()}, m.GetAPIReader()}

@@ -9,6 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -17,7 +18,7 @@ var nilBlock = Operator{
 	Name:  "nil-block",
 	About: "panics when an optional block is not there",
 	Model: "Acto, a panic by an optional field",
-	Class: "crash", Property: "alive", Also: props("same-fresh"),
+	Class: finding.Crash, Property: finding.Alive, Also: []finding.Property{finding.SameFresh},
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "nil-block", &trustingApp{m.GetClient()}, &api.App{}, appKinds()...)

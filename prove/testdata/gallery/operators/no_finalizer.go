@@ -6,6 +6,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -15,7 +16,7 @@ var noFinalizer = Operator{
 	Name:  "no-finalizer",
 	About: "leaves the ClusterRole of a Site that is deleted",
 	Model: "missing finalizer: what garbage collection does not reach",
-	Class: "leak", Property: "nothing-left",
+	Class: finding.Leak, Property: finding.NothingLeft,
 	Needs: []Need{Delete}, CRDs: sites, Samples: "config/samples/site.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "no-finalizer", &carelessSite{m.GetClient()}, &api.Site{})

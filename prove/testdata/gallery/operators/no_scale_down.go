@@ -8,6 +8,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -16,7 +17,7 @@ var noScaleDown = Operator{
 	Name:  "no-scale-down",
 	About: "scales up, and never down",
 	Model: "Acto, a change of the spec without effect (scaling down that is refused or forgotten)",
-	Class: "misoperation", Property: "same-fresh",
+	Class: finding.Misoperation, Property: finding.SameFresh,
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "no-scale-down", &growingApp{m.GetClient()}, &api.App{}, appKinds()...)

@@ -8,6 +8,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -17,7 +18,7 @@ var notTakenBack = Operator{
 	Name:  "not-taken-back",
 	About: "sets nothing for a default, and so does not take back what was set before",
 	Model: "Acto, a value that is taken back and does not restore",
-	Class: "misoperation", Property: "same-fresh",
+	Class: finding.Misoperation, Property: finding.SameFresh,
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "not-taken-back", &tieredApp{m.GetClient()}, &api.App{}, appKinds()...)

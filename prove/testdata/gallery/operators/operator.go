@@ -118,9 +118,6 @@ func Find(name string) (Operator, error) {
 	return Operator{}, fmt.Errorf("there is no operator %q in the gallery", name)
 }
 
-// props are properties.
-func props(all ...finding.Property) []finding.Property { return all }
-
 // files of the kinds.
 var (
 	apps    = []string{"config/crd/apps.yaml"}

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -16,7 +17,7 @@ var orphan = Operator{
 	Name:  "orphan",
 	About: "forgets the owner reference of the Service",
 	Model: "orphaned child, in many operators",
-	Class: "leak", Property: "nothing-left",
+	Class: finding.Leak, Property: finding.NothingLeft,
 	Needs: []Need{Delete}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "orphan", &orphaningApp{m.GetClient()}, &api.App{}, appKinds()...)

@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -19,7 +20,7 @@ var otherName = Operator{
 	Name:  "other-name",
 	About: "tries again under another name when it does not know whether the Job was created",
 	Model: "a time-out that is taken for a failure",
-	Class: "intermediate state", Property: "same-state", Also: props("bounded"),
+	Class: finding.Intermediate, Property: finding.SameState, Also: []finding.Property{finding.Bounded},
 	Needs: []Need{Answer}, CRDs: backups, Samples: "config/samples/backup.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &countingBackup{m.GetClient(), map[types.UID]int{}}

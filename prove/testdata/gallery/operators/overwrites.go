@@ -8,6 +8,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -17,7 +18,7 @@ var overwrites = Operator{
 	Name:  "overwrites",
 	About: "answers a conflict by writing its old copy over the user's change",
 	Model: "a conflict that is overwritten, in many operators",
-	Class: "lost update", Property: "same-state", Also: props("nothing-foreign", "same-fresh"),
+	Class: finding.LostUpdate, Property: finding.SameState, Also: []finding.Property{finding.NothingForeign, finding.SameFresh},
 	Needs: []Need{Change, Freeze}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &stubbornApp{wholeApp{m.GetClient()}, m.GetAPIReader()}

@@ -8,6 +8,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -16,7 +17,7 @@ var polls = Operator{
 	Name:  "polls",
 	About: "asks the API server again and again instead of watching",
 	Model: "unbounded requeue",
-	Class: "hot loop", Property: "silent",
+	Class: finding.HotLoop, Property: finding.Silent,
 	Needs: []Need{Create}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &pollingApp{wholeApp{m.GetClient()}, m.GetAPIReader()}

@@ -7,6 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -15,7 +16,7 @@ var readyLie = Operator{
 	Name:  "ready-lie",
 	About: "says Ready without a look at the pods",
 	Model: "a status that does not tell what is",
-	Class: "false status", Property: "truthful",
+	Class: finding.Lie, Property: finding.Truthful,
 	Needs: []Need{Fail}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "ready-lie", &hastyApp{m.GetClient()}, &api.App{}, appKinds()...)

@@ -6,6 +6,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -15,7 +16,7 @@ var renamed = Operator{
 	Name:  "renamed",
 	About: "leaves the ConfigMaps of earlier configurations",
 	Model: "orphaned children of earlier names",
-	Class: "leak", Property: "same-fresh", Also: props("bounded", "same-state"),
+	Class: finding.Leak, Property: finding.SameFresh, Also: []finding.Property{finding.Bounded, finding.SameState},
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "renamed", &renamingApp{m.GetClient()}, &api.App{}, appKinds()...)

@@ -5,6 +5,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -13,7 +14,7 @@ var rightsExcess = Operator{
 	Name:  "rights-excess",
 	About: "its role allows to delete nodes and to write Secrets, which it never does",
 	Model: "excessive permissions, in most operators",
-	Class: "privilege", Property: "needed",
+	Class: finding.Privilege, Property: finding.Needed,
 	Needs: []Need{Role}, CRDs: apps, Samples: "config/samples/app.yaml", Role: "config/rbac/rights-excess.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return build(m, "rights-excess", &api.App{}, appKinds()...).

@@ -3,6 +3,7 @@ package operators
 import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -12,7 +13,7 @@ var rightsMissing = Operator{
 	Name:  "rights-missing",
 	About: "its role lacks the verb that only the removal of a Service needs",
 	Model: "missing permission on a path that is seldom taken",
-	Class: "privilege", Property: "permitted", Also: props("same-fresh"),
+	Class: finding.Privilege, Property: finding.Permitted, Also: []finding.Property{finding.SameFresh},
 	Needs: []Need{Role, Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml", Role: "config/rbac/rights-missing.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "rights-missing", &wholeApp{m.GetClient()}, &api.App{}, appKinds()...)

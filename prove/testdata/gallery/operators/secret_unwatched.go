@@ -3,6 +3,7 @@ package operators
 import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -12,7 +13,7 @@ var secretUnwatched = Operator{
 	Name:  "secret-unwatched",
 	About: "reads the Secret of an App, and does not watch it",
 	Model: "a dependency that is not watched: secrets in many operators",
-	Class: "misoperation", Property: "same-fresh", Also: props("same-state"),
+	Class: finding.Misoperation, Property: finding.SameFresh, Also: []finding.Property{finding.SameState},
 	Needs: []Need{ChangeOther}, CRDs: apps, Samples: "config/samples/app.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "secret-unwatched", &wholeApp{m.GetClient()}, &api.App{}, appKinds()...)

@@ -9,6 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -18,7 +19,7 @@ var staleClaims = Operator{
 	Name:  "stale-claims",
 	About: "deletes claims of members beyond the size that its cache shows",
 	Model: "Sieve, stale state (zookeeper-operator and cass-operator delete claims in use)",
-	Class: "stale state", Property: "data-kept",
+	Class: finding.Stale, Property: finding.DataKept,
 	Needs: []Need{Change, Freeze}, CRDs: stores, Samples: "config/samples/store.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "stale-claims", &sweepingStore{m.GetClient()}, &api.Store{}, storeKinds()...)

@@ -4,6 +4,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -13,7 +14,7 @@ var staleList = Operator{
 	Name:  "stale-list",
 	About: "asks only its cache whether there is a Job before it creates one with a generated name",
 	Model: "Sieve, stale state; duplicates by stale informers, which the ReplicaSet controller's expectations are against",
-	Class: "stale state", Property: "same-state", Also: props("bounded"),
+	Class: finding.Stale, Property: finding.SameState, Also: []finding.Property{finding.Bounded},
 	Needs: []Need{Freeze}, CRDs: backups, Samples: "config/samples/backup.yaml",
 	Setup: func(m ctrl.Manager) error {
 		cached := m.GetClient()

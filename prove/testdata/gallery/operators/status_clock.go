@@ -7,6 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -15,7 +16,7 @@ var statusClock = Operator{
 	Name:  "status-clock",
 	About: "writes the time of each reconcile into its status",
 	Model: "hot loop by a status that changes always",
-	Class: "hot loop", Property: "silent",
+	Class: finding.HotLoop, Property: finding.Silent,
 	Needs: []Need{Create}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "status-clock", &clockApp{m.GetClient()}, &api.App{}, appKinds()...)

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -17,7 +18,7 @@ var statusConflict = Operator{
 	Name:  "status-conflict",
 	About: "drops its status when that is refused with a conflict",
 	Model: "lost status update: a conflict that is ignored, in many operators",
-	Class: "lost update", Property: "same-state", Also: props("truthful"),
+	Class: finding.LostUpdate, Property: finding.SameState, Also: []finding.Property{finding.Truthful},
 	Needs: []Need{Answer}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "status-conflict", &shyApp{m.GetClient()}, &api.App{}, appKinds()...)

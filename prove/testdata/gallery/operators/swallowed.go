@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -19,7 +20,7 @@ var swallowed = Operator{
 	Name:  "swallowed",
 	About: "logs that the ClusterRole could not be made, and does not try again",
 	Model: "swallowed error, in many operators",
-	Class: "lost update", Property: "same-state",
+	Class: finding.LostUpdate, Property: finding.SameState,
 	Needs: []Need{Answer}, CRDs: sites, Samples: "config/samples/site.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return build(m, "swallowed", &api.Site{}).

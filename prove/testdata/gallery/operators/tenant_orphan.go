@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -17,7 +18,7 @@ var tenantOrphan = Operator{
 	Name: "tenant-orphan", Wide: true,
 	About: "leaves the ClusterRole of a Tenant that is deleted",
 	Model: "orphaned child, of kinds without a namespace",
-	Class: "leak", Property: "nothing-left",
+	Class: finding.Leak, Property: finding.NothingLeft,
 	Needs: []Need{Delete}, CRDs: tenants, Samples: "config/samples/tenant.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "tenant-orphan", &carelessTenant{m.GetClient()}, &api.Tenant{}, &rbacv1.ClusterRole{})

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -18,7 +19,7 @@ var timeTravel = Operator{
 	Name:  "time-travel",
 	About: "deletes by name what belongs to a Store that its cache shows as being deleted",
 	Model: "Sieve, time travel (rabbitmq-operator, cassandra-operator)",
-	Class: "stale state", Property: "data-kept",
+	Class: finding.Stale, Property: finding.DataKept,
 	Needs: []Need{Delete, Freeze}, CRDs: stores, Samples: "config/samples/store.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "time-travel", &endedStore{m.GetClient()}, &api.Store{}, storeKinds()...)

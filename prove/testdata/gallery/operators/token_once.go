@@ -8,6 +8,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -17,7 +18,7 @@ var tokenOnce = Operator{
 	Name:  "token-once",
 	About: "reads its token once, when it starts",
 	Model: "a token that is read once, in operators with clients of their own",
-	Class: "unobserved state", Property: "same-state", Also: props("same-fresh", "nothing-left", "permitted", "alive", "silent"),
+	Class: finding.Unobserved, Property: finding.SameState, Also: []finding.Property{finding.SameFresh, finding.NothingLeft, finding.Permitted, finding.Alive, finding.Silent},
 	Needs: []Need{Expire, Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		config := rest.CopyConfig(m.GetConfig())

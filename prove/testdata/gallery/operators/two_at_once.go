@@ -4,6 +4,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -13,7 +14,7 @@ var twoAtOnce = Operator{
 	Name:  "two-at-once",
 	About: "runs without leader election, and creates a Job with a generated name",
 	Model: "leader overlap",
-	Class: "two instances", Property: "same-state", Also: props("bounded"),
+	Class: finding.Overlap, Property: finding.SameState, Also: []finding.Property{finding.Bounded},
 	Needs: []Need{Two}, CRDs: backups, Samples: "config/samples/backup.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &generatedBackup{m.GetClient(), m.GetAPIReader()}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -22,7 +23,7 @@ var watchEnds = Operator{
 	Name:  "watch-ends",
 	About: "never watches again after its watch has ended",
 	Model: "a watch that is not begun again, in operators with loops of their own",
-	Class: "unobserved state", Property: "same-state", Also: props("same-fresh", "nothing-left"),
+	Class: finding.Unobserved, Property: finding.SameState, Also: []finding.Property{finding.SameFresh, finding.NothingLeft},
 	Needs: []Need{Change, Cut}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &loopingApp{wholeApp: wholeApp{m.GetClient()}, live: m.GetAPIReader(), found: make(chan event.GenericEvent)}

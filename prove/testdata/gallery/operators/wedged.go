@@ -8,6 +8,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -17,7 +18,7 @@ var wedged = Operator{
 	Name:  "wedged",
 	About: "gives an App up after a value that it cannot read, for good",
 	Model: "Acto, an operation that no later one recovers from",
-	Class: "misoperation", Property: "same-fresh", Also: props("refusing", "same-state"),
+	Class: finding.Misoperation, Property: finding.SameFresh, Also: []finding.Property{finding.Refusing, finding.SameState},
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "wedged", &givenUpApp{m.GetClient()}, &api.App{}, appKinds()...)

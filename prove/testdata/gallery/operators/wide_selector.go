@@ -7,6 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
@@ -16,7 +17,7 @@ var wideSelector = Operator{
 	Name:  "wide-selector",
 	About: "removes whatever ConfigMap has the label with the name of the App",
 	Model: "a selector that is too wide: objects of others are deleted",
-	Class: "leak", Property: "nothing-foreign", Also: props("same-state", "data-kept"),
+	Class: finding.Leak, Property: finding.NothingForeign, Also: []finding.Property{finding.SameState, finding.DataKept},
 	Needs: []Need{Create}, CRDs: apps, Samples: "config/samples/app-shared.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "wide-selector", &sweepingApp{m.GetClient()}, &api.App{}, appKinds()...)
