@@ -3,7 +3,6 @@ package operators
 import (
 	"context"
 
-	appsv1 "k8s.io/api/apps/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -11,8 +10,8 @@ import (
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 
-// Wrong: the Deployment has to have the annotations that the operator gives it, and no others. The Deployment's
-// own controller puts its revision there, the operator takes it away, without end.
+// Wrong: a Deployment that is complete has to have the annotations that the operator gives it, and no others. The
+// Deployment's own controller puts its revision there, the operator takes it away, without end.
 var annotationFight = Operator{
 	Name:  "annotation-fight",
 	About: "takes away annotations of others, who put them there again",
@@ -33,13 +32,13 @@ func (r *tidyApp) Reconcile(ctx context.Context, app *api.App) (ctrl.Result, err
 	if err := keepConfig(ctx, r, app); err != nil {
 		return ctrl.Result{}, err
 	}
-	d := &appsv1.Deployment{ObjectMeta: named(app, "")}
-	err := keep(ctx, r, app, d, func() {
-		fillDeployment(d, app, "")
-		d.Annotations = map[string]string{appliedSpec: hash(app.Spec)}
-	})
+	d, err := keepDeployment(ctx, r, app)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	return finishApp(ctx, r, app, d)
+	if result, err := finishApp(ctx, r, app, d); err != nil || !deployed(d) {
+		return result, err
+	}
+	d.Annotations = map[string]string{appliedSpec: hash(app.Spec)}
+	return ctrl.Result{}, r.Update(ctx, d)
 }
