@@ -8,9 +8,9 @@ func All() []Operator {
 
 		halfMade, existsAlready, generatedTwice, appliedFirst, otherName, memoryLost, finalizerStuck,
 		staleList, staleClaims, timeTravel,
-		edgeTriggered, deleteEvent, createdBefore, watchEnds, tokenOnce,
+		edgeTriggered, deleteEvent, createdBefore, watchEnds,
 		createdOnce, noScaleDown, keyStays, blockStays, notTakenBack, wedged, secretUnwatched, claimsReplaced,
-		statusConflict, swallowed, overwrites, errorNotFound,
+		statusConflict, swallowed, overwrites, errorNotFound, unauthorizedFinal,
 		twoAtOnce,
 		orphan, noFinalizer, tenantOrphan, namespaceLeak, renamed, historyGrows, eventFlood,
 		wideSelector, adopts,

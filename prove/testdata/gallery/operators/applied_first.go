@@ -16,7 +16,7 @@ import (
 var appliedFirst = Operator{
 	Name:  "applied-first",
 	About: "notes a spec as applied before it has applied all of it",
-	Model: "Sieve, intermediate state (rabbitmq-operator, a resize that is never finished)",
+	Model: "Sieve, intermediate state (a resize in the RabbitMQ operator that is never finished)",
 	Class: finding.Intermediate, Property: finding.SameState, Also: []finding.Property{finding.SameFresh},
 	Needs: []Need{Kill}, CRDs: stores, Samples: "config/samples/store.yaml",
 	Setup: func(m ctrl.Manager) error {

@@ -18,7 +18,7 @@ import (
 var halfMade = Operator{
 	Name:  "half-made",
 	About: "makes the Service only right after it has made the Deployment",
-	Model: "Sieve, intermediate state (cass-operator, its seed Service)",
+	Model: "Sieve, intermediate state",
 	Class: finding.Intermediate, Property: finding.SameState,
 	Needs: []Need{Kill}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {

@@ -18,7 +18,7 @@ import (
 var staleClaims = Operator{
 	Name:  "stale-claims",
 	About: "deletes claims of members beyond the size that its cache shows",
-	Model: "Sieve, stale state (zookeeper-operator and cass-operator delete claims in use)",
+	Model: "Sieve, stale state (the operators of ZooKeeper and Cassandra delete claims in use)",
 	Class: finding.Stale, Property: finding.DataKept,
 	Needs: []Need{Change, Freeze}, CRDs: stores, Samples: "config/samples/store.yaml",
 	Setup: func(m ctrl.Manager) error {

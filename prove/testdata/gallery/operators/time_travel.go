@@ -18,7 +18,7 @@ import (
 var timeTravel = Operator{
 	Name:  "time-travel",
 	About: "deletes by name what belongs to a Store that its cache shows as being deleted",
-	Model: "Sieve, time travel (rabbitmq-operator, cassandra-operator)",
+	Model: "Sieve, time travel (the operators of RabbitMQ and Cassandra, among others)",
 	Class: finding.Stale, Property: finding.DataKept,
 	Needs: []Need{Delete, Freeze}, CRDs: stores, Samples: "config/samples/store.yaml",
 	Setup: func(m ctrl.Manager) error {
