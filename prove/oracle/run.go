@@ -25,7 +25,7 @@ type run struct {
 func newRun(w workload.Workload, t trace.Trace, also []trace.Trace) *run {
 	r := &run{Trace: t, workload: w, world: state.WorldOf(t, also...)}
 	for _, step := range t.Steps {
-		r.states = append(r.states, r.world.Of(step.State))
+		r.states = append(r.states, r.world.After(t.Changes[:min(step.LastChange, len(t.Changes))]).Of(step.State))
 	}
 	return r
 }

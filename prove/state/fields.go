@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -180,9 +182,25 @@ func (f fields) scalar(path string, v any) string {
 		return f.observed(v)
 	}
 	if text, ok := v.(string); ok {
-		v = f.Neutral(text)
+		v = f.timeless(f.Neutral(text))
 	}
 	return asJSON(v)
+}
+
+var moment = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
+
+// timeless is a text with a placeholder for each time since the run began.
+func (w World) timeless(text string) string {
+	if len(text) < len(time.DateTime) {
+		return text
+	}
+	return moment.ReplaceAllStringFunc(text, func(found string) string {
+		at, err := time.Parse(time.RFC3339Nano, found)
+		if err != nil || at.Before(w.Began.Truncate(time.Second)) {
+			return found
+		}
+		return "{time}"
+	})
 }
 
 // observed tells how a generation that a status names stands to that of the object: what number it

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,17 +27,34 @@ type World struct {
 	Namespace string
 	// Managers are the operator's field managers.
 	Managers map[string]bool
+	// Began is when the run did: a time since then is one that the run made, and the same as any
+	// other. Where it is not set, the oldest object counts.
+	Began time.Time
+	// Gone are objects that were deleted, see After. What only they own is as good as gone: the
+	// garbage collector takes it away, sooner or later.
+	Gone map[types.UID]bool
 }
 
 // WorldOf returns what has to be known of a run. Managers that were seen in other runs of the same
 // operator count, too: a run that is cut short may not show all.
 func WorldOf(of trace.Trace, others ...trace.Trace) World {
-	w := World{Namespace: of.Namespace, Managers: map[string]bool{}}
+	w := World{Namespace: of.Namespace, Managers: map[string]bool{}, Began: of.Started}
 	for _, one := range append([]trace.Trace{of}, others...) {
 		for i := range one.Requests {
 			if r := &one.Requests[i]; r.IsWrite() && r.Manager != "" && r.Manager != UserManager {
 				w.Managers[r.Manager] = true
 			}
+		}
+	}
+	return w
+}
+
+// After is the world after some changes.
+func (w World) After(changes []trace.Change) World {
+	w.Gone = map[types.UID]bool{}
+	for _, change := range changes {
+		if change.Type == "DELETED" {
+			w.Gone[types.UID(change.UID)] = true
 		}
 	}
 	return w
@@ -94,8 +112,14 @@ func (w World) Of(objects []*unstructured.Unstructured) *State {
 	for _, object := range objects {
 		r.byUID[object.GetUID()] = object
 	}
+	if r.Began.IsZero() {
+		r.Began = oldest(objects)
+	}
 	s := &State{Counts: map[Count]int{}}
 	for _, object := range objects {
+		if r.isDoomed(object, 0) {
+			continue
+		}
 		if one := r.object(object); one != nil {
 			s.Objects = append(s.Objects, one)
 			continue
@@ -106,6 +130,32 @@ func (w World) Of(objects []*unstructured.Unstructured) *State {
 	}
 	slices.SortStableFunc(s.Objects, func(a, b *Object) int { return strings.Compare(a.id(), b.id()) })
 	return s
+}
+
+// oldest is when the first of some objects was made.
+func oldest(objects []*unstructured.Unstructured) time.Time {
+	var first time.Time
+	for _, object := range objects {
+		if made := object.GetCreationTimestamp().Time; first.IsZero() || made.Before(first) {
+			first = made
+		}
+	}
+	return first
+}
+
+// maxDepth bounds chains of owners: they may be circles.
+const maxDepth = 8
+
+// isDoomed tells whether all owners of an object are gone, or have nobody left themselves.
+func (r reading) isDoomed(object *unstructured.Unstructured, depth int) bool {
+	owners := object.GetOwnerReferences()
+	for _, one := range owners {
+		owner := r.byUID[one.UID]
+		if !r.Gone[one.UID] && (owner == nil || depth > maxDepth || !r.isDoomed(owner, depth+1)) {
+			return false
+		}
+	}
+	return len(owners) > 0
 }
 
 // counts tells whether an object that nobody asked for by itself is counted: pods that run or are to
@@ -193,7 +243,7 @@ func (r reading) owner(uid types.UID, kind, name string) string {
 // the user wrote, or the last one that is known.
 func (r reading) root(object *unstructured.Unstructured) string {
 	root := ""
-	for range 8 { // owners in a circle are possible
+	for range maxDepth {
 		owners := object.GetOwnerReferences()
 		if len(owners) == 0 {
 			return root
