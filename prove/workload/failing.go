@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,8 +12,8 @@ import (
 // Guarantees: each begins with the first step of the given workload and ends with its first
 // deletion. Once the pods are well, and the change is taken back, the state is what it was.
 //
-// Caveats: where the children have no pods there are no workloads. Pods of Jobs have ended before
-// anybody could let them fail: only those that are made meanwhile do.
+// Caveats: where the children have no pods that run there are no workloads. Pods of Jobs have ended
+// before anybody could let them fail: write the annotation of the simulated node into the sample.
 func Failing(w Workload, children []*unstructured.Unstructured) []Workload {
 	if len(w.Steps) == 0 || len(w.Steps[0].Apply) == 0 {
 		return nil
@@ -48,24 +47,13 @@ func changeIn(w Workload) (change, back Step, ok bool) {
 	return change, back, false
 }
 
-// failuresOf are the ways in which the pods of children can fail.
+// failuresOf are the ways in which the pods of children can fail while they run.
 func failuresOf(children []*unstructured.Unstructured) []string {
-	last := len(Failures) - 1
-	var runs, ends bool
 	for _, child := range children {
-		switch fmt.Sprint(RefOf(child).GroupKind()) {
+		switch RefOf(child).GroupKind().String() {
 		case "Pod", "Deployment.apps", "StatefulSet.apps", "DaemonSet.apps", "ReplicaSet.apps":
-			runs = true
-		case "Job.batch", "CronJob.batch":
-			ends = true
+			return []string{"image-pull", "crash-loop", "never-ready"}
 		}
 	}
-	var found []string
-	if runs {
-		found = append(found, Failures[:last]...)
-	}
-	if ends {
-		found = append(found, Failures[last])
-	}
-	return found
+	return nil
 }

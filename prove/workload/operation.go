@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/prove/workload/crd"
@@ -27,12 +26,9 @@ type Options struct {
 // operation is a change of one object from its sample, and what is known of it before it is sent.
 type operation struct {
 	crd.Variant
-	sample  *unstructured.Unstructured
-	refused error // of the change
-	back    error // of the change back
-	fresh   error // of a new object of that content
-	same    bool  // once defaults are set
-	unmet   *Ref
+	crd.Foretold
+	sample *unstructured.Unstructured
+	unmet  *Ref
 }
 
 // Operations are workloads that change one field of one custom resource each, and change it back:
@@ -62,7 +58,7 @@ func Operations(samples, crds []*unstructured.Unstructured, options Options) ([]
 	}
 	limit := max(cmp.Or(options.Limit, DefaultLimit)-len(refusals), 1)
 	for _, o := range operations {
-		if o.Wrong || o.refused != nil && o.fresh != nil || len(changes) == limit {
+		if o.Wrong || o.Refused != nil && o.New != nil || len(changes) == limit {
 			continue
 		}
 		changes = append(changes, o.workload(all, own))
@@ -89,8 +85,13 @@ func operationsOn(own, crds, all []*unstructured.Unstructured, seed uint64) ([]o
 		if err := kinds[i].Admit(sample, nil); err != nil {
 			return nil, fmt.Errorf("the sample %s is not valid: %w", RefOf(sample), err)
 		}
+		foretell := kinds[i].Foretell(sample)
 		for _, variant := range kinds[i].Variants(sample) {
-			found = append(found, foretold(kinds[i], variant, sample, all))
+			o := operation{Variant: variant, Foretold: foretell(variant.Object), sample: sample}
+			if o.Refused == nil {
+				o.unmet = unmet(variant, all)
+			}
+			found = append(found, o)
 		}
 	}
 	found = takeTurns(found)
@@ -116,29 +117,16 @@ func takeTurns(operations []operation) []operation {
 	before := map[string]int{}
 	var kept []operation
 	for _, o := range operations {
-		if o.same {
+		if o.Same {
 			o.Promise -= unchanged
 		}
-		field := fmt.Sprint(RefOf(o.sample), o.Path, o.refused != nil)
+		field := fmt.Sprint(RefOf(o.sample), o.Path, o.Refused != nil)
 		o.Promise -= repeated * before[field]
 		if before[field]++; before[field] <= maxTurns {
 			kept = append(kept, o)
 		}
 	}
 	return kept
-}
-
-// foretold asks what the API server will say.
-func foretold(kind *crd.Kind, variant crd.Variant, sample *unstructured.Unstructured, all []*unstructured.Unstructured) operation {
-	o := operation{Variant: variant, sample: sample}
-	o.refused = kind.Admit(variant.Object, sample)
-	o.fresh = kind.Admit(variant.Object, nil)
-	if o.refused == nil {
-		o.back = kind.Admit(sample, variant.Object)
-		o.same = equality.Semantic.DeepEqual(kind.Stored(variant.Object).Object, kind.Stored(sample).Object)
-		o.unmet = unmet(variant, all)
-	}
-	return o
 }
 
 // unmet is the object that a change of a name leads away from, nil where it is no such change.
@@ -198,14 +186,14 @@ func (o operation) workload(all, own []*unstructured.Unstructured) Workload {
 	case change.Refused:
 	case o.unmet != nil:
 		change.Unmet = o.unmet
-	case o.same:
+	case o.Same:
 		change.Same = create
-	case o.fresh == nil:
+	case o.New == nil:
 		change.Fresh, change.Guess, change.Apply = true, o.Guess, replaced(all, o.Object)
 	}
-	if o.refused == nil {
-		back := Step{Name: o.Path + ": back", Apply: []*unstructured.Unstructured{o.sample}, Refused: o.back != nil}
-		if o.back == nil {
+	if o.Refused == nil {
+		back := Step{Name: o.Path + ": back", Apply: []*unstructured.Unstructured{o.sample}, Refused: o.Back != nil}
+		if o.Back == nil {
 			back.Same = create
 		}
 		w.Steps = append(w.Steps, back)
@@ -216,7 +204,7 @@ func (o operation) workload(all, own []*unstructured.Unstructured) Workload {
 
 // step is the change alone.
 func (o operation) step() Step {
-	return Step{Name: o.Path + ": " + o.What, Apply: []*unstructured.Unstructured{o.Object}, Refused: o.refused != nil}
+	return Step{Name: o.Path + ": " + o.What, Apply: []*unstructured.Unstructured{o.Object}, Refused: o.Refused != nil}
 }
 
 // replaced are objects with one of them in another form.

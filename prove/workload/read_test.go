@@ -88,3 +88,18 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestTheDocumentedStepsAreRead: what users are shown works.
+func TestTheDocumentedStepsAreRead(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/prove/workloads.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(page), "```yaml\n")
+	shown, _, _ := strings.Cut(after, "```")
+	all, err := workload.Parse("../../examples/memcached/steps.yaml", []byte(shown))
+	if err != nil || len(all) != 1 || len(all[0].Steps) != 8 {
+		t.Errorf("%+v, %v", all, err)
+	}
+}

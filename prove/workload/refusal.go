@@ -17,10 +17,10 @@ func refusing(sample *unstructured.Unstructured, operations []operation, all, ow
 	for _, further := range []bool{false, true} {
 		sorts := map[string]bool{}
 		for _, o := range operations {
-			if o.sample != sample || o.refused == nil || o.fresh == nil || len(w.Steps) > maxRefusals || has(w, o.step()) {
+			if o.sample != sample || o.Refused == nil || o.New == nil || len(w.Steps) > maxRefusals || has(w, o.step()) {
 				continue
 			}
-			sort := sortOf(o.refused)
+			sort := sortOf(o.Refused)
 			if further {
 				sort = o.Path
 			}

@@ -14,7 +14,7 @@ func telling(own, crds []*unstructured.Unstructured) (change, back Step, ok bool
 	}
 	for _, asked := range []func(operation) bool{grows, anotherValue} {
 		for _, o := range operations {
-			if o.Wrong || o.same || o.refused != nil || o.back != nil || o.unmet != nil || !asked(o) {
+			if o.Wrong || o.Same || o.Refused != nil || o.Back != nil || o.unmet != nil || !asked(o) {
 				continue
 			}
 			change = o.step()

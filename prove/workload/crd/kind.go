@@ -111,6 +111,30 @@ func (k *Kind) Admit(object, old *unstructured.Unstructured) error {
 	return k.update(next.Object, k.Stored(old).Object).ToAggregate()
 }
 
+// Foretold is what the API server will say of a change.
+type Foretold struct {
+	// Refused is why the change is refused, New why a new object of that content is, and Back why
+	// the change back is, once the change was made. Nil: it is not.
+	Refused, New, Back error
+	// Same: what is stored is what was.
+	Same bool
+}
+
+// Foretell returns what the API server will say of changes of one object: of each that the function
+// is given. It is [Kind.Admit] several times, but for less.
+func (k *Kind) Foretell(old *unstructured.Unstructured) func(changed *unstructured.Unstructured) Foretold {
+	before := k.Stored(old).Object
+	return func(changed *unstructured.Unstructured) Foretold {
+		after := k.Stored(changed).Object
+		told := Foretold{Refused: k.update(after, before).ToAggregate(), New: k.create(after).ToAggregate()}
+		if told.Refused == nil {
+			told.Back = k.update(before, after).ToAggregate()
+			told.Same = equal(before, after)
+		}
+		return told
+	}
+}
+
 func (k *Kind) create(fields map[string]any) field.ErrorList {
 	wrong := validation.ValidateCustomResource(nil, fields, k.validator)
 	wrong = append(wrong, k.unratcheted(fields)...)

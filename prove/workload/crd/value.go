@@ -78,10 +78,7 @@ func another(name string, of *structural.Structural, in []any, keys []string, de
 			element = runtime.DeepCopyJSONValue(in[len(in)-1])
 		}
 		fields, _ := element.(map[string]any)
-		if len(keys) == 0 {
-			keys = naming(of)
-		}
-		for _, key := range keys {
+		for _, key := range distinguishing(of, fields, keys) {
 			property := of.Properties[key]
 			fields[key] = different(key, &property, func(candidate any) bool {
 				return !slices.ContainsFunc(in, func(other any) bool { return equal(at(other, key), candidate) })
@@ -94,11 +91,13 @@ func another(name string, of *structural.Structural, in []any, keys []string, de
 	})
 }
 
-// naming are the fields of an element that are likely to tell it from others.
-func naming(of *structural.Structural) []string {
-	var found []string
+// distinguishing are the fields that tell an element from others: the keys of the list, and those
+// that are likely to be as good as keys.
+func distinguishing(of *structural.Structural, element map[string]any, keys []string) []string {
+	found := slices.Clone(keys)
 	for _, name := range []string{"name", "id", "key", "path", "port", "containerPort", "host"} {
-		if _, there := of.Properties[name]; there {
+		_, known := of.Properties[name]
+		if _, there := element[name]; there && known && !slices.Contains(found, name) {
 			found = append(found, name)
 		}
 	}
