@@ -342,6 +342,7 @@ func hostile() report.Report {
 		Property: bad, Class: bad, Step: bad, Of: of(bad, bad), Message: bad, Flaky: true, File: bad, Log: []string{bad},
 		Diff: []finding.Difference{
 			{Of: bad, Path: bad, Want: bad, Got: bad},
+			{Of: "Many/lines", Path: "spec.list", Want: "[" + strings.Repeat("1, 2, ", 60) + "3]"},
 			{Of: "ConfigMap/long", Want: `"` + strings.Repeat("x", 50_000) + `"`, Got: strings.Repeat("<b>", 20_000)},
 		},
 		Last: []record.Request{{Verb: bad, Resource: bad, Name: bad, Subresource: bad, Fault: bad, At: began}, {Verb: bad, Path: bad, At: began.Add(time.Second), Error: bad}},
