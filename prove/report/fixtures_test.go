@@ -246,7 +246,7 @@ func stale(t *testing.T) report.Report {
 		1600ms step recreate 2.4s
 		1603ms DELETED caches/demo
 		1650ms ADDED caches/demo
-		1702ms list caches 200 ! hold caches on watch caches #1
+		1702ms list caches 200 ! hold caches on event caches #1
 		1711ms delete persistentvolumeclaims/data-demo-0 200 changed
 		1713ms DELETED persistentvolumeclaims/data-demo-0
 		2402ms create persistentvolumeclaims/data-demo-0 201 changed
@@ -270,7 +270,7 @@ func stale(t *testing.T) report.Report {
 	p := plan.Plan{
 		Name: "hold: caches | recreate", Workload: sample(),
 		Faults: []fault.Fault{
-			{Kind: "hold", On: fault.Match{Verb: "watch", Resource: "caches", Nth: 1}},
+			{Kind: fault.Hold, View: "caches", On: fault.Match{Verb: fault.Event, Type: "DELETED", Resource: "caches", Name: "demo", Nth: 1}},
 			{Kind: fault.Kill, Moment: fault.Answer, On: fault.Match{Verb: "patch", Resource: "caches/status", Name: "demo", Nth: 2}},
 		},
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/operon-framework/operon/prove/fault"
 	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/record"
 	"github.com/operon-framework/operon/prove/trace"
@@ -157,10 +158,9 @@ func (s *scale) course(c *Course, title string, objects []subject) courseView {
 	if c.Cut > 0 {
 		view.Note = fmt.Sprintf("%d requests and changes are left out", c.Cut)
 	}
-	for _, r := range c.Requests {
-		if at, ok := s.at(c, r.At); ok && r.Fault != "" {
+	if moment, known := c.struck(); known {
+		if at, ok := s.at(c, moment); ok {
 			view.Fault = round(at)
-			break
 		}
 	}
 	view.add(s.operator(c), operatorHeight)
@@ -170,6 +170,34 @@ func (s *scale) course(c *Course, title string, objects []subject) courseView {
 	}
 	view.Whole = view.Height + gapHeight
 	return view
+}
+
+// struck is when the first fault did: with a request that says so, or else with the change whose
+// event it waited for.
+func (c *Course) struck() (time.Time, bool) {
+	for _, r := range c.Requests {
+		if r.Fault != "" {
+			return r.At, true
+		}
+	}
+	for _, f := range c.Struck {
+		seen := 0
+		for _, change := range c.Changes {
+			if f.On.Verb != fault.Event || !chosen(&f.On, &change) {
+				continue
+			}
+			if seen++; seen == max(f.On.Nth, 1) {
+				return change.At, true
+			}
+		}
+	}
+	return time.Time{}, false
+}
+
+// chosen tells whether a change is one of those whose events a fault waits for.
+func chosen(on *fault.Match, change *trace.Change) bool {
+	fits := func(want, got string) bool { return want == "" || want == got }
+	return fits(on.Resource, change.Resource) && fits(on.Name, change.Name) && fits(on.Type, change.Type)
 }
 
 func (v *courseView) add(l lane, height int) {

@@ -68,8 +68,11 @@ func effect(r *record.Request) string {
 	return string(r.Effect)
 }
 
-// mark is a fault without the request that it is on.
+// mark are the faults of a request, without the request that they are on.
 func mark(text string) string {
-	what, _, _ := strings.Cut(text, " on ")
-	return line(what)
+	faults := strings.Split(text, "; ")
+	for i, one := range faults {
+		faults[i], _, _ = strings.Cut(one, " on ")
+	}
+	return line(strings.Join(faults, ", "))
 }

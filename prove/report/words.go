@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -13,20 +14,65 @@ import (
 // Words say what a fault did, as people would: "killed after `create configmaps/demo` took effect,
 // before it learned of it". A fault of a kind that is not known here is told by its String.
 func Words(f fault.Fault) string {
-	request := chosen(f.On)
+	what, when := struck(f.On), moment(&f)
 	switch f.Kind {
 	case fault.Kill:
-		return "killed " + moment(f.Moment, request)
+		return "killed " + when
 	case fault.Cut:
-		return "the connection was cut " + moment(f.Moment, request)
+		return "the connection was cut " + when
 	case fault.Delay:
-		if f.Moment == fault.Effect {
-			return fmt.Sprintf("the answer to %s was held back for %s", request, f.For.Duration)
+		switch {
+		case f.On.Verb == fault.Event:
+			return fmt.Sprintf("it was shown %s %s late", what, f.For.Duration)
+		case f.Moment == fault.Effect:
+			return fmt.Sprintf("the answer to %s was held back for %s", what, f.For.Duration)
 		}
-		return fmt.Sprintf("%s was held back for %s", request, f.For.Duration)
+		return fmt.Sprintf("%s was held back for %s", what, f.For.Duration)
 	case fault.CutWatch:
-		return fmt.Sprintf("%s was cut after %s", request, counted(f.Events, "event"))
+		return fmt.Sprintf("%s was cut after %s", what, counted(f.Events, "event"))
+	case fault.Outage:
+		return fmt.Sprintf("the API server was away for %s, beginning %s", cmp.Or(f.For.Duration, fault.DefaultOutage), when)
+	case fault.Expire:
+		return fmt.Sprintf("its token was refused for %s, as one that has expired, beginning %s", cmp.Or(f.For.Duration, fault.DefaultExpire), when)
+	case fault.Overlap:
+		return "a second instance began " + when
+	case fault.LoseLease:
+		return fmt.Sprintf("its lease was somebody else's for %s, beginning %s", cmp.Or(f.For.Duration, fault.DefaultLease), when)
 	}
+	if text, known := frozen(&f, when); known {
+		return text
+	}
+	return answered(&f, what)
+}
+
+// frozen says the faults that are about what the operator sees.
+func frozen(f *fault.Fault, when string) (string, bool) {
+	view := "everything"
+	if f.View != "" {
+		view = "`" + f.View + "`"
+	}
+	switch f.Kind {
+	case fault.Hold:
+		return fmt.Sprintf("its view of %s was frozen for a while, beginning %s", view, when), true
+	case fault.Skip:
+		return fmt.Sprintf("its view of %s was frozen for a while, beginning %s, and it was never shown what happened meanwhile", view, when), true
+	case fault.Relist:
+		return fmt.Sprintf("its watch of %s ended with 410 Gone %s, so that it had to list again", view, when), true
+	case fault.Past:
+		past := "before its last write"
+		switch {
+		case f.Step != "":
+			past = fmt.Sprintf("after the step %q", f.Step)
+		case f.Back > 1:
+			past = fmt.Sprintf("before its last %d writes", f.Back)
+		}
+		return fmt.Sprintf("killed %s, and the next instance saw %s as it was %s", when, view, past), true
+	}
+	return "", false
+}
+
+// answered says the faults that are answers in place of the server's.
+func answered(f *fault.Fault, what string) string {
 	status, known := answers[f.Kind]
 	if !known {
 		return f.String()
@@ -36,9 +82,9 @@ func Words(f fault.Fault) string {
 		answer += fmt.Sprintf(", retry after %ds", max(f.RetryAfter, fault.DefaultRetryAfter))
 	}
 	if f.Moment == fault.Effect {
-		return fmt.Sprintf("%s took effect, and was answered with %s all the same", request, answer)
+		return fmt.Sprintf("%s took effect, and was answered with %s all the same", what, answer)
 	}
-	return fmt.Sprintf("%s was refused with %s", request, answer)
+	return fmt.Sprintf("%s was refused with %s", what, answer)
 }
 
 // answers are the status codes of faults that are answers.
@@ -48,28 +94,35 @@ var answers = map[fault.Kind]int{
 	fault.Unavailable: http.StatusServiceUnavailable, fault.TimeOut: http.StatusGatewayTimeout,
 }
 
-func moment(m fault.Moment, request string) string {
-	switch m {
-	case fault.Effect:
-		return "after " + request + " took effect, before it learned of it"
-	case fault.Answer:
-		return "right after " + request + " was answered"
-	default:
-		return "before " + request + " reached the API server"
+// moment says when a fault strikes.
+func moment(f *fault.Fault) string {
+	what := struck(f.On)
+	switch {
+	case f.On.Verb == fault.Event:
+		return "before it saw " + what
+	case f.Moment == fault.Effect:
+		return "after " + what + " took effect, before it learned of it"
+	case f.Moment == fault.Answer:
+		return "right after " + what + " was answered"
 	}
+	return "before " + what + " reached the API server"
 }
 
-// chosen are the requests that a fault strikes.
-func chosen(on fault.Match) string {
+// happenings are what events tell of.
+var happenings = map[string]string{"ADDED": "creation", "MODIFIED": "change", "DELETED": "deletion", "": "event"}
+
+// struck are the requests, or the events, that a fault strikes.
+func struck(on fault.Match) string {
 	resource, subresource, _ := strings.Cut(on.Resource, "/")
-	verb := on.Verb
-	if verb == "" {
-		verb = "any request for"
-	}
 	if resource == "" {
 		resource = "any object"
 	}
-	request := "`" + verb + " " + object(resource, strings.Trim(subresource, "*"), on.Name) + "`"
+	of := object(resource, strings.Trim(subresource, "*"), on.Name)
+	verb := cmp.Or(on.Verb, "any request for")
+	request := "`" + verb + " " + of + "`"
+	if on.Verb == fault.Event {
+		request = happenings[on.Type] + " of `" + of + "`"
+	}
 	first := max(on.Nth, 1)
 	switch {
 	case on.Times == fault.Always && first == 1:
@@ -78,7 +131,7 @@ func chosen(on fault.Match) string {
 		return fmt.Sprintf("each %s from the %s on", request, ordinal(first))
 	case on.Times > 1:
 		return fmt.Sprintf("the %s to the %s %s", ordinal(first), ordinal(first+on.Times-1), request)
-	case first > 1 || on.Name == "":
+	case first > 1 || on.Name == "" || on.Verb == fault.Event:
 		return "the " + ordinal(first) + " " + request
 	}
 	return request
@@ -136,16 +189,31 @@ func FaultClass(faults []fault.Fault) string {
 	}
 	var classes []string
 	for _, f := range faults {
-		class := string(f.Kind)
-		switch {
-		case f.Moment == fault.Effect, f.Moment == fault.Answer:
-			class += " after " + string(f.Moment)
-		case f.Kind == fault.Kill, f.Kind == fault.Cut:
-			class += " before request"
-		}
-		if !slices.Contains(classes, class) {
+		if class := classOf(&f); !slices.Contains(classes, class) {
 			classes = append(classes, class)
 		}
 	}
 	return strings.Join(classes, ", ")
+}
+
+// classes are kinds of faults for which it makes no difference when they strike.
+var classes = map[fault.Kind]string{
+	fault.Hold: "frozen view", fault.Skip: "skipped states", fault.Relist: "watch ends with 410", fault.Past: "restart into the past",
+	fault.Outage: "API server away", fault.Expire: "token expired", fault.Overlap: "two instances", fault.LoseLease: "lease lost",
+	fault.CutWatch: "watch cut",
+}
+
+func classOf(f *fault.Fault) string {
+	if class, known := classes[f.Kind]; known {
+		return class
+	}
+	switch {
+	case f.On.Verb == fault.Event:
+		return string(f.Kind) + " before event"
+	case f.Moment == fault.Effect, f.Moment == fault.Answer:
+		return string(f.Kind) + " after " + string(f.Moment)
+	case f.Kind == fault.Kill, f.Kind == fault.Cut:
+		return string(f.Kind) + " before request"
+	}
+	return string(f.Kind)
 }

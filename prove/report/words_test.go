@@ -36,7 +36,29 @@ func TestWords(t *testing.T) {
 		{fault.Fault{Kind: fault.Delay, For: metav1.Duration{Duration: 2 * time.Second}, On: create}, "`create configmaps/demo` was held back for 2s", "delay"},
 		{fault.Fault{Kind: fault.Delay, Moment: fault.Effect, For: metav1.Duration{Duration: 2 * time.Second}, On: create},
 			"the answer to `create configmaps/demo` was held back for 2s", "delay after effect"},
-		{fault.Fault{Kind: fault.CutWatch, Events: 1, On: fault.Match{Verb: "watch", Resource: "boxes", Nth: 2}}, "the 2nd `watch boxes` was cut after 1 event", "cut-watch"},
+		{fault.Fault{Kind: fault.CutWatch, Events: 1, On: fault.Match{Verb: "watch", Resource: "boxes", Nth: 2}}, "the 2nd `watch boxes` was cut after 1 event", "watch cut"},
+		{fault.Fault{Kind: fault.Kill, On: fault.Match{Verb: fault.Event, Type: "MODIFIED", Resource: "pods", Name: "a"}},
+			"killed before it saw the 1st change of `pods/a`", "kill before event"},
+		{fault.Fault{Kind: fault.Delay, For: metav1.Duration{Duration: time.Second}, On: fault.Match{Verb: fault.Event, Resource: "pods", Nth: 2}},
+			"it was shown the 2nd event of `pods` 1s late", "delay before event"},
+		{fault.Fault{Kind: fault.Hold, Moment: fault.Effect, View: "configmaps", On: create},
+			"its view of `configmaps` was frozen for a while, beginning after `create configmaps/demo` took effect, before it learned of it", "frozen view"},
+		{fault.Fault{Kind: fault.Skip, On: fault.Match{Verb: fault.Event, Type: "DELETED", Resource: "pods"}},
+			"its view of everything was frozen for a while, beginning before it saw the 1st deletion of `pods`, and it was never shown what happened meanwhile", "skipped states"},
+		{fault.Fault{Kind: fault.Relist, View: "pods", On: create},
+			"its watch of `pods` ended with 410 Gone before `create configmaps/demo` reached the API server, so that it had to list again", "watch ends with 410"},
+		{fault.Fault{Kind: fault.Past, Moment: fault.Answer, On: create, Back: 1},
+			"killed right after `create configmaps/demo` was answered, and the next instance saw everything as it was before its last write", "restart into the past"},
+		{fault.Fault{Kind: fault.Past, Moment: fault.Answer, View: "pods", On: create, Step: "create"},
+			"killed right after `create configmaps/demo` was answered, and the next instance saw `pods` as it was after the step \"create\"", "restart into the past"},
+		{fault.Fault{Kind: fault.Past, Moment: fault.Answer, On: create, Back: 3},
+			"killed right after `create configmaps/demo` was answered, and the next instance saw everything as it was before its last 3 writes", "restart into the past"},
+		{fault.Fault{Kind: fault.Outage, On: create}, "the API server was away for 1s, beginning before `create configmaps/demo` reached the API server", "API server away"},
+		{fault.Fault{Kind: fault.Expire, On: create},
+			"its token was refused for 1s, as one that has expired, beginning before `create configmaps/demo` reached the API server", "token expired"},
+		{fault.Fault{Kind: fault.Overlap, On: status}, "a second instance began before the 3rd `patch boxes/demo (status)` reached the API server", "two instances"},
+		{fault.Fault{Kind: fault.LoseLease, On: status},
+			"its lease was somebody else's for 15s, beginning before the 3rd `patch boxes/demo (status)` reached the API server", "lease lost"},
 		{fault.Fault{Kind: "flood", On: fault.Match{Verb: "watch", Resource: "boxes", Nth: 2}}, "flood on watch boxes #2", "flood"},
 	} {
 		if got := report.Words(c.fault); got != c.want {
@@ -47,7 +69,7 @@ func TestWords(t *testing.T) {
 		}
 	}
 	two := []fault.Fault{{Kind: "hold"}, {Kind: fault.Kill, Moment: fault.Answer}, {Kind: "hold"}}
-	if got := report.FaultClass(two); got != "hold, kill after answer" {
+	if got := report.FaultClass(two); got != "frozen view, kill after answer" {
 		t.Errorf("two faults are of the class %q", got)
 	}
 	if got := report.FaultClass(nil); got != "no fault" {
