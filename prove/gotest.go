@@ -3,6 +3,7 @@ package prove
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 
 	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/prove/report"
+	"github.com/operon-framework/operon/prove/witness"
 	"github.com/operon-framework/operon/prove/world"
 )
 
@@ -30,6 +32,8 @@ type Test struct {
 	Budget time.Duration
 	// Plans bounds their number. By default the time alone does.
 	Plans int
+	// FailFast: no plan is begun after the first finding.
+	FailFast bool
 	// Seed chooses between equals. The same seed gives the same plans.
 	Seed int64
 }
@@ -52,16 +56,7 @@ const testSettle = 600 * time.Millisecond
 // look at their context.
 func Run(t *testing.T, test Test) *report.Report {
 	t.Helper()
-	env := localtest.Shared(t)
-	options, err := test.options(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	options.Name, options.Config = t.Name(), env.Config
-	found, err := Prove(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := test.prove(t)
 	if len(found.Findings) == 0 {
 		return found
 	}
@@ -73,10 +68,29 @@ func Run(t *testing.T, test Test) *report.Report {
 	return found
 }
 
+// prove returns what is found.
+func (test Test) prove(t *testing.T) *report.Report {
+	t.Helper()
+	env := localtest.Shared(t)
+	options, err := test.options(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.Name, options.Config = t.Name(), env.Config
+	if options.Witness, err = witnesses.of(t.Context(), env.Config); err != nil {
+		t.Fatal(err)
+	}
+	found, err := Prove(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
 func (test Test) options(folder string) (Options, error) {
 	target := Target{CRDs: test.CRDs, Samples: test.Samples, Setup: test.Setup, RBAC: test.RBAC, Steps: test.Steps}
 	options := Options{
-		Plans: test.Plans, Budget: test.Budget, Seed: test.Seed, Settle: testSettle, Folder: folder,
+		Plans: test.Plans, Budget: test.Budget, Seed: test.Seed, FailFast: test.FailFast, Settle: testSettle, Folder: folder,
 		Operator: world.Function(func(ctx context.Context, access world.Access) error {
 			return test.Start(ctx, access.Config, access.Namespace)
 		}),
@@ -85,4 +99,26 @@ func (test Test) options(folder string) (Options, error) {
 		options.Budget = TestBudget
 	}
 	return options, target.loadFiles(&options)
+}
+
+// witnesses are those of the clusters that this process's tests use. They end with the process.
+var witnesses = byHost{all: map[string]*witness.Witness{}}
+
+type byHost struct {
+	mu  sync.Mutex
+	all map[string]*witness.Witness
+}
+
+// of returns the witness of a cluster.
+func (b *byHost) of(ctx context.Context, config *rest.Config) (*witness.Witness, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if w := b.all[config.Host]; w != nil {
+		return w, nil
+	}
+	w, err := witness.Start(ctx, config)
+	if err == nil {
+		b.all[config.Host] = w
+	}
+	return w, err
 }

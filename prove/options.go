@@ -10,6 +10,7 @@ import (
 
 	"github.com/operon-framework/operon/project"
 	"github.com/operon-framework/operon/prove/report"
+	"github.com/operon-framework/operon/prove/witness"
 	"github.com/operon-framework/operon/prove/workload"
 	"github.com/operon-framework/operon/prove/world"
 )
@@ -48,6 +49,10 @@ type Options struct {
 	// Settle is how long an operator without faults has to be silent to be done, by default
 	// [DefaultSettle].
 	Settle time.Duration
+	// FailFast: no plan is begun after the first finding.
+	FailFast bool
+	// Witness watches the cluster, where several sessions share one. By default a session has its own.
+	Witness *witness.Witness
 	// Folder takes what has to be in files while plans are under way.
 	Folder string
 	// Observe is called with how far the work is, when that changes. It must return soon.

@@ -27,11 +27,11 @@ import (
 type session struct {
 	Options
 	stage   *world.Stage
-	witness *witness.Witness
 	base    workload.Workload
 	refs    oracle.References
 	learnt  []trace.Trace // the runs without faults
 	until   time.Time
+	unwatch func()
 
 	mu     sync.Mutex
 	report report.Report
@@ -67,6 +67,9 @@ func run(ctx context.Context, options Options, choose func(*session) ([]plan.Pla
 	if err := s.open(ctx); err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(s.CRDs, wide) {
+		s.alone("the operator's kinds have no namespace")
+	}
 	if err := s.learn(ctx); err != nil {
 		return nil, err
 	}
@@ -77,6 +80,12 @@ func run(ctx context.Context, options Options, choose func(*session) ([]plan.Pla
 	err = s.work(ctx, plans)
 	s.finish()
 	return &s.report, err
+}
+
+// wide tells whether the objects of a kind have no namespace.
+func wide(definition *unstructured.Unstructured) bool {
+	scope, _, _ := unstructured.NestedString(definition.Object, "spec", "scope")
+	return scope == "Cluster"
 }
 
 // closeTimeout bounds the removal of what a session left in a cluster that is kept.
@@ -97,13 +106,24 @@ func (s *session) open(ctx context.Context) error {
 		return fmt.Errorf("the cluster does not answer: %w", err)
 	}
 	s.report.Cluster = version.GitVersion
-	if s.witness, err = witness.Start(ctx, s.Config); err != nil {
+	if err := s.watch(ctx); err != nil {
 		return err
 	}
 	s.stage, err = world.Open(ctx, world.Settings{
-		Config: s.Config, Witness: s.witness, Operator: s.Operator, Setup: s.Setup, Grants: s.Grants,
+		Config: s.Config, Witness: s.Witness, Operator: s.Operator, Setup: s.Setup, Grants: s.Grants,
 		Namespace: s.Namespace, Disposable: s.Disposable, Folder: s.Folder,
 	})
+	return err
+}
+
+// watch sees to it that somebody watches the cluster.
+func (s *session) watch(ctx context.Context) (err error) {
+	if s.Witness != nil {
+		return s.Witness.Refresh(ctx)
+	}
+	if s.Witness, err = witness.Start(ctx, s.Config); err == nil {
+		s.unwatch = s.Witness.Close
+	}
 	return err
 }
 
@@ -116,8 +136,8 @@ func (s *session) close(ctx context.Context) error {
 	if s.stage != nil {
 		err = s.stage.Close(ctx)
 	}
-	if s.witness != nil {
-		s.witness.Close()
+	if s.unwatch != nil {
+		s.unwatch()
 	}
 	return err
 }
@@ -128,15 +148,51 @@ const references = 2
 // apart is how far apart they begin, so that no time is the same in both.
 const apart = 1100 * time.Millisecond
 
-// learn runs the workload without faults.
+// learn finds out what the operator does without faults.
 func (s *session) learn(ctx context.Context) error {
 	s.at("learning what the operator does without faults")
 	s.base = workload.Sample(s.Samples, s.CRDs)
+	fresh, err := s.rehearse(ctx)
+	if err != nil {
+		return err
+	}
+	if s.Workers > 1 && s.reachesOut() {
+		s.alone("the operator writes out of its namespace")
+		s.at("learning it once more, one run after the other")
+		if fresh, err = s.rehearse(ctx); err != nil {
+			return err
+		}
+	}
+	refs, findings, err := oracle.Reference(s.base, s.learnt, fresh)
+	if err != nil {
+		return err
+	}
+	s.refs = refs
+	for _, f := range findings {
+		s.confirmed(f, &s.learnt[0])
+	}
+	return nil
+}
+
+// alone lets plans follow one another.
+func (s *session) alone(why string) {
+	s.Workers = 1
+	s.report.Notes = append(s.report.Notes, why+": one plan at a time")
+}
+
+// reachesOut tells whether a run changed something that is not in its namespace.
+func (s *session) reachesOut() bool {
+	return slices.ContainsFunc(s.learnt, func(t trace.Trace) bool {
+		return slices.ContainsFunc(t.Changes, func(c trace.Change) bool { return c.Namespace != t.Namespace })
+	})
+}
+
+// rehearse runs the workload without faults, and what its steps are compared with.
+func (s *session) rehearse(ctx context.Context) (fresh map[string]trace.Trace, err error) {
 	s.learnt = make([]trace.Trace, references)
-	var fresh map[string]trace.Trace
 	group, both := errgroup.WithContext(ctx)
-	if s.Namespace != "" {
-		group.SetLimit(1) // one after the other
+	if s.Workers == 1 {
+		group.SetLimit(1)
 	}
 	for i := range references {
 		group.Go(func() error {
@@ -156,18 +212,8 @@ func (s *session) learn(ctx context.Context) error {
 		fresh, err = s.fresh(both, s.base)
 		return err
 	})
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	refs, findings, err := oracle.Reference(s.base, s.learnt, fresh)
-	if err != nil {
-		return err
-	}
-	s.refs = refs
-	for _, f := range findings {
-		s.confirmed(f, &s.learnt[0])
-	}
-	return nil
+	err = group.Wait()
+	return fresh, err
 }
 
 // fresh runs what the steps of a workload are compared with: their objects in namespaces of their own.

@@ -45,6 +45,10 @@ func (s *session) feed(ctx context.Context, queue chan<- plan.Plan, plans []plan
 	timer := time.NewTimer(time.Until(s.until))
 	defer timer.Stop()
 	for i, p := range plans {
+		if s.FailFast && s.failed() {
+			s.report.Plans.Skipped = len(plans) - i
+			return nil
+		}
 		select {
 		case queue <- p:
 			s.tell(p)
@@ -56,6 +60,13 @@ func (s *session) feed(ctx context.Context, queue chan<- plan.Plan, plans []plan
 		}
 	}
 	return nil
+}
+
+// failed tells whether something was found.
+func (s *session) failed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.found) > 0
 }
 
 // tell shows how far the work is.
@@ -116,7 +127,9 @@ func (s *session) carry(ctx context.Context, p plan.Plan, pace world.Pace) (*tra
 }
 
 // patient is the pace of a run that makes sure of a finding: an operator may need longer.
-var patient = world.Pace{Quiet: time.Second, Settle: 10 * time.Second, Patience: time.Minute}
+func (s *session) patient() world.Pace {
+	return world.Pace{Quiet: s.Settle, Settle: 10 * s.Settle, Patience: time.Minute}
+}
 
 // sure makes sure of a finding by running its plan once more, with more patience. What another
 // plan showed already is only counted.
@@ -125,7 +138,7 @@ func (s *session) sure(ctx context.Context, p plan.Plan, f finding.Finding, seen
 	if s.known(f.Key()) {
 		return report.Failed, nil
 	}
-	again, findings, err := s.carry(ctx, p, patient)
+	again, findings, err := s.carry(ctx, p, s.patient())
 	if err != nil {
 		return "", err
 	}

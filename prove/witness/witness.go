@@ -2,8 +2,10 @@ package witness
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,6 +22,7 @@ type Witness struct {
 	life      context.Context
 	end       context.CancelFunc
 	watches   sync.WaitGroup
+	pulse     pulse
 
 	mu     sync.Mutex
 	kinds  map[schema.GroupResource]*kind
@@ -48,6 +51,7 @@ func Start(ctx context.Context, config *rest.Config) (*Witness, error) {
 		w.Close()
 		return nil, err
 	}
+	w.watches.Go(func() { w.beat(life, "operon-prove-pulse-"+strings.ToLower(rand.Text()[:6])) })
 	return w, nil
 }
 

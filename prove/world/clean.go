@@ -19,26 +19,19 @@ const cleaningTimeout = 60 * time.Second
 // folderOf takes the files of the world's instances.
 func (w *world) folderOf() string { return filepath.Join(w.Folder, w.namespace) }
 
-// outside are objects of the world that are not in its namespace.
-func (w *world) outside() []*unstructured.Unstructured {
-	if w.proxy == nil {
-		return nil
-	}
-	return w.elsewhere()
-}
-
 // clean removes a world: its objects, whatever finalizers they have, as the operator that would
 // serve them is gone.
-func (w *world) clean(outside []*unstructured.Unstructured) error {
+func (w *world) clean(elsewhere []*unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleaningTimeout)
 	defer cancel()
-	for _, object := range outside {
-		if err := w.remove(ctx, object); err != nil {
-			return err
-		}
+	if err := w.removeAll(ctx, elsewhere); err != nil {
+		return err
 	}
 	if w.Namespace != "" {
 		return w.empty(ctx)
+	}
+	if w.Disposable {
+		return nil
 	}
 	if err := w.release(ctx); err != nil {
 		return err
@@ -47,7 +40,7 @@ func (w *world) clean(outside []*unstructured.Unstructured) error {
 	if err := namespaces.Delete(ctx, w.namespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
-	return w.gone(ctx)
+	return w.vanished(ctx, spot{schema.GroupResource{Resource: "namespaces"}, "", w.namespace})
 }
 
 // release takes the finalizers from the world's objects that have some.
@@ -116,21 +109,6 @@ func (w *world) empty(ctx context.Context) error {
 		case <-changed:
 		case <-ctx.Done():
 			return fmt.Errorf("namespace %s: %d objects are left", w.namespace, left)
-		}
-	}
-}
-
-// gone waits until the namespace is.
-func (w *world) gone(ctx context.Context) error {
-	for {
-		changed := w.wide.Changed()
-		if w.Witness.Object(schema.GroupResource{Resource: "namespaces"}, "", w.namespace) == nil {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("namespace %s is not gone after %s", w.namespace, cleaningTimeout)
 		}
 	}
 }

@@ -63,27 +63,29 @@ type end struct {
 func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (end, error) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
-	looked, reached := -1, false
+	looked, reached, working := -1, false, ""
 	for {
 		if err := w.life.dead(); err != nil {
 			return end{why: err.Error()}, nil
 		}
 		busy, quiet := w.quiet(began)
-		if busy == "" && quiet >= w.pace.Quiet {
+		slow := w.Witness.Slowness()
+		if busy == "" && quiet >= scaled(w.pace.Quiet, slow) {
 			if count := w.scene.Count() + w.wide.Count(); count != looked {
 				looked, reached = count, w.pace.Reached == nil || w.pace.Reached(s.Name, w.state())
+				working = atWork(w.scene.State())
 			}
-			if reached && quiet >= w.need() {
+			if busy = working; busy == "" && reached && quiet >= scaled(w.need(), slow) {
 				return end{silent: true, reached: true}, nil
 			}
-			if quiet >= w.pace.Settle {
+			if busy == "" && quiet >= scaled(w.pace.Settle, slow) {
 				return end{silent: true, reached: reached}, nil
 			}
 		}
 		if w.onlyReads(began) {
 			return end{reached: reached, why: "the operator reads all the time"}, nil
 		}
-		if time.Since(began) > w.pace.Patience {
+		if time.Since(began) > scaled(w.pace.Patience, slow) {
 			if busy == "" {
 				busy = w.noise()
 			}
@@ -95,6 +97,11 @@ func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (
 		case <-tick.C:
 		}
 	}
+}
+
+// scaled is a time on a cluster that is slower than usual.
+func scaled(while time.Duration, slow float64) time.Duration {
+	return time.Duration(float64(while) * slow)
 }
 
 // need is how long the silence lasts that ends a step whose goal is reached.
@@ -123,7 +130,7 @@ func (w *world) quiet(since time.Time) (busy string, quiet time.Duration) {
 	case activity.Seen <= heard && time.Since(changed) < firstRequest:
 		return "the operator starts", 0
 	}
-	last := latest(since, changed, w.scene.LastChange())
+	last := latest(since, changed, w.lastChange())
 	if w.pace.Reads {
 		return "", time.Since(latest(last, w.lastWrite()))
 	}
@@ -142,7 +149,16 @@ func (w *world) onlyReads(since time.Time) bool {
 	activity, _ := w.proxy.Activity()
 	changed, _ := w.life.lastChange()
 	return !activity.Disturbed && time.Since(activity.Last) < time.Second &&
-		time.Since(latest(since, changed, w.scene.LastChange(), w.lastWrite())) > reading
+		time.Since(latest(since, changed, w.lastChange(), w.lastWrite())) > reading
+}
+
+// lastChange is when an object of the world changed last.
+func (w *world) lastChange() time.Time {
+	last := w.scene.LastChange()
+	if elsewhere := w.changesElsewhere(); len(elsewhere) > 0 {
+		last = latest(last, elsewhere[len(elsewhere)-1].At)
+	}
+	return last
 }
 
 // lastWrite is when the operator wrote last.

@@ -71,6 +71,9 @@ func refuses(err error) bool {
 
 func (w *world) applyAll(ctx context.Context, objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
+		if err := w.note(object); err != nil {
+			return err
+		}
 		if err := w.apply(ctx, object, w.namespace); err != nil {
 			return err
 		}

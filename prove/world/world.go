@@ -17,7 +17,6 @@ import (
 	"github.com/operon-framework/operon/prove/fault"
 	"github.com/operon-framework/operon/prove/plan"
 	"github.com/operon-framework/operon/prove/proxy"
-	"github.com/operon-framework/operon/prove/record"
 	"github.com/operon-framework/operon/prove/trace"
 	"github.com/operon-framework/operon/prove/witness"
 )
@@ -30,8 +29,9 @@ type world struct {
 	namespace string
 	scene     *witness.Scene
 	wide      *witness.Scene // what has no namespace
+	began     time.Time
 	first     map[string]bool
-	wideFrom  int
+	applied   []spot // what the workload wrote out of the namespace
 
 	proxy  *proxy.Proxy
 	script *fault.Script
@@ -53,7 +53,7 @@ func (s *Stage) Carry(ctx context.Context, p plan.Plan, pace Pace) (*trace.Trace
 	}
 	w := &world{Stage: s, plan: p, pace: pace.withDefaults(), namespace: s.name(), script: script}
 	w.scene, w.wide = s.Witness.Scene(w.namespace), s.Witness.Scene("")
-	w.trace = &trace.Trace{Namespace: w.namespace}
+	w.trace, w.began = &trace.Trace{Namespace: w.namespace}, time.Now()
 	defer w.leave()
 	if err := w.build(ctx); err != nil {
 		return w.trace, fmt.Errorf("prepare namespace %s: %w", w.namespace, err)
@@ -79,7 +79,6 @@ func (w *world) build(ctx context.Context) error {
 	for _, object := range w.scene.State() {
 		w.first[string(object.GetUID())] = true
 	}
-	w.wideFrom = w.wide.Count()
 	for _, object := range w.Setup {
 		if err := w.apply(ctx, object, w.namespace); err != nil {
 			return fmt.Errorf("setup %s %s: %w", object.GetKind(), object.GetName(), err)
@@ -197,18 +196,7 @@ func (w *world) changes() []trace.Change {
 			all = append(all, change)
 		}
 	}
-	written := map[string]bool{}
-	for _, r := range w.trace.Requests {
-		if r.Effect == record.Changed {
-			written[r.After] = true
-		}
-	}
-	for _, change := range w.wide.Changes(w.wideFrom) {
-		if written[change.Version] {
-			all = append(all, change)
-		}
-	}
-	return all
+	return append(all, w.changesElsewhere()...)
 }
 
 // own tells whether an object is of Operon's own making, and not part of the world.
@@ -223,24 +211,6 @@ func (w *world) state() []*unstructured.Unstructured {
 		}
 	}
 	return append(all, w.elsewhere()...)
-}
-
-// elsewhere are the objects outside of the namespace that the operator or the workload wrote, and
-// that are there still.
-func (w *world) elsewhere() []*unstructured.Unstructured {
-	var all []*unstructured.Unstructured
-	seen := map[string]bool{}
-	for _, r := range w.proxy.Record().Requests() {
-		if !r.IsWrite() || r.Effect != record.Changed || r.Namespace == w.namespace || r.Resource == "" || seen[r.Resource+"/"+r.Namespace+"/"+r.Name] {
-			continue
-		}
-		seen[r.Resource+"/"+r.Namespace+"/"+r.Name] = true
-		object := w.Witness.Object(schema.GroupResource{Group: r.Group, Resource: r.Resource}, r.Namespace, r.Name)
-		if object != nil && !own(object) {
-			all = append(all, object)
-		}
-	}
-	return all
 }
 
 // beside are writes of the operator's field managers that did not pass the proxy.
@@ -266,16 +236,16 @@ func (w *world) leave() {
 	if err := os.RemoveAll(w.folderOf()); err != nil {
 		w.failed(err)
 	}
-	outside := w.outside()
-	if w.Disposable && w.Namespace == "" && len(outside) == 0 {
+	made := w.made()
+	if w.Disposable && w.Namespace == "" && len(made) == 0 {
 		w.Witness.Forget(w.namespace)
 		return
 	}
 	clean := func() {
-		w.failed(w.clean(outside))
+		w.failed(w.clean(made))
 		w.Witness.Forget(w.namespace)
 	}
-	if w.Namespace != "" || len(outside) > 0 {
+	if w.Namespace != "" || len(made) > 0 {
 		clean() // the next world would find it
 		return
 	}

@@ -1,0 +1,138 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/prove/record"
+	"github.com/operon-framework/operon/prove/trace"
+)
+
+// spot is where an object is.
+type spot struct {
+	resource        schema.GroupResource
+	namespace, name string
+}
+
+// outside are the places out of the world's namespace that the operator or the workload wrote to: a
+// world that has some cannot be beside another one.
+func (w *world) outside() []spot {
+	if w.proxy == nil {
+		return nil
+	}
+	all := slices.Clone(w.applied)
+	for _, r := range w.proxy.Record().Requests() {
+		if !r.IsWrite() || r.Effect != record.Changed || r.Namespace == w.namespace || r.Resource == "" || r.Name == "" {
+			continue
+		}
+		at := spot{schema.GroupResource{Group: r.Group, Resource: r.Resource}, r.Namespace, r.Name}
+		if !slices.Contains(all, at) && at.resource != leases && at.resource != events {
+			all = append(all, at)
+		}
+	}
+	return all
+}
+
+// What operators write besides their objects.
+var (
+	leases = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
+	events = schema.GroupResource{Resource: "events"}
+)
+
+// note remembers an object of the workload that is not in the world's namespace.
+func (w *world) note(object *unstructured.Unstructured) error {
+	_, mapping, err := w.resource(object.GroupVersionKind(), object.GetNamespace(), w.namespace)
+	if err != nil {
+		return err
+	}
+	namespace := object.GetNamespace()
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace && (namespace == "" || namespace == w.namespace) {
+		return nil
+	}
+	at := spot{mapping.Resource.GroupResource(), namespace, object.GetName()}
+	if !slices.Contains(w.applied, at) {
+		w.applied = append(w.applied, at)
+	}
+	return nil
+}
+
+// elsewhere are the objects at places out of the namespace, as they are now.
+func (w *world) elsewhere() []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	for _, at := range w.outside() {
+		if object := w.Witness.Object(at.resource, at.namespace, at.name); object != nil && !own(object) {
+			all = append(all, object)
+		}
+	}
+	return all
+}
+
+// changesElsewhere are those at places out of the namespace.
+func (w *world) changesElsewhere() []trace.Change {
+	places := w.outside()
+	var all []trace.Change
+	var seen []string
+	for _, at := range places {
+		if slices.Contains(seen, at.namespace) {
+			continue
+		}
+		seen = append(seen, at.namespace)
+		for _, change := range w.Witness.Scene(at.namespace).Changes(0) {
+			group, _ := schema.ParseGroupVersion(change.APIVersion)
+			of := spot{schema.GroupResource{Group: group.Group, Resource: change.Resource}, change.Namespace, change.Name}
+			if !change.At.Before(w.began) && slices.Contains(places, of) {
+				all = append(all, change)
+			}
+		}
+	}
+	return all
+}
+
+// made are the objects elsewhere that this run made: those that were there before are not to be
+// removed.
+func (w *world) made() []*unstructured.Unstructured {
+	return slices.DeleteFunc(w.elsewhere(), func(object *unstructured.Unstructured) bool {
+		return object.GetCreationTimestamp().Time.Before(w.began.Truncate(time.Second))
+	})
+}
+
+// removeAll removes objects elsewhere, and waits until they are gone: the next run would find them.
+func (w *world) removeAll(ctx context.Context, objects []*unstructured.Unstructured) error {
+	for _, object := range objects {
+		if err := w.remove(ctx, object); err != nil {
+			return err
+		}
+	}
+	for _, object := range objects {
+		_, mapping, err := w.resource(object.GroupVersionKind(), object.GetNamespace(), w.namespace)
+		if err != nil {
+			return err
+		}
+		if err := w.vanished(ctx, spot{mapping.Resource.GroupResource(), object.GetNamespace(), object.GetName()}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// vanished waits until an object is gone.
+func (w *world) vanished(ctx context.Context, at spot) error {
+	scene := w.Witness.Scene(at.namespace)
+	for {
+		changed := scene.Changed()
+		if w.Witness.Object(at.resource, at.namespace, at.name) == nil {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("%s %s is not gone after %s", at.resource, at.name, cleaningTimeout)
+		}
+	}
+}
