@@ -37,10 +37,7 @@ func (w *world) clean(elsewhere []*unstructured.Unstructured) error {
 		return err
 	}
 	namespaces := w.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
-	if err := namespaces.Delete(ctx, w.namespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return err
-	}
-	return w.vanished(ctx, spot{schema.GroupResource{Resource: "namespaces"}, "", w.namespace})
+	return namespaces.Delete(ctx, w.namespace, metav1.DeleteOptions{}) // it takes its time, and needs nobody for it
 }
 
 // release takes the finalizers from the world's objects that have some.
