@@ -39,6 +39,7 @@ func (w *world) step(ctx context.Context, s *workload.Step) (on bool, err error)
 	if requests := w.proxy.Record().Requests(); len(requests) > 0 {
 		seen.Last = requests[len(requests)-1].Seq
 	}
+	w.proxy.Mark(ctx, s.Name)
 	return err == nil && end.silent && end.reached, err
 }
 

@@ -157,8 +157,8 @@ func (w *world) perform(ctx context.Context) (err error) {
 func (w *world) open() (err error) {
 	w.life = newLife(w)
 	w.proxy, err = proxy.Start(proxy.Options{
-		Server: w.identity, Observer: w.Config, Script: w.script, Kill: w.life.kill,
-		World: proxy.World{Namespace: w.namespace},
+		Server: w.identity, Observer: w.Config, Admin: w.Config, Script: w.script,
+		World: proxy.World{Namespace: w.namespace}, Kill: w.life.kill, Overlap: w.life.overlap,
 	})
 	return err
 }
@@ -183,8 +183,7 @@ func (w *world) collect() {
 	w.trace.Requests, w.trace.Dropped = w.proxy.Record().Requests(), w.proxy.Record().Dropped()
 	w.trace.Changes = w.changes()
 	w.trace.Exits = w.life.ends()
-	w.trace.Pending = w.script.Pending()
-	w.trace.Struck = struck(w.plan.Faults, w.trace.Pending)
+	w.trace.Pending, w.trace.Struck = w.script.Pending(), w.script.Struck()
 	w.trace.Beside = w.beside()
 }
 
@@ -250,24 +249,4 @@ func (w *world) leave() {
 		return
 	}
 	w.cleaning.Go(clean)
-}
-
-// struck are the faults of a plan that are not pending.
-func struck(all, pending []fault.Fault) []fault.Fault {
-	left := map[string]int{}
-	for _, f := range pending {
-		left[f.String()]++
-	}
-	var done []fault.Fault
-	for _, f := range all {
-		if f.On.Nth == 0 {
-			f.On.Nth = 1
-		}
-		if left[f.String()] > 0 {
-			left[f.String()]--
-			continue
-		}
-		done = append(done, f)
-	}
-	return done
 }
