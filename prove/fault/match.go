@@ -34,6 +34,8 @@ type Match struct {
 	Name string `json:"name,omitempty"`
 	// Type is that of an event: ADDED, MODIFIED or DELETED.
 	Type string `json:"type,omitempty"`
+	// Step is the step of the workload in which occurrences are counted. Empty: from the beginning.
+	Step string `json:"step,omitempty"`
 	// Nth is the occurrence at which the fault strikes first, from 1, which is the default.
 	Nth int `json:"nth,omitempty"`
 	// Times is how often it strikes, one time after another: 1 where it is 0, without end where it
@@ -75,7 +77,11 @@ func (m Match) String() string {
 	if m.Type != "" {
 		words = append(words, m.Type)
 	}
-	return strings.Join(words, " ") + fmt.Sprintf(" #%d", m.Nth)
+	text := strings.Join(words, " ") + fmt.Sprintf(" #%d", m.Nth)
+	if m.Step != "" {
+		text += " in step " + m.Step
+	}
+	return text
 }
 
 func orAny(s string) string {

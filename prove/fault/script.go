@@ -13,6 +13,7 @@ import (
 type Script struct {
 	mu    sync.Mutex
 	armed []armed
+	step  string
 }
 
 // armed is a fault with the number of requests that fitted, and of those it struck.
@@ -32,6 +33,16 @@ func NewScript(faults ...Fault) (*Script, error) {
 		s.armed = append(s.armed, armed{Fault: whole})
 	}
 	return s, nil
+}
+
+// At tells that a step of the workload begins.
+func (s *Script) At(step string) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.step = step
 }
 
 // Next counts a request and returns the faults that strike it: of those that decide what becomes of
@@ -54,7 +65,7 @@ func (s *Script) next(r record.Request, event string) (struck []Fault) {
 	decided := false
 	for i := range s.armed {
 		a := &s.armed[i]
-		if !a.On.Fits(r) || !fits(a.On.Type, event) {
+		if !a.On.Fits(r) || !fits(a.On.Type, event) || !fits(a.On.Step, s.step) {
 			continue
 		}
 		a.seen++

@@ -167,3 +167,22 @@ func TestFaultsAsData(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestSteps: what a fault in a step counts begins anew with the step.
+func TestSteps(t *testing.T) {
+	t.Parallel()
+	script, err := fault.NewScript(fault.Fault{Kind: fault.Cut, On: fault.Match{Verb: "patch", Step: "change", Nth: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []int
+	for i, step := range []string{"create", "create", "create", "change", "change", "change", "delete", "delete"} {
+		script.At(step)
+		if len(script.Next(patch)) > 0 {
+			got = append(got, i)
+		}
+	}
+	if len(got) != 1 || got[0] != 4 {
+		t.Errorf("it strikes at %v", got)
+	}
+}

@@ -101,6 +101,9 @@ func (c *course) requests(t trace.Trace) {
 			break // after the last step, when all is cleaned away
 		}
 		p.on = c.match(&r, p.generated)
+		if !r.At.Before(c.steps[0].At) {
+			p.on.Step = c.steps[p.step].Name
+		}
 		key := p.on
 		seen[key]++
 		p.on.Nth = seen[key]
@@ -185,7 +188,7 @@ func (c *course) changed(t trace.Trace) {
 		if !grouped {
 			group = ""
 		}
-		to.on = fault.Match{Verb: fault.Event, Group: group, Resource: one.Resource, Type: one.Type}
+		to.on = fault.Match{Verb: fault.Event, Group: group, Resource: one.Resource, Type: one.Type, Step: c.steps[step].Name}
 		if one.GenerateName == "" && (c.namespace == "" || !strings.Contains(one.Name, c.namespace)) {
 			to.on.Name = one.Name
 		}

@@ -140,6 +140,26 @@ func TestSmaller(t *testing.T) {
 	}
 }
 
+// TestStepsOfFaults: a step in which a fault strikes, or to which it goes back, is not taken away.
+func TestStepsOfFaults(t *testing.T) {
+	t.Parallel()
+	p := plan.Plan{Workload: workload.Workload{Steps: steps("a", "b", "c", "d", "e")}, Faults: []fault.Fault{
+		{Kind: fault.Past, Step: "b", On: fault.Match{Step: "d"}},
+	}}
+	for _, smaller := range plan.Smaller(p) {
+		var names string
+		for _, step := range smaller.Workload.Steps {
+			names += step.Name
+		}
+		if !strings.Contains(names, "b") || !strings.Contains(names, "d") || names == "abcde" {
+			t.Errorf("of abcde are left %s", names)
+		}
+	}
+	if n := len(plan.Smaller(p)); n != 2 { // abcd and abde
+		t.Errorf("there are %d smaller plans", n)
+	}
+}
+
 // TestShrinkingEnds: who takes the first smaller plan each time comes to an end.
 func TestShrinkingEnds(t *testing.T) {
 	t.Parallel()

@@ -22,10 +22,12 @@ func Smaller(p Plan) []Plan {
 	}
 	steps := p.Workload.Steps
 	for n := 1; n < len(steps); n++ {
-		all = append(all, with(p, steps[:n], p.Faults))
+		if !needs(p.Faults, steps[n:]) {
+			all = append(all, with(p, steps[:n], p.Faults))
+		}
 	}
 	for i := len(steps) - 2; i > 0; i-- { // the first makes what is tested, without the last it is shorter already
-		if rest := without(steps, i); rest != nil {
+		if rest := without(steps, i); rest != nil && !needs(p.Faults, steps[i:i+1]) {
 			all = append(all, with(p, rest, p.Faults))
 		}
 	}
@@ -48,6 +50,13 @@ func Smaller(p Plan) []Plan {
 func with(p Plan, steps []workload.Step, faults []fault.Fault) Plan {
 	p.Workload.Steps, p.Faults = slices.Clone(steps), slices.Clone(faults)
 	return p
+}
+
+// needs tells whether a fault strikes in one of some steps, or goes back to the end of one.
+func needs(faults []fault.Fault, steps []workload.Step) bool {
+	return slices.ContainsFunc(steps, func(step workload.Step) bool {
+		return slices.ContainsFunc(faults, func(f fault.Fault) bool { return f.On.Step == step.Name || f.Step == step.Name })
+	})
 }
 
 // without leaves a step out. It returns nil where another one needs it: to lead back to it, to heal

@@ -24,6 +24,7 @@ const failAnnotation = "sim.operon.dev/fail"
 // with it: what comes after would only show the same again.
 func (w *world) step(ctx context.Context, s *workload.Step) (on bool, err error) {
 	w.life.at(s.Name)
+	w.script.At(s.Name)
 	w.trace.Steps = append(w.trace.Steps, trace.Step{Name: s.Name, At: time.Now()})
 	seen := &w.trace.Steps[len(w.trace.Steps)-1]
 	refused, err := w.do(ctx, s)
