@@ -196,7 +196,7 @@ func (r *Report) card(i int) card {
 	f := &r.Findings[i]
 	about := about(f.Property)
 	c := card{
-		Number: i + 1, Title: upper(about.broken), Message: clean(short(f.Message, shown)), Means: about.means, Advice: about.advice,
+		Number: i + 1, Title: upper(about.broken), Message: upper(clean(short(f.Message, shown))), Means: about.means, Advice: about.advice,
 		Class: string(f.Class), Property: string(f.Property), Step: line(f.Step), Flaky: f.Flaky, Planned: f.Plan != nil, Faults: parted(faultsOf(f)),
 		Requests: requestRows(f.Last),
 	}

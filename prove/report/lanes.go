@@ -30,10 +30,19 @@ type bandView struct {
 // courseView is one run. Fault is where the fault struck, negative where none did.
 type courseView struct {
 	Title, Note string
-	Fault       float64
-	Lanes       []lane
+	// Steps say how long each took.
+	Steps []stepView
+	Fault float64
+	Lanes []lane
 	// Height is that of the lanes, Whole that with the line below them that labels gaps.
 	Height, Whole int
+}
+
+// stepView is how a step went in one run.
+type stepView struct {
+	bandView
+	// Why is what went on, where the operator did not become silent.
+	Why string
 }
 
 // lane is a line of a chart: the operator's, that of its requests, or an object's.
@@ -73,8 +82,7 @@ func chartOf(t *Timeline, f *finding.Finding) *chart {
 	s := newScale(&t.Failing, t.Reference)
 	c := &chart{Gaps: s.gaps()}
 	for _, b := range s.bands {
-		first, last := b.places[0], b.places[len(b.places)-1]
-		c.Bands = append(c.Bands, bandView{b.name, round(first), round(last - first)})
+		c.Bands = append(c.Bands, b.view())
 	}
 	objects, more := objectsOf(t, f)
 	c.More = more
@@ -154,9 +162,9 @@ func lifeOf(c *Course, label string) string {
 
 // course lays out one run.
 func (s *scale) course(c *Course, title string, objects []subject) courseView {
-	view := courseView{Title: title, Fault: -1}
+	view := courseView{Title: title, Fault: -1, Steps: s.steps(c)}
 	if c.Cut > 0 {
-		view.Note = fmt.Sprintf("%d requests and changes are left out", c.Cut)
+		view.Note = fmt.Sprintf("%d requests and changes are left out.", c.Cut)
 	}
 	if moment, known := c.struck(); known {
 		if at, ok := s.at(c, moment); ok {
@@ -170,6 +178,33 @@ func (s *scale) course(c *Course, title string, objects []subject) courseView {
 	}
 	view.Whole = view.Height + gapHeight
 	return view
+}
+
+// steps say how long each step took.
+func (s *scale) steps(c *Course) []stepView {
+	var all []stepView
+	for i, b := range begins(c)[1:] {
+		at := slices.IndexFunc(s.bands, func(one band) bool { return one.name == b.name && one.occurrence == b.occurrence })
+		if at < 0 {
+			continue
+		}
+		view, step := stepView{bandView: s.bands[at].view()}, c.Steps[i]
+		view.Name = took(step.Took)
+		if !step.Silent {
+			view.Why = "not silent"
+			if step.Why != "" {
+				view.Why = short(line(step.Why), 300)
+			}
+		}
+		all = append(all, view)
+	}
+	return all
+}
+
+// view is where a band is drawn.
+func (b *band) view() bandView {
+	first, last := b.places[0], b.places[len(b.places)-1]
+	return bandView{b.name, round(first), round(last - first)}
 }
 
 // struck is when the first fault did: with a request that says so, or else with the change whose

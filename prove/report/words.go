@@ -78,7 +78,10 @@ func answered(f *fault.Fault, what string) string {
 		return f.String()
 	}
 	answer := fmt.Sprintf("%d %s", status, http.StatusText(status))
-	if f.Kind == fault.Throttle {
+	switch f.Kind {
+	case fault.AlreadyExists: // a conflict, too, by its number
+		answer = fmt.Sprintf("%d Already Exists", status)
+	case fault.Throttle:
 		answer += fmt.Sprintf(", retry after %ds", max(f.RetryAfter, fault.DefaultRetryAfter))
 	}
 	if f.Moment == fault.Effect {

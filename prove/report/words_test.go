@@ -25,6 +25,8 @@ func TestWords(t *testing.T) {
 		{fault.Fault{Kind: fault.Cut, Moment: fault.Effect, On: create},
 			"the connection was cut after `create configmaps/demo` took effect, before it learned of it", "cut after effect"},
 		{fault.Fault{Kind: fault.Conflict, On: status}, "the 3rd `patch boxes/demo (status)` was refused with 409 Conflict", "conflict"},
+		{fault.Fault{Kind: fault.AlreadyExists, Moment: fault.Effect, On: create},
+			"`create configmaps/demo` took effect, and was answered with 409 Already Exists all the same", "already-exists after effect"},
 		{fault.Fault{Kind: fault.TimeOut, Moment: fault.Effect, On: create},
 			"`create configmaps/demo` took effect, and was answered with 504 Gateway Timeout all the same", "time-out after effect"},
 		{fault.Fault{Kind: fault.Throttle, RetryAfter: 2, On: fault.Match{Verb: "list", Resource: "pods", Nth: 1, Times: 3}},
