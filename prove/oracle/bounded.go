@@ -52,7 +52,7 @@ func (m *moment) eventsGrow() []finding.Finding {
 		for _, normal := range m.refs.runs {
 			if at := normal.index(m.step.Name); at >= 0 {
 				for what, n := range normal.events(at) {
-					may[what] = max(may[what], factor*n)
+					may[what] = max(may[what], 3*n)
 				}
 			}
 		}

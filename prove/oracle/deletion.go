@@ -14,7 +14,7 @@ import (
 // deletable judges whether what was to be deleted is gone at the end of a step.
 func deletable(m *moment) []finding.Finding {
 	for _, object := range m.step.State {
-		if object.GetDeletionTimestamp() == nil || len(object.GetFinalizers()) == 0 {
+		if object.GetDeletionTimestamp() == nil || state.IsEnding(object) {
 			continue
 		}
 		if m.wants() && m.normal.stuck(m.at, object) {

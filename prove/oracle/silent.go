@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -107,87 +106,52 @@ func (m *moment) about(r *record.Request) *workload.Ref {
 	return &workload.Ref{APIVersion: apiVersion(r.Group, r.Version), Kind: kind, Name: m.run.world.Neutral(r.Name)}
 }
 
-// Limits on what an operator may do after all is done. Nobody is perfectly still: caches are read
-// again, and a last event may lead to a last look.
 const (
-	fewReads  = 20
-	fewWrites = 6
-	factor    = 3
-	// perSecond is what an operator may ask in a second where nothing is known to compare with.
+	// perSecond is what an operator may read in a second that has to look by itself.
 	perSecond = 20
+	// storm is how many requests more than a few times as many as without faults are too many in a
+	// step: who cannot go on has to wait, and each time longer.
+	storm, factor = 300, 10
 )
 
-// restless judges what the operator did when the state was reached and the faults were over.
+// restless judges how much the operator asked in a step that came to an end.
 func restless(m *moment) []finding.Finding {
 	if !m.step.Silent {
 		return nil
 	}
-	all, writes, window := m.afterwards()
-	mayAll, mayWrite := float64(fewReads)+perSecond*window.Seconds(), float64(fewWrites)+window.Seconds()
-	if m.wants() {
-		mayAll, mayWrite = fewReads, fewWrites
-		for _, normal := range m.refs.runs {
-			at := normal.index(m.step.Name)
-			if at < 0 {
-				continue
-			}
+	all, atEnd := m.asked()
+	may := storm
+	for _, normal := range m.refs.runs {
+		if at := normal.index(m.step.Name); at >= 0 && m.normal != nil {
 			other := moment{refs: m.refs, run: normal, i: at, step: normal.Steps[at]}
-			wasAll, wasWrites, long := other.afterwards()
-			scale := factor * window.Seconds() / max(long.Seconds(), 0.05)
-			mayAll = max(mayAll, fewReads+scale*float64(len(wasAll)))
-			mayWrite = max(mayWrite, fewWrites+scale*float64(len(wasWrites)))
+			was, _ := other.asked()
+			may = max(may, storm+factor*len(was))
 		}
 	}
-	requests, does := all, "ask for"
+	message := ""
+	r, _ := most(all, func(*record.Request) bool { return true })
 	switch {
-	case float64(len(writes)) > mayWrite:
-		requests, does = writes, "write"
-	case float64(len(all)) > mayAll:
+	case len(atEnd) > perSecond:
+		r, _ = most(atEnd, func(*record.Request) bool { return true })
+		message = fmt.Sprintf("when all is done, the operator goes on to ask for %s many times a second", resource(&r))
+	case len(all) > may && (m.normal != nil || m.step.Took < time.Minute):
+		message = fmt.Sprintf("the operator goes on to %s %s, hundreds of times, before it comes to an end", r.Verb, resource(&r))
 	default:
 		return nil
 	}
-	r, _ := most(requests, func(*record.Request) bool { return true })
-	return []finding.Finding{{
-		Property: finding.Silent, Of: m.about(&r),
-		Message: fmt.Sprintf("when all is done, the operator goes on to %s %s, which changes nothing", does, resource(&r)),
-	}}
+	return []finding.Finding{{Property: finding.Silent, Of: m.about(&r), Message: message}}
 }
 
-// afterwards are the requests, and the writes among them, from the last change and the last fault to
-// the end of the step, and how long that was.
-func (m *moment) afterwards() (all, writes []record.Request, window time.Duration) {
-	since := m.step.At
-	for _, change := range m.run.changes(m.i) {
-		since = later(since, change.At)
-	}
-	requests := m.run.requests(m.i)
-	for _, r := range requests {
-		if r.Fault != "" {
-			since = later(since, r.At)
-		}
-	}
-	for _, exit := range m.run.Exits {
-		if exit.Step == m.step.Name {
-			since = later(since, exit.At.Add(settling)) // it reads everything when it begins
-		}
-	}
-	for _, r := range requests {
-		if isBeside(&r) || r.Verb == "watch" || !r.At.After(since) || r.At.After(m.end()) {
+// asked are the requests of a step, and those of its last second, in which all was done.
+func (m *moment) asked() (all, atEnd []record.Request) {
+	for _, r := range m.run.requests(m.i) {
+		if isBeside(&r) || r.Verb == "watch" || r.At.After(m.end()) {
 			continue
 		}
-		if all = append(all, r); r.IsWrite() {
-			writes = append(writes, r)
+		all = append(all, r)
+		if m.step.Took > time.Second && r.At.After(m.end().Add(-time.Second)) {
+			atEnd = append(atEnd, r)
 		}
 	}
-	return all, writes, max(0, m.end().Sub(since))
-}
-
-// settling is how long an operator that was started again may look around.
-const settling = 2 * time.Second
-
-func later(a, b time.Time) time.Time {
-	if cmp.Compare(a.UnixNano(), b.UnixNano()) < 0 {
-		return b
-	}
-	return a
+	return all, atEnd
 }

@@ -146,8 +146,21 @@ func oldest(objects []*unstructured.Unstructured) time.Time {
 // maxDepth bounds chains of owners: they may be circles.
 const maxDepth = 8
 
-// isDoomed tells whether all owners of an object are gone, or have nobody left themselves.
+// IsEnding tells whether an object is being deleted, and nobody but Kubernetes itself has to do
+// something for it: its garbage collector, or who protects claims that are in use.
+func IsEnding(object *unstructured.Unstructured) bool {
+	return object.GetDeletionTimestamp() != nil && !slices.ContainsFunc(object.GetFinalizers(), func(one string) bool {
+		domain, _, qualified := strings.Cut(one, "/")
+		return qualified && domain != "kubernetes.io" && !strings.HasSuffix(domain, ".kubernetes.io") && !strings.HasSuffix(domain, ".k8s.io")
+	})
+}
+
+// isDoomed tells whether an object is about to go: by itself, or as all of its owners are gone, or
+// about to go.
 func (r reading) isDoomed(object *unstructured.Unstructured, depth int) bool {
+	if IsEnding(object) {
+		return true
+	}
 	owners := object.GetOwnerReferences()
 	for _, one := range owners {
 		owner := r.byUID[one.UID]
