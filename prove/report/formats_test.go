@@ -2,6 +2,8 @@ package report_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
@@ -140,8 +142,13 @@ func TestHTML(t *testing.T) {
 				ids[attribute.Val] = ids[attribute.Val] || attribute.Key == "id"
 			}
 		}
-		if n := bytes.Count(page, []byte("<script")); n != 1 {
-			t.Errorf("%s: %d scripts", name, n)
+		_, script, _ := bytes.Cut(page, []byte("<script>"))
+		script, rest, _ := bytes.Cut(script, []byte("</script>"))
+		if sum := sha256.Sum256(script); !bytes.Contains(page, []byte("'sha256-"+html.EscapeString(base64.StdEncoding.EncodeToString(sum[:]))+"'")) {
+			t.Errorf("%s: the policy does not let the script run", name)
+		}
+		if bytes.Contains(rest, []byte("<script")) {
+			t.Errorf("%s: there is a second script", name)
 		}
 	}
 }

@@ -218,7 +218,7 @@ func (c *Course) struck() (time.Time, bool) {
 	for _, f := range c.Struck {
 		seen := 0
 		for _, change := range c.Changes {
-			if f.On.Verb != fault.Event || !chosen(&f.On, &change) {
+			if f.On.Verb != fault.Event || !chosen(&f.On, &change) || f.On.Step != "" && c.stepAt(change.At) != f.On.Step {
 				continue
 			}
 			if seen++; seen == max(f.On.Nth, 1) {
@@ -227,6 +227,17 @@ func (c *Course) struck() (time.Time, bool) {
 		}
 	}
 	return time.Time{}, false
+}
+
+// stepAt is the name of the step that a moment is in.
+func (c *Course) stepAt(moment time.Time) string {
+	name := ""
+	for _, b := range begins(c) {
+		if !moment.Before(b.at) {
+			name = b.name
+		}
+	}
+	return name
 }
 
 // chosen tells whether a change is one of those whose events a fault waits for.

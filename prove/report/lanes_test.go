@@ -27,8 +27,11 @@ func TestWhenAFaultStruck(t *testing.T) {
 		"the first event":   {Course{Changes: changes, Struck: event(fault.Match{})}, 1},
 		"of a name":         {Course{Changes: changes, Struck: event(fault.Match{Resource: "pods", Name: "b"})}, 2},
 		"the second change": {Course{Changes: changes, Struck: event(fault.Match{Resource: "pods", Type: "MODIFIED", Nth: 2})}, 4},
-		"one too many":      {Course{Changes: changes, Struck: event(fault.Match{Resource: "pods", Type: "MODIFIED", Nth: 3})}, 0},
-		"not an event":      {Course{Changes: changes, Struck: []fault.Fault{{Kind: fault.Kill}}}, 0},
+		"in a step": {Course{
+			Changes: changes, Steps: []Step{{Name: "a", At: zero}, {Name: "b", At: zero.Add(4)}}, Struck: event(fault.Match{Type: "MODIFIED", Step: "b"}),
+		}, 4},
+		"one too many": {Course{Changes: changes, Struck: event(fault.Match{Resource: "pods", Type: "MODIFIED", Nth: 3})}, 0},
+		"not an event": {Course{Changes: changes, Struck: []fault.Fault{{Kind: fault.Kill}}}, 0},
 	} {
 		at, known := c.course.struck()
 		if known != (c.want > 0) || known && at.Sub(zero) != c.want {

@@ -126,6 +126,9 @@ func struck(on fault.Match) string {
 	if on.Verb == fault.Event {
 		request = happenings[on.Type] + " of `" + of + "`"
 	}
+	if on.Step != "" {
+		request += fmt.Sprintf(" in the step %q", on.Step)
+	}
 	first := max(on.Nth, 1)
 	switch {
 	case on.Times == fault.Always && first == 1:

@@ -22,6 +22,8 @@ func TestWords(t *testing.T) {
 			"killed after `create configmaps/demo` took effect, before it learned of it", "kill after effect"},
 		{fault.Fault{Kind: fault.Kill, On: create}, "killed before `create configmaps/demo` reached the API server", "kill before request"},
 		{fault.Fault{Kind: fault.Kill, Moment: fault.Answer, On: status}, "killed right after the 3rd `patch boxes/demo (status)` was answered", "kill after answer"},
+		{fault.Fault{Kind: fault.Kill, On: fault.Match{Verb: "create", Resource: "pods", Nth: 2, Step: "size: 5"}},
+			"killed before the 2nd `create pods` in the step \"size: 5\" reached the API server", "kill before request"},
 		{fault.Fault{Kind: fault.Cut, Moment: fault.Effect, On: create},
 			"the connection was cut after `create configmaps/demo` took effect, before it learned of it", "cut after effect"},
 		{fault.Fault{Kind: fault.Conflict, On: status}, "the 3rd `patch boxes/demo (status)` was refused with 409 Conflict", "conflict"},
