@@ -248,9 +248,45 @@ func (m *mask) elsewhere(f *finding.Finding) {
 		f.Plan.Name, f.Plan.Why = m.text(f.Plan.Name), m.text(f.Plan.Why)
 		f.Plan.Workload.Name = m.text(f.Plan.Workload.Name)
 		for i := range f.Plan.Workload.Steps {
-			f.Plan.Workload.Steps[i].Name = m.text(f.Plan.Workload.Steps[i].Name)
+			m.copied(&f.Plan.Workload.Steps[i])
 		}
 	}
+}
+
+// copied hides known values in the objects of a step, and in its name.
+func (m *mask) copied(s *workload.Step) {
+	s.Name = m.text(s.Name)
+	for i, object := range s.Apply { // a copy already, but not the objects
+		if object != nil {
+			s.Apply[i] = &unstructured.Unstructured{Object: m.within(object.Object).(map[string]any)}
+		}
+	}
+	if s.Drift != nil && s.Drift.Patch != nil {
+		drift := *s.Drift
+		drift.Patch = m.within(drift.Patch).(map[string]any)
+		s.Drift = &drift
+	}
+}
+
+// within returns a value without those that are known.
+func (m *mask) within(value any) any {
+	switch v := value.(type) {
+	case string:
+		return m.text(v)
+	case []any:
+		hidden := make([]any, len(v))
+		for i := range v {
+			hidden[i] = m.within(v[i])
+		}
+		return hidden
+	case map[string]any:
+		hidden := make(map[string]any, len(v))
+		for name := range v {
+			hidden[name] = m.within(v[name])
+		}
+		return hidden
+	}
+	return value
 }
 
 func (m *mask) requests(all []record.Request) []record.Request {

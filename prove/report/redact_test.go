@@ -48,7 +48,8 @@ func confiding() report.Report {
 		Log:  []string{"logging in with " + password},
 		Last: []record.Request{{Verb: "create", Body: "0123456789abcdef", Error: "cannot send " + other}},
 		Plan: &plan.Plan{Name: "kill " + other, Why: password, Workload: workload.Workload{Name: other, Steps: []workload.Step{
-			{Name: other, Apply: []*unstructured.Unstructured{secret(), {Object: map[string]any{"kind": "ConfigMap", "data": map[string]any{"mode": "plain"}}}}},
+			{Name: other, Apply: []*unstructured.Unstructured{secret(), {Object: map[string]any{"kind": "ConfigMap", "data": map[string]any{"mode": "plain", "url": []any{"db://" + other}}}}}},
+			{Drift: &workload.Drift{Of: *of("ConfigMap", "copy"), Patch: map[string]any{"data": map[string]any{"url": other}}}},
 			{Drift: &workload.Drift{Of: *of("Secret", "login"), Patch: map[string]any{"stringData": map[string]any{"other": "pa55word"}}}},
 		}}},
 	}
@@ -110,7 +111,7 @@ func TestRedact(t *testing.T) {
 	if once.Timelines[0].Key != once.Findings[0].Key() || once.Runs[0].Findings[0] != once.Findings[0].Key() {
 		t.Errorf("the finding %q is referred to as %q and %q", once.Findings[0].Key(), once.Timelines[0].Key, once.Runs[0].Findings)
 	}
-	if kept := once.Findings[0].Plan.Workload.Steps[0].Apply[1].Object["data"]; !reflect.DeepEqual(kept, map[string]any{"mode": "plain"}) {
+	if kept := once.Findings[0].Plan.Workload.Steps[0].Apply[1].Object["data"]; !reflect.DeepEqual(kept, map[string]any{"mode": "plain", "url": []any{"db://‹secret value 2›"}}) {
 		t.Errorf("a ConfigMap became %v", kept)
 	}
 }
