@@ -5,14 +5,14 @@ import (
 )
 
 // telling is the change that promises most, and the way back: a number that grows, where there is
-// one, or else another value for a field. There is none where no change is known to be allowed
-// there and back.
+// one, or else another value for a field, or else a value for a field that has none. There is none
+// where no change is known to be allowed there and back.
 func telling(own, crds []*unstructured.Unstructured) (change, back Step, ok bool) {
 	operations, err := operationsOn(own, crds, own, 0)
 	if err != nil {
 		return change, back, false
 	}
-	for _, asked := range []func(operation) bool{grows, anotherValue} {
+	for _, asked := range []func(operation) bool{grows, anotherValue, aValue} {
 		for _, o := range operations {
 			if o.Wrong || o.Same || o.Refused != nil || o.Back != nil || o.unmet != nil || !asked(o) {
 				continue
@@ -32,3 +32,5 @@ func grows(o operation) bool {
 }
 
 func anotherValue(o operation) bool { return o.Old != nil && o.Value != nil }
+
+func aValue(o operation) bool { return o.Value != nil }
