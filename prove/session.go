@@ -16,6 +16,7 @@ import (
 	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/oracle"
 	"github.com/operon-framework/operon/prove/plan"
+	"github.com/operon-framework/operon/prove/record"
 	"github.com/operon-framework/operon/prove/report"
 	"github.com/operon-framework/operon/prove/trace"
 	"github.com/operon-framework/operon/prove/witness"
@@ -33,12 +34,12 @@ type session struct {
 	until   time.Time
 	unwatch func()
 
-	mu     sync.Mutex
-	report report.Report
-	found  map[string]*finding.Finding // by key
-	used   []trace.Trace               // what rights were used, of every run
-	done   int
-	left   int
+	mu       sync.Mutex
+	report   report.Report
+	found    map[string]*finding.Finding // by key
+	requests []record.Request            // of all runs
+	done     int
+	left     int
 }
 
 // Prove tests an operator and returns what was found. Findings are no error: an error says why the
@@ -78,8 +79,7 @@ func run(ctx context.Context, options Options, choose func(*session) ([]plan.Pla
 		return nil, err
 	}
 	err = s.work(ctx, plans)
-	s.finish()
-	return &s.report, err
+	return &s.report, errors.Join(err, s.finish())
 }
 
 // wide tells whether the objects of a kind have no namespace.
@@ -168,6 +168,9 @@ func (s *session) learn(ctx context.Context) error {
 		return err
 	}
 	s.refs = refs
+	for i := range s.learnt {
+		s.uses(&s.learnt[i])
+	}
 	for _, f := range findings {
 		s.confirmed(f, &s.learnt[0])
 	}

@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -102,7 +103,7 @@ func (s *session) try(ctx context.Context, p plan.Plan) error {
 			run.Verdict = verdict
 		}
 	}
-	s.ran(run, seen)
+	s.ran(run)
 	s.tell(p)
 	return nil
 }
@@ -123,6 +124,7 @@ func (s *session) carry(ctx context.Context, p plan.Plan, pace world.Pace) (*tra
 	if err != nil {
 		return nil, nil, err
 	}
+	s.uses(seen)
 	return seen, oracle.Judge(refs, p, *seen), nil
 }
 
@@ -152,11 +154,49 @@ func (s *session) sure(ctx context.Context, p plan.Plan, f finding.Finding, seen
 	default:
 		f.Flaky = true
 	}
+	if !f.Flaky {
+		f, seen = s.shrunk(ctx, f, seen)
+	}
 	s.confirmed(f, seen)
 	if f.Flaky {
 		return report.Flaky, nil
 	}
 	return report.Failed, nil
+}
+
+// shrinkFor is how long smaller plans are tried for a finding.
+const shrinkFor = 20 * time.Second
+
+// shrunk looks for a smaller plan that shows the same.
+func (s *session) shrunk(ctx context.Context, f finding.Finding, seen *trace.Trace) (finding.Finding, *trace.Trace) {
+	for until := time.Now().Add(shrinkFor); time.Now().Before(until); {
+		smaller, trace, ok := s.smaller(ctx, f, until)
+		if !ok {
+			break
+		}
+		f, seen = smaller, trace
+	}
+	return f, seen
+}
+
+// smaller tries the plans that are smaller than a finding's, until one shows it.
+func (s *session) smaller(ctx context.Context, f finding.Finding, until time.Time) (finding.Finding, *trace.Trace, bool) {
+	for _, p := range plan.Smaller(*f.Plan) {
+		if time.Now().After(until) {
+			break
+		}
+		seen, findings, err := s.carry(ctx, p, world.Pace{})
+		if err != nil {
+			break // the finding stands as it is; who goes on learns of the error
+		}
+		for _, other := range findings {
+			if other.Key() == f.Key() {
+				other.Plan = &p
+				return other, seen, true
+			}
+		}
+	}
+	return f, nil, false
 }
 
 // waits tells whether a finding says no more than that something did not come in time.
@@ -199,7 +239,7 @@ func (s *session) confirmed(f finding.Finding, seen *trace.Trace) {
 }
 
 // ran takes a run down.
-func (s *session) ran(run report.Run, seen *trace.Trace) {
+func (s *session) ran(run report.Run) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.done++
@@ -208,13 +248,37 @@ func (s *session) ran(run report.Run, seen *trace.Trace) {
 	if run.Verdict == report.Void {
 		s.report.Plans.Void++
 	}
-	s.used = append(s.used, trace.Trace{Requests: seen.Requests})
 }
 
 // finish puts the report together.
-func (s *session) finish() {
+func (s *session) finish() error {
+	err := s.judgeRights()
 	s.report.Took = time.Since(s.report.Started)
+	for _, check := range oracle.Checks() {
+		if !slices.Contains(s.report.Checked, check.Property) {
+			s.report.Checked = append(s.report.Checked, check.Property)
+		}
+	}
 	for _, f := range s.found {
 		s.report.Findings = append(s.report.Findings, *f)
 	}
+	slices.SortFunc(s.report.Findings, func(a, b finding.Finding) int {
+		return cmp.Or(
+			compareBools(a.Flaky, b.Flaky),
+			cmp.Compare(slices.Index(s.report.Checked, a.Property), slices.Index(s.report.Checked, b.Property)),
+			cmp.Compare(a.Key(), b.Key()),
+		)
+	})
+	return err
+}
+
+// compareBools puts false first.
+func compareBools(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
 }

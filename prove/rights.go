@@ -1,0 +1,74 @@
+package prove
+
+import (
+	"github.com/operon-framework/operon/prove/finding"
+	"github.com/operon-framework/operon/prove/report"
+	"github.com/operon-framework/operon/prove/rights"
+	"github.com/operon-framework/operon/prove/trace"
+)
+
+// enoughPlans is how many plans show so much of an operator that a permission which none of them
+// used is taken for superfluous.
+const enoughPlans = 20
+
+// judgeRights compares the permissions that the runs needed with those that were granted.
+func (s *session) judgeRights() error {
+	options := rights.Options{Children: s.children(), Definitions: s.CRDs}
+	needed := rights.Needed(s.requests, options)
+	text, err := needed.YAML(s.roleName())
+	if err != nil {
+		return err
+	}
+	s.report.Rights = &report.Rights{Needed: string(text)}
+	if s.Grants == nil {
+		return nil
+	}
+	declared, err := rights.Of(s.Grants)
+	if err != nil {
+		return err
+	}
+	missing, unused := rights.Diff(needed, declared)
+	for _, need := range missing {
+		s.report.Rights.Missing = append(s.report.Rights.Missing, need.Right.String())
+	}
+	for _, one := range unused {
+		line := one.Right.String()
+		if place := one.Place(); place != "" {
+			line = place + ": " + line
+		}
+		s.report.Rights.Unused = append(s.report.Rights.Unused, line)
+	}
+	enough := s.report.Plans.Run >= enoughPlans && !s.report.Interrupted
+	for _, f := range rights.Findings(needed, declared, enough) {
+		if f.Property != finding.Permitted || !s.refused() {
+			s.confirmed(f, nil)
+		}
+	}
+	return nil
+}
+
+// refused tells whether a run has shown a permission to be missing. Then that is said already, with
+// the run.
+func (s *session) refused() bool {
+	for _, f := range s.found {
+		if f.Property == finding.Permitted {
+			return true
+		}
+	}
+	return false
+}
+
+// roleName is the name of the Role that is declared, or one for the operator.
+func (s *session) roleName() string {
+	if len(s.Grants) == 1 {
+		return s.Grants[0].Name
+	}
+	return "operator"
+}
+
+// uses remembers what a run asked for.
+func (s *session) uses(seen *trace.Trace) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, seen.Requests...)
+}
