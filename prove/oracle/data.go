@@ -83,16 +83,27 @@ func (r *run) refOf(change trace.Change) *workload.Ref {
 
 // deletions are how often objects that bear data were deleted until the end of a step, and the last
 // time. An object that was not deleted is there with 0. Generated names are left out: of two
-// objects that were made by mistake, one has to go.
+// objects that were made by mistake, one has to go. So is what went with its owner, which is a
+// matter of when the garbage collector comes.
 func (r *run) deletions(i int) (times map[string]int, last map[string]trace.Change) {
 	times, last = map[string]int{}, map[string]trace.Change{}
-	for _, change := range r.Changes[:min(r.Steps[i].LastChange, len(r.Changes))] {
+	made, gone := map[string]int{}, map[string]int{} // when an object was made, when one of a name was deleted
+	for at, change := range r.Changes[:min(r.Steps[i].LastChange, len(r.Changes))] {
+		withOwner := false
+		switch change.Type {
+		case added:
+			made[change.UID] = at
+		case deleted:
+			ended, known := gone[change.Owner]
+			withOwner = known && ended > made[change.UID]
+			gone[change.Kind+"/"+change.Name] = at
+		}
 		kind := schema.FromAPIVersionAndKind(change.APIVersion, change.Kind).GroupKind()
 		if !bearsData(kind) || change.GenerateName != "" {
 			continue
 		}
 		id := kind.String() + " " + r.world.Neutral(change.Namespace) + "/" + r.world.Neutral(change.Name)
-		if times[id] += 0; change.Type == deleted {
+		if times[id] += 0; change.Type == deleted && !withOwner {
 			times[id]++
 			last[id] = change
 		}

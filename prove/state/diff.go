@@ -151,33 +151,36 @@ func matched(want, got *State, noise *Noise) match {
 			left = append(left, one)
 		}
 	}
-	for _, one := range unmatched {
-		i := likest(one, left, noise)
-		if i < 0 {
-			m.missing = append(m.missing, one)
-			continue
-		}
-		m.pairs = append(m.pairs, pair{one, left[i]})
-		left = slices.Delete(left, i, i+1)
+	for _, atMost := range []int{0, anyNumber} { // those that are equal first
+		unmatched = slices.DeleteFunc(unmatched, func(one *Object) bool {
+			i := likest(one, left, noise, atMost)
+			if i >= 0 {
+				m.pairs = append(m.pairs, pair{one, left[i]})
+				left = slices.Delete(left, i, i+1)
+			}
+			return i >= 0
+		})
 	}
-	m.extra = left
+	m.missing, m.extra = unmatched, left
 	return m
 }
 
-// likest is which of some objects differs least from one whose name was made, -1 where none can be
-// the same.
-func likest(one *Object, among []*Object, noise *Noise) int {
-	best, fewest := -1, 0
+// anyNumber of differences.
+const anyNumber = 1 << 30
+
+// likest is which of some objects differs least from one whose name was made, and in at most some
+// fields. It is -1 where none can be the same.
+func likest(one *Object, among []*Object, noise *Noise, atMost int) int {
+	best, fewest := -1, atMost+1
 	for i, other := range among {
 		if !comparable(one, other, noise) {
 			continue
 		}
-		differences := len(compare(one, other, noise))
-		if best < 0 || differences < fewest {
+		if differences := len(compare(one, other, noise)); differences < fewest {
 			best, fewest = i, differences
 		}
 		if fewest == 0 {
-			return best
+			break
 		}
 	}
 	return best

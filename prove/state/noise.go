@@ -33,6 +33,19 @@ type field struct {
 // same second teach nothing about times.
 func (n *Noise) Learn(a, b *State) {
 	n.init()
+	for range maxRounds {
+		if len(Diff(a, b, n)) == 0 {
+			return
+		}
+		n.learn(a, b)
+	}
+}
+
+// maxRounds is how often two states are looked at: what is known to be noise may show that other
+// objects are the same than it seemed.
+const maxRounds = 8
+
+func (n *Noise) learn(a, b *State) {
 	m := matched(a, b, n)
 	for _, one := range m.missing {
 		for _, other := range m.extra {
