@@ -150,10 +150,10 @@ func TestPast(t *testing.T) {
 	t.Parallel()
 	at := fault.Match{Verb: "create", Name: "four"}
 	for name, f := range map[string]fault.Fault{
-		"writes back": {Kind: fault.Past, Back: 2, Quiet: still, On: at},
-		"a step back": {Kind: fault.Past, Step: "first", Quiet: still, On: at},
-		"by an event": {Kind: fault.Past, Back: 1, Quiet: still, On: fault.Match{Verb: fault.Event, Name: "three"}},
-		"afterwards":  {Kind: fault.Past, Moment: fault.Effect, Back: 3, Quiet: still, On: at},
+		"writes back": {Kind: fault.Past, Back: 2, Quiet: still, For: long, On: at},
+		"a step back": {Kind: fault.Past, Step: "first", Quiet: still, For: long, On: at},
+		"by an event": {Kind: fault.Past, Back: 1, Quiet: still, For: long, On: fault.Match{Verb: fault.Event, Name: "three"}},
+		"afterwards":  {Kind: fault.Past, Moment: fault.Effect, Back: 3, Quiet: still, For: long, On: at},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -179,6 +179,8 @@ func TestPast(t *testing.T) {
 					}
 					return nil
 				})
+				quiet := v.busy()
+				defer quiet()
 				i, err := v.NewInstance("")
 				v.must(err)
 				next := v.stand.views(i.Config())
@@ -192,6 +194,7 @@ func TestPast(t *testing.T) {
 				if got := next.shown(); got != "+one1" {
 					t.Errorf("the next instance was shown %s too early", got)
 				}
+				quiet()
 				next.shows(all)
 			})
 		})

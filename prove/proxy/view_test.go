@@ -136,8 +136,31 @@ func (s *stand) listed(client typedcorev1.ConfigMapInterface, of metav1.ListOpti
 	return strings.Join(all, " ")
 }
 
-// still is long enough that a test's view does not end while it looks; short is soon.
+// still is long enough that the requests of somebody who is busy come closer to each other.
 var still = metav1.Duration{Duration: 700 * time.Millisecond}
+
+// long is the time of a view that is to end only when the operator is quiet.
+var long = metav1.Duration{Duration: time.Minute}
+
+// busy keeps the operator at work until the function that it returns is called, so that a view
+// stays frozen.
+func (s *stand) busy() (quiet func()) {
+	s.Helper()
+	client := s.configMaps()
+	ctx, stop := context.WithCancel(s.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			_, _ = client.Get(ctx, "nothing", metav1.GetOptions{}) // there is none, or ctx has ended
+			_ = pause(ctx, still.Duration/20)
+		}
+	}()
+	return sync.OnceFunc(func() {
+		stop()
+		<-ended
+	})
+}
 
 var ofX = fault.Match{Verb: fault.Event, Resource: "configmaps", Name: "x", Type: "MODIFIED"}
 
@@ -145,10 +168,11 @@ var ofX = fault.Match{Verb: fault.Event, Resource: "configmaps", Name: "x", Type
 // What has to be the newest is.
 func TestHold(t *testing.T) {
 	t.Parallel()
-	inBoth(t, []fault.Fault{{Kind: fault.Hold, Quiet: still, For: metav1.Duration{Duration: 30 * time.Second}, On: ofX}}, func(v *viewer, direct typedcorev1.ConfigMapInterface) {
+	inBoth(t, []fault.Fault{{Kind: fault.Hold, Quiet: still, For: long, On: ofX}}, func(v *viewer, direct typedcorev1.ConfigMapInterface) {
 		v.write(direct, "x", "1")
 		v.shows("+x1")
-		began := time.Now()
+		quiet := v.busy()
+		defer quiet()
 		v.write(direct, "x", "2")
 		v.write(direct, "x", "3")
 		v.write(direct, "y", "1")
@@ -174,8 +198,10 @@ func TestHold(t *testing.T) {
 		if got := v.shown(); x.Data["n"] != "3" || got != "+x1" {
 			v.Errorf("get shows %v, the watch %s", x.Data, got)
 		}
+		began := time.Now()
+		quiet()
 		v.shows("+x1 ~x2 ~x3 +y1")
-		if took := time.Since(began); took < still.Duration || took > 10*time.Second {
+		if took := time.Since(began); took < still.Duration/2 {
 			v.Errorf("all was shown after %s", took)
 		}
 		v.write(direct, "x", "4")
@@ -190,10 +216,12 @@ func TestHoldBeforeAWrite(t *testing.T) {
 		const want = "+x1"
 		t.Run(string(moment), func(t *testing.T) {
 			t.Parallel()
-			f := fault.Fault{Kind: fault.Hold, Moment: moment, Quiet: still, On: fault.Match{Verb: "create", Resource: "configmaps"}}
+			f := fault.Fault{Kind: fault.Hold, Moment: moment, Quiet: still, For: long, On: fault.Match{Verb: "create", Resource: "configmaps"}}
 			inBoth(t, []fault.Fault{f}, func(v *viewer, direct typedcorev1.ConfigMapInterface) {
 				v.write(direct, "x", "1")
 				v.shows("+x1")
+				quiet := v.busy()
+				defer quiet()
 				v.write(v.configMaps(), "mine", "1")
 				v.write(direct, "y", "1")
 				v.shows(want)
@@ -201,6 +229,7 @@ func TestHoldBeforeAWrite(t *testing.T) {
 				if got := v.shown(); got != want {
 					v.Errorf("shown is %s, want %s", got, want)
 				}
+				quiet()
 				v.shows("+x1 +mine1 +y1")
 			})
 		})
