@@ -163,8 +163,10 @@ func (x *exchange) receive(r *http.Request) error {
 		return nil
 	}
 	x.Sent(sent)
-	r.Body = io.NopCloser(bytes.NewReader(sent))
-	return nil
+	body := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(sent)), nil }
+	r.GetBody = body // for another connection, where the server hangs up before anything was sent
+	r.Body, err = body()
+	return err
 }
 
 // readCloser is a body of which some was read already.

@@ -23,7 +23,6 @@ func (p *Proxy) newForward() *httputil.ReverseProxy {
 		Transport:      sender(p.send),
 		ModifyResponse: p.answer,
 		ErrorHandler:   p.unanswered,
-		FlushInterval:  -1,
 		ErrorLog:       log.New(io.Discard, "", 0), // all that it has to say is in the record
 		BufferPool:     &buffers{},
 	}
@@ -90,6 +89,7 @@ func (x *exchange) learn(p *Proxy, response *http.Response, body []byte) {
 	x.Effect = p.effect(ctx, &x.Request, meta)
 	p.clock.saw(version(x.After))
 	p.leases.note(x)
+	p.clock.note(&x.Request)
 	if x.Effect == record.Changed {
 		p.clock.wrote(&x.Request, x.seen)
 	}

@@ -103,9 +103,23 @@ func (p *Proxy) before(ctx context.Context, r *record.Request) {
 		case r.Asked != "" && r.Verb != "delete":
 			r.Before = r.Asked // or else the server refuses
 		default:
-			r.Before = p.observer.version(ctx, r)
+			r.Before = p.version(ctx, r)
 		}
 	}
+}
+
+// version returns the resource version of the object that a request is about, [absent], or ""
+// where that cannot be known: from who sees all, but for what the operator wrote a moment ago.
+func (p *Proxy) version(ctx context.Context, r *record.Request) string {
+	if p.options.Before != nil {
+		if seen, ok := p.options.Before(*r); ok {
+			if own := p.clock.own(r); version(own) > version(seen) {
+				return own
+			}
+			return seen
+		}
+	}
+	return p.observer.version(ctx, r)
 }
 
 // effect tells what a write did that the server has answered.
@@ -128,12 +142,24 @@ func (p *Proxy) effect(ctx context.Context, r *record.Request, answer record.Met
 		}
 		return record.Changed
 	case r.Verb == "delete":
-		return compared(r.Before, p.observer.version(ctx, r))
+		return p.deleted(ctx, r, answer)
 	case r.Served == http.StatusCreated:
 		return record.Changed
 	}
 	if answer.Deleting && r.Before == r.After && p.observer.version(ctx, r) == absent {
 		return record.Changed // the last finalizer went, and the object with it
+	}
+	return compared(r.Before, r.After)
+}
+
+// deleted tells what a deletion did. The server answers that it is done, or with the object: as it
+// was, or waiting for its finalizers, since now or before.
+func (p *Proxy) deleted(ctx context.Context, r *record.Request, answer record.Meta) record.Effect {
+	switch {
+	case answer.Kind == "Status", !answer.Deleting:
+		return record.Changed
+	case r.Before == r.After && p.observer.version(ctx, r) == absent:
+		return record.Changed // it did not have to wait any longer
 	}
 	return compared(r.Before, r.After)
 }

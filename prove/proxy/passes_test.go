@@ -74,19 +74,42 @@ func TestWhatPassesIsRecorded(t *testing.T) {
 		for protocol, next := range protocols {
 			t.Run(contentType+" "+protocol, func(t *testing.T) {
 				t.Parallel()
-				s := newStand(t)
-				config := s.speaking(next)
-				config.ContentType = contentType
-				client := s.configMaps(config)
-				for _, step := range life {
-					if err := step.do(t.Context(), client); err != nil {
-						t.Fatalf("%s: %v", step.name, err)
-					}
-					s.must(s.lastIs(step.want))
-				}
+				newStand(t).lives(contentType, next)
 			})
 		}
+		t.Run(contentType+" witnessed", func(t *testing.T) {
+			t.Parallel()
+			late := func(record.Request) (string, bool) { return "1", true } // who has not seen yet what the operator wrote
+			s := standWith(t, proxy.Options{Before: late})
+			s.lives(contentType, nil)
+			s.must(s.deleteWhatOthersMade())
+		})
 	}
+}
+
+// lives leads an object through its life, and compares the record.
+func (s *stand) lives(contentType string, protocols []string) {
+	s.Helper()
+	config := s.speaking(protocols)
+	config.ContentType = contentType
+	client := s.configMaps(config)
+	for _, step := range life {
+		if err := step.do(s.Context(), client); err != nil {
+			s.Fatalf("%s: %v", step.name, err)
+		}
+		if err := s.lastIs(step.want); err != nil {
+			s.Fatalf("%s: %v", step.name, err)
+		}
+	}
+}
+
+// deleteWhatOthersMade deletes an object of which only a witness knows.
+func (s *stand) deleteWhatOthersMade() error {
+	s.write(s.configMaps(s.Env.Config), "x", "1")
+	if err := remove(s.Context(), s.configMaps()); err != nil {
+		return err
+	}
+	return s.lastIs("delete 200 plain changed")
 }
 
 // lastIs compares the last request of the record. The record is written after the answer.

@@ -79,9 +79,12 @@ func (s sender) RoundTrip(r *http.Request) (*http.Response, error) { return s(r)
 // begins with a list which would have to be of the past. Clients then list, and watch from there.
 // Where the next instance is to see the past, no instance gets such watches.
 func (p *Proxy) refused(x *exchange) (apierrors.APIStatus, bool) {
+	if x.Verb != "watch" {
+		return nil, false
+	}
 	query := x.to.Query()
 	initial := query.Get("sendInitialEvents")
-	if x.Verb != "watch" || initial == "" {
+	if initial == "" {
 		return nil, false
 	}
 	_, frozen := p.views.at(x.Resource, x.Instance)

@@ -32,6 +32,10 @@ type Options struct {
 	Script *fault.Script
 	// World is the part of the cluster that the operator takes for the whole.
 	World World
+	// Before tells the resource version of the object that a request is about to change, "0" where there
+	// is none, as far as somebody knows who sees all. It may lag behind by what the operator wrote
+	// itself. Where it does not know, and where it is nil, the Observer is asked, over the network.
+	Before func(record.Request) (resourceVersion string, ok bool)
 	// Now tells the newest resource version that there is, as far as somebody knows who sees all. It
 	// is asked when a fault strikes. Nil: the API server is asked.
 	Now func() string

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -16,7 +17,8 @@ type clock struct {
 	mu     sync.Mutex
 	writes []write // the effective ones of the operator
 	marks  map[string]uint64
-	shown  map[change]bool // events that were counted
+	shown  map[change]bool   // events that were counted
+	last   map[string]string // by the object's path, the version that the operator wrote last
 }
 
 // write is when an effective write was: the newest version before it, and its own.
@@ -53,6 +55,31 @@ func (c *clock) wrote(r *record.Request, before uint64) {
 		c.writes = slices.Delete(c.writes, 0, maxKept/2)
 	}
 	c.writes = append(c.writes, write{before, max(version(r.After), before+1)}) // a deletion does not say
+}
+
+// note remembers what a write left behind.
+func (c *clock) note(r *record.Request) {
+	if r.After == "" || r.Name == "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil || len(c.last) == maxKept {
+		c.last = map[string]string{}
+	}
+	c.last[key(r)] = r.After
+}
+
+// own returns the version that the operator wrote last of an object.
+func (c *clock) own(r *record.Request) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last[key(r)]
+}
+
+// key names an object.
+func key(r *record.Request) string {
+	return strings.Join([]string{r.Group, r.Resource, r.Namespace, r.Name}, "/")
 }
 
 // first tells whether an event is shown for the first time, by whichever watch.

@@ -7,9 +7,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// route is a way to the API server: as whom, and whether the connection is to be upgraded, which
-// only HTTP/1.1 can.
-type route struct{ asOperator, upgraded bool }
+// route is a way to the API server: as whom, and whether for long. What does not go on for long takes
+// a connection of HTTP/1.1, which costs less time than a stream of HTTP/2 and can be upgraded. Watches
+// share one of HTTP/2.
+type route struct{ asOperator, shared bool }
 
 // routes are the ways to the API server. A certificate belongs to a connection, so requests
 // with credentials of their own must not share one with those of the operator.
@@ -17,13 +18,13 @@ type routes map[route]http.RoundTripper
 
 func newRoutes(server *rest.Config) (routes, error) {
 	all := routes{}
-	for _, way := range []route{{}, {upgraded: true}, {asOperator: true}, {asOperator: true, upgraded: true}} {
+	for _, way := range []route{{}, {shared: true}, {asOperator: true}, {asOperator: true, shared: true}} {
 		config := rest.CopyConfig(server)
 		if !way.asOperator {
 			config = rest.AnonymousClientConfig(server)
 		}
 		config.DisableCompression = true // of our own: what the operator asks for is passed on
-		if way.upgraded {
+		if !way.shared {
 			config.NextProtos = []string{"http/1.1"}
 		}
 		transport, err := rest.TransportFor(config)
@@ -37,6 +38,6 @@ func newRoutes(server *rest.Config) (routes, error) {
 
 // RoundTrip implements http.RoundTripper.
 func (all routes) RoundTrip(r *http.Request) (*http.Response, error) {
-	way := route{asOperator: exchangeOf(r).sender != nil, upgraded: r.Header.Get("Upgrade") != ""}
-	return all[way].RoundTrip(r)
+	x := exchangeOf(r)
+	return all[route{asOperator: x.sender != nil, shared: x.Verb == "watch"}].RoundTrip(r)
 }
