@@ -3,6 +3,7 @@ package rights
 import (
 	"cmp"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -83,12 +84,11 @@ func Needed(requests []record.Request, options Options) Needs {
 		}
 		wide := isWide(r, options)
 		all = all || wide && (r.Verb == "list" || r.Verb == "watch")
-		need := found[right]
-		need.Right, need.Wide, need.Requests, need.Fixed = right, need.Wide || wide, need.Requests+1, options.fixed(right.Name)
-		if r.Served == 403 {
-			need.Refused++
+		count(found, right, r, options)
+		if r.Verb != "create" && r.Served == http.StatusCreated && r.Resource != "" {
+			right.Verb = "create" // the server asks for both where a patch or an update makes an object
+			count(found, right, r, options)
 		}
-		found[right] = need
 	}
 	addCompanions(found)
 	addOwners(found, options)
@@ -100,6 +100,20 @@ func Needed(requests []record.Request, options Options) Needs {
 	}
 	slices.SortFunc(needs, compare)
 	return needs
+}
+
+// count adds a request to those that needed a right.
+func count(found map[Right]Need, right Right, r *record.Request, options Options) {
+	if right.Verb == "create" && r.Subresource == "" {
+		right.Name = "" // the authoriser sees none
+	}
+	need := found[right]
+	need.Right, need.Requests, need.Fixed = right, need.Requests+1, options.fixed(right.Name)
+	need.Wide = need.Wide || isWide(r, options)
+	if r.Served == http.StatusForbidden {
+		need.Refused++
+	}
+	found[right] = need
 }
 
 func compare(a, b Need) int {
@@ -115,7 +129,7 @@ func rightOf(r *record.Request) (Right, bool) {
 	if r.Subresource != "" {
 		right.Resource += "/" + r.Subresource
 	}
-	if r.Verb == "create" && r.Subresource == "" || r.Verb == "deletecollection" {
+	if r.Verb == "deletecollection" {
 		right.Name = "" // the authoriser sees none
 	}
 	ownRights := r.Verb == "create" && strings.HasPrefix(r.Resource, "selfsubject") && strings.HasPrefix(r.Group, "auth")

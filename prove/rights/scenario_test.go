@@ -113,6 +113,9 @@ func (s scenario) requests() []record.Request {
 		if len(words) > 2 {
 			r.Served, r.Status = 403, 403
 		}
+		if len(words) > 2 && words[2] == "created" {
+			r.Served, r.Status = 201, 201
+		}
 		all = append(all, r)
 	}
 	return all
