@@ -31,7 +31,7 @@ func Findings(needed Needs, declared []Granted, enough bool) []finding.Finding {
 	}
 	for _, u := range unused {
 		all = append(all, finding.Finding{
-			Property: finding.Needed, Class: finding.Privilege, Message: u.message(),
+			Property: finding.Needed, Class: finding.Privilege, Message: u.String(),
 			Of: &workload.Ref{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: u.Grant.Kind, Name: u.Grant.Name},
 		})
 	}
@@ -43,7 +43,7 @@ func byResource(missing Needs, declared []Granted) []string {
 	var order []string
 	verbs, refused := map[string][]string{}, map[string]bool{}
 	for _, need := range missing {
-		about := Right{Group: need.Group, Resource: need.Resource, URL: need.URL}.about()
+		about := Right{Group: need.Group, Resource: need.Resource, URL: need.URL}.String()
 		if slices.ContainsFunc(declared, func(g Granted) bool { return g.allowsSomewhere(need) }) {
 			about += " in all namespaces"
 		}
@@ -64,24 +64,21 @@ func byResource(missing Needs, declared []Granted) []string {
 	return all
 }
 
-// about is the right without its verb.
-func (r Right) about() string { return strings.TrimSpace(r.String()) }
-
-// message says what to remove, and where.
-func (u Unused) message() string {
+// String says what to remove, and where, in a sentence.
+func (u Unused) String() string {
 	place := ""
 	if at := u.Place(); at != "" {
 		place = " (" + at + ")"
 	}
 	role := u.Grant.Kind + "/" + u.Grant.Name
 	if len(u.Used) > 0 {
-		return fmt.Sprintf("%s grants %s on %s%s; used were only %s: write out these", role, join(u.Verbs), u.Right.about(), place, uses(u.Used))
+		return fmt.Sprintf("%s grants %s on %s%s; used were only %s: write out these", role, join(u.Verbs), u.Right.String(), place, uses(u.Used))
 	}
 	it := "it"
 	if len(u.Verbs) > 1 {
 		it = "them"
 	}
-	return fmt.Sprintf("%s grants %s on %s%s, and no run used %s: remove %s", role, join(u.Verbs), u.Right.about(), place, it, it)
+	return fmt.Sprintf("%s grants %s on %s%s, and no run used %s: remove %s", role, join(u.Verbs), u.Right.String(), place, it, it)
 }
 
 // uses are rights for people, the verbs of a resource together.
@@ -91,10 +88,10 @@ func uses(rights []Right) string {
 	for _, right := range rights {
 		verb := right.Verb
 		right.Verb = ""
-		if verbs[right.about()] == nil {
-			order = append(order, right.about())
+		if verbs[right.String()] == nil {
+			order = append(order, right.String())
 		}
-		verbs[right.about()] = append(verbs[right.about()], verb)
+		verbs[right.String()] = append(verbs[right.String()], verb)
 	}
 	var all []string
 	for _, about := range order {

@@ -67,9 +67,9 @@ func (r Right) rule(verbs []string) rbacv1.PolicyRule {
 // String is the right for people: update deployments.apps/scale "web".
 func (r Right) String() string {
 	if r.URL != "" {
-		return r.Verb + " " + r.URL
+		return strings.TrimSpace(r.Verb + " " + r.URL)
 	}
-	text := r.Verb + " " + r.resource()
+	text := strings.TrimSpace(r.Verb + " " + r.resource())
 	if r.Name != "" {
 		text += fmt.Sprintf(" %q", r.Name)
 	}

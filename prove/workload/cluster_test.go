@@ -67,10 +67,11 @@ func TestOperationsOnACluster(t *testing.T) {
 				t.Fatal(err)
 			}
 			sent := 0
+			operations = append(operations, workload.Around(read(t, given.samples), read(t, given.crds))...)
 			for _, w := range operations {
 				sent += s.carryOut(w)
 			}
-			t.Logf("%d workloads, %d changes", len(operations), sent)
+			t.Logf("%d workloads, %d objects applied", len(operations), sent)
 		})
 	}
 }
@@ -91,14 +92,21 @@ func (s *site) carryOut(w workload.Workload) (sent int) {
 				s.Errorf("%s, step %s: foretold was refused %v, it is %v", w.Name, step.Name, step.Refused, err)
 			}
 			if err == nil && step.Same == "" {
-				states[step.Name+object.GetName()] = got.Object["spec"]
+				states[step.Name+object.GetName()] = content(got)
 			}
-			if want := states[step.Same+object.GetName()]; err == nil && step.Same != "" && !alike(got.Object["spec"], want) {
-				s.Errorf("%s, step %s: %v, want %v", w.Name, step.Name, got.Object["spec"], want)
+			if want := states[step.Same+object.GetName()]; err == nil && step.Same != "" && !alike(content(got), want) {
+				s.Errorf("%s, step %s: %v, want %v", w.Name, step.Name, content(got), want)
 			}
 		}
 	}
 	return sent
+}
+
+// content is what is in an object, whatever its kind.
+func content(object *unstructured.Unstructured) map[string]any {
+	fields := object.DeepCopy().Object
+	delete(fields, "metadata")
+	return fields
 }
 
 func alike(a, b any) bool {

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
@@ -77,15 +76,9 @@ func oneOfEach(children []*unstructured.Unstructured) []*unstructured.Unstructur
 
 // disturb is a merge patch of one field that an operator is likely to care for, and the field.
 func disturb(child *unstructured.Unstructured) (patch map[string]any, path string) {
-	for _, in := range []string{"data", "stringData"} {
-		data, _, _ := unstructured.NestedStringMap(child.Object, in)
-		for _, key := range slices.Sorted(maps.Keys(data)) {
-			value := "changed"
-			if child.GetKind() == "Secret" {
-				value = base64.StdEncoding.EncodeToString([]byte(value))
-			}
-			return map[string]any{in: map[string]any{key: value}}, in + "." + key
-		}
+	data, _, _ := unstructured.NestedStringMap(child.Object, "data")
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		return map[string]any{"data": map[string]any{key: otherText(child.GetKind(), data[key])}}, "data." + key
 	}
 	if replicas, there, _ := unstructured.NestedInt64(child.Object, "spec", "replicas"); there {
 		return map[string]any{"spec": map[string]any{"replicas": replicas + 1}}, "spec.replicas"

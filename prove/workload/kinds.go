@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"encoding/base64"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -45,7 +46,8 @@ func definitionOf(object *unstructured.Unstructured, crds []*unstructured.Unstru
 }
 
 // cleaned are copies of samples without what only a server sets, and without the namespace that
-// they lived in: the run has one of its own. A second namespace stays.
+// they lived in: the run has one of its own. A second namespace stays. Texts of Secrets are encoded,
+// as they are when they are read.
 func cleaned(samples []*unstructured.Unstructured) []*unstructured.Unstructured {
 	var clean []*unstructured.Unstructured
 	home := ""
@@ -58,6 +60,7 @@ func cleaned(samples []*unstructured.Unstructured) []*unstructured.Unstructured 
 			unstructured.RemoveNestedField(object.Object, "metadata", field)
 		}
 		unstructured.RemoveNestedField(object.Object, "status")
+		encode(object)
 		if home == "" {
 			home = object.GetNamespace()
 		}
@@ -67,6 +70,18 @@ func cleaned(samples []*unstructured.Unstructured) []*unstructured.Unstructured 
 		clean = append(clean, object)
 	}
 	return clean
+}
+
+// encode moves the texts of a Secret to its data.
+func encode(object *unstructured.Unstructured) {
+	texts, there, err := unstructured.NestedStringMap(object.Object, "stringData")
+	if !there || err != nil || object.GetKind() != "Secret" || object.GetAPIVersion() != "v1" {
+		return
+	}
+	for key, text := range texts {
+		_ = unstructured.SetNestedField(object.Object, base64.StdEncoding.EncodeToString([]byte(text)), "data", key)
+	}
+	delete(object.Object, "stringData")
 }
 
 // refsOf names objects, the last first: what was made last may refer to what was made before.

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"slices"
@@ -68,21 +69,21 @@ func withOtherContent(object *unstructured.Unstructured) (changed *unstructured.
 	if immutable, _, _ := unstructured.NestedBool(object.Object, "immutable"); immutable || object.GetAPIVersion() != "v1" {
 		return nil, ""
 	}
-	for _, in := range []string{"stringData", "data"} {
-		data, _, _ := unstructured.NestedStringMap(object.Object, in)
-		for _, key := range slices.Sorted(maps.Keys(data)) {
-			changed = object.DeepCopy()
-			_ = unstructured.SetNestedField(changed.Object, otherText(object.GetKind(), in, data[key]), in, key)
-			return changed, in + "." + key
-		}
+	data, _, _ := unstructured.NestedStringMap(object.Object, "data")
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		changed = object.DeepCopy()
+		_ = unstructured.SetNestedField(changed.Object, otherText(object.GetKind(), data[key]), "data", key)
+		return changed, "data." + key
 	}
 	return nil, ""
 }
 
 // otherText is another text of the same sort.
-func otherText(kind, in, text string) string {
-	if kind == "Secret" && in == "data" {
-		return "Y2hhbmdlZA==" // changed
+func otherText(kind, text string) string {
+	const more = "-changed"
+	if kind != "Secret" {
+		return text + more
 	}
-	return text + "-changed"
+	decoded, _ := base64.StdEncoding.DecodeString(text)
+	return base64.StdEncoding.EncodeToString(append(decoded, more...))
 }

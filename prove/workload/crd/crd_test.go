@@ -216,3 +216,39 @@ func FuzzVariants(f *testing.F) {
 		}
 	})
 }
+
+// TestAdmitEmbedded: what is not in the schema itself is looked at too.
+func TestAdmitEmbedded(t *testing.T) {
+	t.Parallel()
+	kind, sample := kindIn(t, "website")
+	for want, change := range map[string]func(spec map[string]any){
+		"spec.raw.metadata.name": func(spec map[string]any) {
+			spec["raw"] = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a/b"}}
+		},
+		"is no number of replicas": func(spec map[string]any) {
+			spec["deployment"] = map[string]any{"replicas": int64(1) << 40}
+		},
+		"spec.raw.kind": func(spec map[string]any) { spec["raw"] = map[string]any{"apiVersion": "v1"} },
+	} {
+		object := sample.DeepCopy()
+		change(object.Object["spec"].(map[string]any))
+		for _, old := range []*unstructured.Unstructured{nil, sample} {
+			if err := kind.Admit(object, old); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+		}
+	}
+}
+
+func TestStored(t *testing.T) {
+	t.Parallel()
+	kind, sample := kindIn(t, "database")
+	spec := sample.Object["spec"].(map[string]any)
+	spec["nobody"], spec["instances"] = "knows", nil
+	sample.Object["status"] = map[string]any{"phase": "Up"}
+	stored := kind.Stored(sample)
+	got := stored.Object["spec"].(map[string]any)
+	if _, there := got["nobody"]; there || got["instances"] != int64(1) || got["tls"] != true || stored.Object["status"] != nil {
+		t.Errorf("%v", stored.Object)
+	}
+}
