@@ -108,3 +108,81 @@ func TestWorldsThatSayNothing(t *testing.T) {
 		t.Errorf("of nothing was found %v", found)
 	}
 }
+
+// TestReached: what a run without faults leads to is reached in each of them, and in runs that come
+// to the same; not before, and not where something is missing.
+func TestReached(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"intermediate-correct", "misoperation", "names-differ", "pods-counted", "status-behind", "stale-claim", "times"} {
+		text, err := os.ReadFile("testdata/" + name + ".txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		told, _, _ := strings.Cut(string(text), divide)
+		s := parsed(t, told)
+		refs, _, err := oracle.Reference(s.workload, s.references, s.fresh)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := s.references
+		if len(s.runs) > 0 {
+			all = append(all, s.runs[0].Trace)
+		}
+		for _, one := range all {
+			for _, step := range one.Steps {
+				reached := refs.Reached(step.Name, step.State)
+				lacks := name == "status-behind" && one.Namespace == "world-3" && step.Name == "change"
+				if reached == lacks {
+					t.Errorf("%s: in %s the end of %q is reached: %v", name, one.Namespace, step.Name, reached)
+				}
+				if len(step.State) > 1 && refs.Reached(step.Name, step.State[1:]) {
+					t.Errorf("%s: in %s the end of %q is reached without an object", name, one.Namespace, step.Name)
+				}
+			}
+		}
+		if refs.Reached("no such step", nil) {
+			t.Error("where nothing is known, something is reached")
+		}
+	}
+}
+
+// TestOtherWorkloads: what is known of one workload is used for another, which was not run without
+// faults.
+func TestOtherWorkloads(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("testdata/intermediate-correct.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, _, _ := strings.Cut(string(text), divide)
+	s := parsed(t, told)
+	refs, _, err := oracle.Reference(s.workload, s.references, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if children := refs.Children(); len(children) != 2 || children[0].GetKind() != "ConfigMap" {
+		t.Errorf("the operator's children are %v", children)
+	}
+	if refs.Reads() {
+		t.Error("the operator is said to read all the time")
+	}
+	other := parsed(t, "do create apply Box/a\ndo same apply Box/a same create\ndo delete delete Box/a\n")
+	refs = refs.For(other.workload, nil)
+	for step, like := range map[string]int{"create": 0, "same": 0, "delete": 1} {
+		if !refs.Reached(step, s.references[1].Steps[like].State) || refs.Reached(step, s.references[1].Steps[1-like].State) {
+			t.Errorf("the end of %q is not that of the step %d of the other workload", step, like)
+		}
+	}
+}
+
+// TestReads: who watches nothing and looks now and then is no one who goes round.
+func TestReads(t *testing.T) {
+	t.Parallel()
+	for lines, want := range map[string]bool{"get boxes/a ×12\nwait 500ms\nget boxes/a ×3": true, "patch boxes/a unchanged ×20": false, "wait 1s": false} {
+		s := parsed(t, "do create apply Box/a\n\ntrace reference\nstep create not silent\nobject Box/a user {}\npatch deployments/a\n"+lines)
+		refs, found, err := oracle.Reference(s.workload, s.references, nil)
+		if err != nil || refs.Reads() != want || want != (len(found) == 0) {
+			t.Errorf("%q: reads is %v, found %v, %v", lines, refs.Reads(), found, err)
+		}
+	}
+}

@@ -308,6 +308,7 @@ func (w *teller) object(id, by, text string) {
 		w.uid++
 		object.SetUID(types.UID(fmt.Sprint("uid-", w.n, "-", w.uid)))
 		object.SetGeneration(1)
+		object.SetCreationTimestamp(metav1.NewTime(w.now))
 		w.there[id] = object
 	}
 	w.special(object, fields)
