@@ -3,6 +3,7 @@ package oracle
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/operon-framework/operon/prove/finding"
@@ -20,6 +21,9 @@ const (
 // bounded judges whether there are more and more objects, or events.
 func bounded(m *moment) []finding.Finding {
 	if f, grows := m.objectsGrow(); grows {
+		return []finding.Finding{f}
+	}
+	if f, grows := m.heaped(); grows {
 		return []finding.Finding{f}
 	}
 	return m.eventsGrow()
@@ -41,6 +45,38 @@ func (m *moment) objectsGrow() (finding.Finding, bool) {
 	f := finding.Finding{Property: finding.Bounded, Of: m.about(&r)}
 	f.Message = fmt.Sprintf("the operator makes more and more %s", r.Resource)
 	return f, true
+}
+
+// heaped finds objects with made-up names of which there are more each time that a step leads to the
+// same. How many there are may differ from run to run, so that comparing does not see them.
+func (m *moment) heaped() (finding.Finding, bool) {
+	i := m.run.index(m.does.Same)
+	if m.does.Same == "" || i < 0 || i >= m.i || !m.settled() || !m.run.Steps[i].Silent || m.normal != nil {
+		return finding.Finding{}, false
+	}
+	then, now := m.run.heaps(i), m.run.heaps(m.i)
+	for _, one := range m.state().Objects {
+		what := one.String() + " of " + one.Owner
+		if was, there := then[what]; !there || now[what] <= was {
+			continue
+		}
+		return finding.Finding{
+			Property: finding.Bounded, Of: refTo(one), Message: fmt.Sprintf("there are more %ss each time that the same is asked for", one.Kind),
+			Diff: []finding.Difference{{Of: one.String(), Path: "(number)", Want: strconv.Itoa(then[what]), Got: strconv.Itoa(now[what])}},
+		}, true
+	}
+	return finding.Finding{}, false
+}
+
+// heaps are how many objects there are of the operator's with each made-up name and owner.
+func (r *run) heaps(i int) map[string]int {
+	all := map[string]int{}
+	for _, one := range r.state(i).Objects {
+		if one.ByOperator && !one.ByUser && one.Generated {
+			all[one.String()+" of "+one.Owner]++
+		}
+	}
+	return all
 }
 
 // eventsGrow finds events about custom resources that are not put together as they differ in their

@@ -2,12 +2,15 @@ package oracle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/record"
+	"github.com/operon-framework/operon/prove/state"
 	"github.com/operon-framework/operon/prove/trace"
 	"github.com/operon-framework/operon/prove/workload"
 )
@@ -144,7 +147,35 @@ func foreign(m *moment) []finding.Finding {
 			Of: &workload.Ref{APIVersion: apiVersion(r.Group, r.Version), Kind: kind, Namespace: outside(m.run.Namespace, r.Namespace), Name: m.run.world.Neutral(r.Name)},
 		}}
 	}
-	return m.bystandersGone()
+	if found := m.bystandersGone(); found != nil {
+		return found
+	}
+	return m.taken()
+}
+
+// taken finds objects that custom resources only refer to, as the user's Secrets, and that the
+// operator has made its own: they go when the custom resource does.
+func (m *moment) taken() []finding.Finding {
+	for _, one := range m.state().Objects {
+		if !one.ByUser || isCustom(one.Live().GroupVersionKind().GroupKind()) || one.Owner == "" || !m.run.applied(one, false) || m.run.applied(one, true) {
+			continue
+		}
+		return []finding.Finding{{
+			Property: finding.NothingForeign, Of: refTo(one),
+			Message: fmt.Sprintf("the operator makes a %s of the user its own", one.Kind),
+			Diff:    []finding.Difference{{Of: one.String(), Path: "metadata.ownerReferences", Got: fmt.Sprintf("%q", one.Owner)}},
+		}}
+	}
+	return nil
+}
+
+// applied tells whether the workload applies an object, and with owners if that is asked.
+func (r *run) applied(o *state.Object, withOwners bool) bool {
+	return slices.ContainsFunc(r.workload.Steps, func(step workload.Step) bool {
+		return slices.ContainsFunc(step.Apply, func(object *unstructured.Unstructured) bool {
+			return object.GetKind() == o.Kind && object.GetName() == o.Live().GetName() && (!withOwners || len(object.GetOwnerReferences()) > 0)
+		})
+	})
 }
 
 func outside(own, namespace string) string {

@@ -74,7 +74,7 @@ func (m *moment) differs(want *state.State, when string) []finding.Finding {
 		return nil
 	}
 	property := finding.SameFresh
-	if !slices.ContainsFunc(differences, func(d state.Difference) bool { return !d.Extra }) {
+	if !slices.ContainsFunc(differences, func(d state.Difference) bool { return !d.Extra || !d.Object.Generated }) {
 		property = finding.Bounded
 	}
 	return []finding.Finding{differing(property, differences, when)}

@@ -108,7 +108,7 @@ func (m *moment) about(r *record.Request) *workload.Ref {
 
 const (
 	// perSecond is what an operator may read in a second that has to look by itself.
-	perSecond = 20
+	perSecond = 8
 	// storm is how many requests more than a few times as many as without faults are too many in a
 	// step: who cannot go on has to wait, and each time longer.
 	storm, factor = 300, 10

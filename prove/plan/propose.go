@@ -140,7 +140,7 @@ func answers(c *course) []proposal {
 func reads(c *course) []proposal {
 	var all []proposal
 	for _, p := range c.reads {
-		for _, kind := range []fault.Kind{fault.ServerError, fault.TimeOut, fault.Throttle, fault.Cut} {
+		for _, kind := range []fault.Kind{fault.Unavailable, fault.ServerError, fault.TimeOut, fault.Throttle, fault.Cut} {
 			all = append(all, at(p, readFails, fault.Fault{Kind: kind, Moment: fault.Before}, "it cannot read what it needs to "+p.after))
 		}
 	}
