@@ -49,7 +49,7 @@ func Diff(needed Needs, declared []Granted) (missing Needs, unused []Unused) {
 		if need.Requests == 0 && !late || unknown && need.Refused == 0 {
 			continue
 		}
-		if !slices.ContainsFunc(declared, func(g Granted) bool { return g.allows(need) }) {
+		if need = refusedFor(need, declared); !granted(declared, need) {
 			missing = append(missing, need)
 		}
 	}
@@ -57,6 +57,21 @@ func Diff(needed Needs, declared []Granted) (missing Needs, unused []Unused) {
 		unused = append(unused, granted.unused(needed)...)
 	}
 	return missing, unused
+}
+
+// refusedFor is what was missing where a patch was refused though it is granted: it would have made
+// the object, and creations are not granted.
+func refusedFor(need Need, declared []Granted) Need {
+	create := need
+	create.Verb, create.Name = "create", ""
+	if need.Refused > 0 && (need.Verb == "patch" || need.Verb == "update") && granted(declared, need) && !granted(declared, create) {
+		return create
+	}
+	return need
+}
+
+func granted(declared []Granted, need Need) bool {
+	return slices.ContainsFunc(declared, func(g Granted) bool { return g.allows(need) })
 }
 
 // allows tells whether one of the rules allows what is needed.
