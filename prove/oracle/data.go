@@ -90,16 +90,17 @@ func (r *run) refOf(change trace.Change) *workload.Ref {
 // matter of when the garbage collector comes.
 func (r *run) deletions(i int) (times map[string]int, last map[string]trace.Change) {
 	times, last = map[string]int{}, map[string]trace.Change{}
-	made, gone := map[string]int{}, map[string]int{} // when an object was made, when one of a name was deleted
+	// When an object was made, when one of a name was deleted, and whether there is one of the name.
+	made, gone, there := map[string]int{}, map[string]int{}, map[string]bool{}
 	for at, change := range r.Changes[:min(r.Steps[i].LastChange, len(r.Changes))] {
 		withOwner := false
 		switch change.Type {
 		case added:
-			made[change.UID] = at
+			made[change.UID], there[change.Kind+"/"+change.Name] = at, true
 		case deleted:
 			ended, known := gone[change.Owner]
-			withOwner = known && ended > made[change.UID]
-			gone[change.Kind+"/"+change.Name] = at
+			withOwner = known && (ended > made[change.UID] || !there[change.Owner])
+			gone[change.Kind+"/"+change.Name], there[change.Kind+"/"+change.Name] = at, false
 		}
 		kind := schema.FromAPIVersionAndKind(change.APIVersion, change.Kind).GroupKind()
 		if !bearsData(kind) || change.GenerateName != "" {
