@@ -17,7 +17,7 @@ const maxDrifts = 8
 //
 // Guarantees: one child of each kind is changed in one field and then deleted, up to eight kinds,
 // in the order in which they are given. Children of other children (the pods of a Deployment) are
-// not touched, nor are claims for storage, which wait for their pods and hold data.
+// not touched, nor are claims for storage, jobs and pods.
 //
 // Caveats: which fields the operator cares for is for the oracle to know. One that no operator set
 // may stay changed.
@@ -32,7 +32,7 @@ func WithDrift(w Workload, children []*unstructured.Unstructured) Workload {
 	state := stateAfter(w.Steps[at-1])
 	var drifts []Step
 	for _, child := range oneOfEach(children) {
-		if child.GetKind() == "PersistentVolumeClaim" {
+		if left[child.GetKind()] {
 			continue
 		}
 		if patch, path := disturb(child); patch != nil {
@@ -43,6 +43,10 @@ func WithDrift(w Workload, children []*unstructured.Unstructured) Workload {
 	w.Steps = slices.Concat(w.Steps[:at], drifts, w.Steps[at:])
 	return w
 }
+
+// left are kinds that are not drifted: claims, which wait for their pods and hold data, and what is
+// made to run once, which many operators rightly leave as it is once it was made.
+var left = map[string]bool{"PersistentVolumeClaim": true, "Job": true, "Pod": true}
 
 // stateAfter names the first step that leads to the state which is there after a step.
 func stateAfter(s Step) string {
