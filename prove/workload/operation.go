@@ -2,6 +2,7 @@ package workload
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -42,14 +43,14 @@ type operation struct {
 // one that leads to none has Unmet. The same samples, definitions and options give the same
 // workloads, those of greater promise first.
 //
+// The error tells of samples that nothing can be foretold of, for example as they need the help of a
+// webhook to be valid. The workloads are those of the others, and good to use all the same.
+//
 // Caveats: what a webhook refuses is not known. Fields without a schema are left alone.
 func Operations(samples, crds []*unstructured.Unstructured, options Options) ([]Workload, error) {
 	own, others := split(samples, crds)
 	all := slices.Concat(others, own)
 	operations, err := operationsOn(own, crds, all, options.Seed)
-	if err != nil {
-		return nil, err
-	}
 	var changes, refusals []Workload
 	for _, sample := range own {
 		if w, ok := refusing(sample, operations, all, own); ok {
@@ -63,30 +64,24 @@ func Operations(samples, crds []*unstructured.Unstructured, options Options) ([]
 		}
 		changes = append(changes, o.workload(all, own))
 	}
-	return append(changes, refusals...), nil
+	return append(changes, refusals...), err
 }
 
-// operationsOn are the changes of all samples, those with the greatest promise first.
+// operationsOn are the changes of all samples, those with the greatest promise first, and why there
+// are none of a sample.
 func operationsOn(own, crds, all []*unstructured.Unstructured, seed uint64) ([]operation, error) {
 	var found []operation
+	var problems []error
 	for _, sample := range firstOfEachKind(own) {
-		definition := definitionOf(sample, crds)
-		if definition == nil {
+		kind, err := kindOf(sample, crds)
+		if err != nil {
+			problems = append(problems, err)
+		}
+		if kind == nil {
 			continue
 		}
-		kinds, err := crd.Read(definition)
-		if err != nil {
-			return nil, err
-		}
-		i := slices.IndexFunc(kinds, func(k *crd.Kind) bool { return k.GroupVersionKind == sample.GroupVersionKind() })
-		if i < 0 {
-			return nil, fmt.Errorf("the sample %s is of %s, a version that its definition does not serve", RefOf(sample), sample.GetAPIVersion())
-		}
-		if err := kinds[i].Admit(sample, nil); err != nil {
-			return nil, fmt.Errorf("the sample %s is not valid: %w", RefOf(sample), err)
-		}
-		foretell := kinds[i].Foretell(sample)
-		for _, variant := range kinds[i].Variants(sample) {
+		foretell := kind.Foretell(sample)
+		for _, variant := range kind.Variants(sample) {
 			o := operation{Variant: variant, Foretold: foretell(variant.Object), sample: sample}
 			if o.Refused == nil {
 				o.unmet = unmet(variant, all)
@@ -98,7 +93,27 @@ func operationsOn(own, crds, all []*unstructured.Unstructured, seed uint64) ([]o
 	slices.SortStableFunc(found, func(a, b operation) int {
 		return cmp.Or(cmp.Compare(b.Promise, a.Promise), cmp.Compare(a.lot(seed), b.lot(seed)))
 	})
-	return found, nil
+	return found, errors.Join(problems...)
+}
+
+// kindOf is what a definition says of a sample's kind and version, nil where there is none.
+func kindOf(sample *unstructured.Unstructured, crds []*unstructured.Unstructured) (*crd.Kind, error) {
+	definition := definitionOf(sample, crds)
+	if definition == nil {
+		return nil, nil
+	}
+	kinds, err := crd.Read(definition)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(kinds, func(k *crd.Kind) bool { return k.GroupVersionKind == sample.GroupVersionKind() })
+	if i < 0 {
+		return nil, fmt.Errorf("no operations on %s: its definition does not serve the version %s", RefOf(sample), sample.GetAPIVersion())
+	}
+	if err := kinds[i].Admit(sample, nil); err != nil {
+		return nil, fmt.Errorf("no operations on %s: without a webhook's help it is not valid: %w", RefOf(sample), err)
+	}
+	return kinds[i], nil
 }
 
 const (

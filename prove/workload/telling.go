@@ -8,10 +8,7 @@ import (
 // one, or else another value for a field, or else a value for a field that has none. There is none
 // where no change is known to be allowed there and back.
 func telling(own, crds []*unstructured.Unstructured) (change, back Step, ok bool) {
-	operations, err := operationsOn(own, crds, own, 0)
-	if err != nil {
-		return change, back, false
-	}
+	operations, _ := operationsOn(own, crds, own, 0) // what nothing is known of is not changed
 	for _, asked := range []func(operation) bool{grows, anotherValue, aValue} {
 		for _, o := range operations {
 			if o.Wrong || o.Same || o.Refused != nil || o.Back != nil || o.unmet != nil || !asked(o) {

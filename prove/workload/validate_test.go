@@ -133,15 +133,24 @@ func TestOperationsAreTheSameEachTime(t *testing.T) {
 	}
 }
 
-func TestOperationsRefuseSamplesThatAreWrong(t *testing.T) {
+func TestOperationsOfSamplesThatAreWrong(t *testing.T) {
 	t.Parallel()
-	crds := read(t, projects["database"].crds)
+	right := projects["website"]
+	crds := append(read(t, projects["database"].crds), read(t, right.crds)...)
 	for text, want := range map[string]string{
-		"{apiVersion: work.example.com/v1, kind: Database, metadata: {name: a}, spec: {engine: oracle, storage: {size: 1Gi}, passwordSecret: {name: a}}}": "the sample Database/a is not valid: spec.engine: Unsupported value",
-		"{apiVersion: work.example.com/v9, kind: Database, metadata: {name: a}}":                                                                          "of work.example.com/v9, a version that its definition does not serve",
+		"{apiVersion: work.example.com/v1, kind: Database, metadata: {name: a}, spec: {engine: oracle, storage: {size: 1Gi}, passwordSecret: {name: a}}}": "no operations on Database/a: without a webhook's help it is not valid: spec.engine: Unsupported value",
+		"{apiVersion: work.example.com/v9, kind: Database, metadata: {name: a}}":                                                                          "its definition does not serve the version work.example.com/v9",
 	} {
-		if _, err := workload.Operations([]*unstructured.Unstructured{object(t, text)}, crds, workload.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		samples := append(read(t, right.samples), object(t, text))
+		others, err := workload.Operations(samples, crds, workload.Options{})
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
+		}
+		if len(others) < 30 || !strings.HasPrefix(others[0].Name, "Website/blog ") {
+			t.Errorf("%d operations on what is right", len(others))
+		}
+		if got := workload.Sample(samples, crds); got.Steps[1].Name != "spec.deployment.replicas: 3" {
+			t.Errorf("%s", written(got))
 		}
 	}
 }
