@@ -250,52 +250,62 @@ func (s *stage) delete() {
 	}
 }
 
-// gone finds nothing but what the operator is known to leave, and removes that.
+// gone finds nothing but what the operator is known to leave, which nobody owns, and removes that.
 func (s *stage) gone(ctx context.Context) error {
+	all, err := s.remains(ctx)
+	if err != nil {
+		return err
+	}
 	stays := strings.ReplaceAll(left[s.operator.Name], "NS", s.Namespace)
+	for _, o := range all {
+		if name := fmt.Sprintf("%T %s", o, o.GetName()); name != stays || len(o.GetOwnerReferences()) != 0 {
+			return errors.New(name + " is there")
+		}
+	}
+	if stays == "" {
+		return nil
+	}
+	if len(all) == 0 {
+		s.Fatalf("%s did not stay", stays)
+	}
+	return s.client.Delete(ctx, all[0])
+}
+
+// remains lists what there is of the kinds that operators make, in the namespace and beyond it.
+func (s *stage) remains(ctx context.Context) ([]client.Object, error) {
+	var all []client.Object
 	for _, list := range []client.ObjectList{
 		&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &batchv1.JobList{}, &corev1.ServiceList{},
 		&corev1.ConfigMapList{}, &corev1.SecretList{}, &corev1.PersistentVolumeClaimList{},
 	} {
 		if err := s.client.List(ctx, list, client.InNamespace(s.Namespace)); err != nil {
-			return err
+			return nil, err
 		}
 		err := meta.EachListItem(list, func(item runtime.Object) error {
-			o := item.(client.Object)
-			name := fmt.Sprintf("%T %s", o, o.GetName())
-			if name == stays {
-				return s.client.Delete(ctx, o)
+			if o := item.(client.Object); o.GetName() != "kube-root-ca.crt" {
+				all = append(all, o)
 			}
-			if o.GetName() == "kube-root-ca.crt" {
-				return nil
-			}
-			return errors.New(name + " is there")
+			return nil
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return s.goneBeyond(ctx, stays)
-}
-
-// goneBeyond is gone for what is outside the namespace.
-func (s *stage) goneBeyond(ctx context.Context, stays string) error {
-	for _, o := range []client.Object{
+	beyond := []client.Object{
 		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "site-" + s.Namespace + "-shop"}},
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "tenant-acme"}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "announced-" + s.Namespace + "-web"}},
-	} {
-		name := fmt.Sprintf("%T %s", o, o.GetName())
-		if name == "*v1.ClusterRole tenant-acme" && !s.operator.Wide {
-			continue
+	}
+	if s.operator.Wide {
+		beyond = append(beyond, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "tenant-acme"}})
+	}
+	for _, o := range beyond {
+		err := s.client.Get(ctx, client.ObjectKeyFromObject(o), o)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, err
 		}
-		if name == stays {
-			s.must(s.client.Delete(ctx, o))
-			continue
-		}
-		if err := s.absent(ctx, o, o); err != nil {
-			return err
+		if err == nil {
+			all = append(all, o)
 		}
 	}
-	return nil
+	return all, nil
 }
