@@ -26,7 +26,7 @@ func TestOutage(t *testing.T) {
 	for _, moment := range []fault.Moment{fault.Before, fault.Effect, fault.Answer} {
 		t.Run(string(moment), func(t *testing.T) {
 			t.Parallel()
-			f := fault.Fault{Kind: fault.Outage, Moment: moment, On: fault.Match{Verb: "create", Name: "two"}}
+			f := fault.Fault{Kind: fault.Outage, Moment: moment, For: metav1.Duration{Duration: 3 * time.Second}, On: fault.Match{Verb: "create", Name: "two"}}
 			inBoth(t, []fault.Fault{f}, func(v *viewer, direct typedcorev1.ConfigMapInterface) {
 				client := v.configMaps()
 				v.write(client, "one", "1")
@@ -36,7 +36,7 @@ func TestOutage(t *testing.T) {
 				if (err == nil) != (moment == fault.Answer) || v.there("two") != (moment != fault.Before) {
 					t.Errorf("%v, and two is there: %v", err, v.there("two"))
 				}
-				for err = error(nil); err == nil && time.Since(began) < 500*time.Millisecond; { // an answer may still be on its way
+				for err = error(nil); err == nil && time.Since(began) < f.For.Duration/2; { // an answer may still be on its way
 					_, err = client.Create(t.Context(), configMap("zero", nil), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 				}
 				if now, _ := v.Activity(); err == nil || !now.Disturbed {
@@ -47,7 +47,7 @@ func TestOutage(t *testing.T) {
 					_, err := client.Get(ctx, "one", metav1.GetOptions{})
 					return err
 				})
-				if took := time.Since(began); took < fault.DefaultOutage {
+				if took := time.Since(began); took < f.For.Duration {
 					t.Errorf("answered after %s", took)
 				}
 				localtest.Within(t, 20*time.Second, "the watch", func(context.Context) error {

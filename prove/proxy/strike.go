@@ -170,9 +170,12 @@ func (p *Proxy) afterwards(ctx context.Context, w http.ResponseWriter, x *exchan
 		p.inside.Add(1)
 		context.AfterFunc(ctx, func() {
 			defer p.inside.Done()
-			if f.Kind == fault.Cut {
+			switch f.Kind {
+			case fault.Cut:
 				hangUp(ctx)
 				return
+			case fault.Outage:
+				_ = pause(p.alive, linger) // until the answer has arrived, or the proxy ends
 			}
 			_, _, _, _ = p.happen(context.WithoutCancel(ctx), x, f, p.now) // the answer has been given
 		})
