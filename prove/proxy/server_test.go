@@ -201,6 +201,21 @@ func TestPast(t *testing.T) {
 	}
 }
 
+// A watch that begins with a list is refused, in a run with a past, as by an API server that does not
+// have the feature.
+func TestWatchListsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := standWith(t, proxy.Options{Kill: func() {}}, fault.Fault{Kind: fault.Past, On: fault.Match{Verb: "create"}})
+	_, err := s.configMaps().Watch(t.Context(), metav1.ListOptions{SendInitialEvents: new(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})
+	const want = `ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled`
+	if !apierrors.IsInvalid(err) || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+	stream, err := s.configMaps().Watch(t.Context(), metav1.ListOptions{})
+	s.must(err)
+	stream.Stop()
+}
+
 // election runs for a lease until ctx ends or it is lost.
 func (s *stand) election(ctx context.Context, config *rest.Config, name string) (leads, stopped chan struct{}) {
 	s.Helper()

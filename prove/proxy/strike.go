@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/operon-framework/operon/prove/fault"
@@ -42,12 +43,14 @@ func rank(f fault.Fault) int {
 	return 0
 }
 
-// struckBy adds to the record what was done to a request.
+// struckBy adds to the record what was done to a request, or to events of it.
 func (x *exchange) struckBy(what string) {
-	if x.Fault != "" {
-		what = x.Fault + "; " + what
+	switch {
+	case x.Fault == "":
+		x.Fault = what
+	case !strings.Contains(x.Fault, what):
+		x.Fault += "; " + what
 	}
-	x.Fault = what
 }
 
 // strike lets the faults happen that strike before the request goes on. It returns true where the
