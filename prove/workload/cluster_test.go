@@ -2,11 +2,15 @@ package workload_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/local/localtest"
@@ -111,4 +115,69 @@ func content(object *unstructured.Unstructured) map[string]any {
 
 func alike(a, b any) bool {
 	return equal(&unstructured.Unstructured{Object: map[string]any{"kind": "A", "of": a}}, &unstructured.Unstructured{Object: map[string]any{"kind": "A", "of": b}})
+}
+
+// TestChildrenOnACluster: what is put beside children is taken, and what is done to them is too.
+func TestChildrenOnACluster(t *testing.T) {
+	t.Parallel()
+	env := localtest.Shared(t)
+	c, err := client.New(env.Config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{T: t, Client: c, namespace: env.Namespace}
+	var children []*unstructured.Unstructured
+	for _, object := range read(t, "testdata/children/real.yaml") {
+		child, err := s.apply(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		child.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "A", Name: "a", UID: "a"}}) // as they would have
+		children = append(children, child)
+	}
+	beside := workload.Bystanders(children)
+	if len(beside) != 8 {
+		t.Errorf("%d bystanders", len(beside))
+	}
+	for _, object := range beside {
+		got, err := s.apply(object)
+		if err != nil || got.GetLabels()["app"] == "" {
+			t.Errorf("%s: %v, labels %v", workload.RefOf(object), err, got.GetLabels())
+		}
+	}
+	w := workload.WithDrift(steps(workload.Step{Name: "create", Apply: children}), children)
+	if len(w.Steps) != 15 {
+		t.Errorf("%d steps: %s", len(w.Steps), written(w))
+	}
+	for _, step := range w.Steps[1:] {
+		if err := s.drift(step.Drift); err != nil {
+			t.Errorf("%s: %v", step.Name, err)
+		}
+	}
+}
+
+// drift does what somebody else does, without doing it.
+func (s *site) drift(d *workload.Drift) error {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(d.Of.APIVersion, d.Of.Kind))
+	object.SetName(d.Of.Name)
+	object.SetNamespace(s.namespace)
+	if d.Patch == nil {
+		return s.Delete(s.Context(), object, client.DryRunAll)
+	}
+	before := &unstructured.Unstructured{Object: object.DeepCopy().Object}
+	if err := s.Get(s.Context(), client.ObjectKeyFromObject(object), before); err != nil {
+		return err
+	}
+	err := s.Patch(s.Context(), object, client.RawPatch(types.MergePatchType, must(json.Marshal(d.Patch))), client.DryRunAll)
+	if err == nil && alike(ownContent(before), ownContent(object)) {
+		return errors.New("the patch changes nothing")
+	}
+	return err
+}
+
+func ownContent(object *unstructured.Unstructured) map[string]any {
+	fields := content(object)
+	fields["labels"] = object.GetLabels()
+	return map[string]any{"text": string(must(json.Marshal(fields)))}
 }
