@@ -27,6 +27,7 @@ type References struct {
 	base  []*run // of the workload that was run without faults
 	fresh map[string]*run
 	known map[string]bool         // what is wrong without faults
+	heaps map[string]bool         // kinds of which there are more and more without faults
 	goals map[string]*state.State // what steps lead to, where that is known
 }
 
@@ -39,7 +40,7 @@ type References struct {
 //
 // An error says why the operator cannot be tested with the workload.
 func Reference(w workload.Workload, traces []trace.Trace, fresh map[string]trace.Trace) (References, []finding.Finding, error) {
-	refs := References{Workload: w, Noise: &state.Noise{}, fresh: map[string]*run{}, known: map[string]bool{}}
+	refs := References{Workload: w, Noise: &state.Noise{}, fresh: map[string]*run{}, known: map[string]bool{}, heaps: map[string]bool{}}
 	if len(traces) == 0 {
 		return refs, nil, errors.New("there is no run without faults to compare with")
 	}
@@ -66,7 +67,7 @@ func Reference(w workload.Workload, traces []trace.Trace, fresh map[string]trace
 // faults: the noise is known, and what is wrong already. Fresh are the runs of what [Fresh] returns
 // for it.
 func (refs References) For(w workload.Workload, fresh map[string]trace.Trace) References {
-	other := References{Workload: w, Noise: refs.Noise, fresh: map[string]*run{}, known: refs.known, base: refs.base}
+	other := References{Workload: w, Noise: refs.Noise, fresh: map[string]*run{}, known: refs.known, heaps: refs.heaps, base: refs.base}
 	for step, one := range fresh {
 		other.fresh[step] = newRun(workload.Workload{}, one, refs.traces())
 	}
@@ -83,12 +84,21 @@ func (refs References) For(w workload.Workload, fresh map[string]trace.Trace) Re
 func Judge(refs References, p plan.Plan, t trace.Trace) []finding.Finding {
 	var found []finding.Finding
 	for _, one := range judge(&refs, newRun(p.Workload, t, refs.traces()), &p) {
-		if !refs.known[one.Key()] {
+		if !refs.known[one.Key()] && !refs.heaped(one) {
 			one.Plan = &p
 			found = append(found, one)
 		}
 	}
 	return found
+}
+
+// heaped tells whether a finding says no more than that there are more or fewer objects of a kind of
+// which there are more and more without faults.
+func (refs *References) heaped(f finding.Finding) bool {
+	return len(f.Diff) > 0 && !slices.ContainsFunc(f.Diff, func(d finding.Difference) bool {
+		kind, _, _ := strings.Cut(d.Of, "/")
+		return d.Path != "" || !refs.heaps[kind]
+	})
 }
 
 // traces are those of the runs without faults.
@@ -121,6 +131,9 @@ func (refs *References) confirmed(all []finding.Finding) []finding.Finding {
 			found = append(found, one)
 		}
 		refs.known[one.Key()] = true
+		if one.Property == finding.Bounded && one.Of != nil {
+			refs.heaps[one.Of.Kind] = true
+		}
 	}
 	for i := range found {
 		found[i].Flaky = times[found[i].Key()] < len(refs.runs)
