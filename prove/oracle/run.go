@@ -142,7 +142,7 @@ func isLease(r *record.Request) bool {
 // isBeside tells whether a request says nothing about what an operator does: leader election,
 // discovery, events, and reviews of rights.
 func isBeside(r *record.Request) bool {
-	return isLease(r) || r.Resource == "" || r.Resource == "events" || strings.HasSuffix(r.Resource, "reviews")
+	return isLease(r) || r.Resource == "" || r.Resource == "events" || r.Group == "authorization.k8s.io" || r.Group == "authentication.k8s.io"
 }
 
 // changed tells whether a request is a write of the operator's that changed something that counts.

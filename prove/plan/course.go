@@ -233,7 +233,7 @@ func isLease(r *record.Request) bool {
 
 // isBeside tells whether a request says nothing about what an operator does with its objects.
 func isBeside(r *record.Request) bool {
-	return r.Resource == "" || r.Resource == "events" || strings.HasSuffix(r.Resource, "reviews")
+	return r.Resource == "" || r.Resource == "events" || r.Group == "authorization.k8s.io" || r.Group == "authentication.k8s.io"
 }
 
 // resource is a request's, with the subresource.
