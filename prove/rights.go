@@ -1,6 +1,8 @@
 package prove
 
 import (
+	"strings"
+
 	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/report"
 	"github.com/operon-framework/operon/prove/rights"
@@ -32,13 +34,16 @@ func (s *session) judgeRights() error {
 		s.report.Rights.Missing = append(s.report.Rights.Missing, need.Right.String())
 	}
 	for _, one := range unused {
-		line := one.Right.String()
+		line := strings.Join(one.Verbs, ", ") + " " + strings.TrimSpace(one.Right.String())
 		if place := one.Place(); place != "" {
 			line = place + ": " + line
 		}
 		s.report.Rights.Unused = append(s.report.Rights.Unused, line)
 	}
 	enough := s.report.Plans.Run >= enoughPlans && !s.report.Interrupted
+	if enough {
+		s.report.Checked = append(s.report.Checked, finding.Needed)
+	}
 	for _, f := range rights.Findings(needed, declared, enough) {
 		if f.Property != finding.Permitted || !s.refused() {
 			s.confirmed(f, nil)

@@ -229,7 +229,7 @@ func (s *session) confirmed(f finding.Finding, seen *trace.Trace) {
 	}
 	s.found[f.Key()] = &f
 	line := report.Timeline{Key: f.Key()}
-	if len(s.learnt) > 0 {
+	if len(s.learnt) > 0 && seen != &s.learnt[0] {
 		line.Reference = report.CourseOf(&s.learnt[0])
 	}
 	if seen != nil {

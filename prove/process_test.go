@@ -1,0 +1,98 @@
+package prove
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/operon-framework/operon/local/localtest"
+	"github.com/operon-framework/operon/prove/finding"
+	"github.com/operon-framework/operon/prove/report"
+)
+
+// proven tests a target that is a program.
+func proven(t *testing.T, target Target, change func(*Options)) (*report.Report, Options) {
+	t.Helper()
+	env := localtest.Shared(t)
+	options, err := target.Load(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.Config = env.Config
+	if options.Witness, err = witnesses.of(t.Context(), env.Config); err != nil {
+		t.Fatal(err)
+	}
+	change(&options)
+	found, err := Prove(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found, options
+}
+
+// An operator that is not written in Go goes through as it is.
+func TestPython(t *testing.T) {
+	t.Parallel()
+	needs(t, "python3")
+	target := Target{Run: "exec python3 testdata/shell/notes.py", CRDs: "testdata/shell/crd.yaml", Samples: "testdata/shell/sample.yaml"}
+	found, _ := proven(t, target, func(o *Options) { o.Plans, o.Budget = 12, time.Minute })
+	if len(found.Findings) > 0 || found.Plans.Run == 0 {
+		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, told(t, found))
+	}
+}
+
+// needs skips a test where a program is missing that not every machine has.
+func needs(t *testing.T, program string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err != nil {
+		t.Skipf("this test runs an operator in another language, and there is no %s", program)
+	}
+}
+
+// A project of kubebuilder's goes through as it is.
+func TestKubebuilder(t *testing.T) {
+	t.Parallel()
+	found, _ := proven(t, Target{Dir: "testdata/kubebuilder"}, func(o *Options) { o.Plans, o.Budget = 12, time.Minute })
+	if len(found.Findings) > 0 || found.Plans.Run == 0 {
+		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, told(t, found))
+	}
+}
+
+// What is found in a program is repeated from its file alone.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	binary := filepath.Join(t.TempDir(), "gallery")
+	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./testdata/gallery").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	target := Target{
+		Run:  "exec " + binary + " half-made --namespace {namespace}",
+		CRDs: "testdata/gallery/config/crd/apps.yaml", Samples: "testdata/gallery/config/samples/app.yaml",
+	}
+	found, options := proven(t, target, func(o *Options) { o.FailFast = true })
+	at := slices.IndexFunc(found.Findings, func(f finding.Finding) bool { return f.Property == finding.SameState })
+	if at < 0 {
+		t.Fatalf("it is not found:\n%s", told(t, found))
+	}
+	if _, err := Write(t.TempDir(), found, target, options); err != nil {
+		t.Fatal(err)
+	}
+	file, err := ReadFile(found.Findings[at].File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := file.Target.Load(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Config, again.Witness, again.Settle = options.Config, options.Witness, file.Settle
+	replayed, err := Replay(t.Context(), again, file.Plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(replayed.Findings, func(f finding.Finding) bool { return f.Key() == file.Finding }) {
+		t.Errorf("%q is not repeated:\n%s", file.Finding, told(t, replayed))
+	}
+}
