@@ -2,6 +2,7 @@ package prove
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -9,7 +10,6 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/prove/report"
 	"github.com/operon-framework/operon/prove/witness"
 	"github.com/operon-framework/operon/prove/world"
@@ -44,13 +44,13 @@ const TestBudget = 8 * time.Second
 // testSettle is shorter than for programs: a manager in a test starts without a process.
 const testSettle = 600 * time.Millisecond
 
-// Run tests an operator's reliability on the cluster that tests share, and fails the test with
-// each finding. It returns the report.
+// Run tests an operator's reliability, and fails the test with what it finds. It returns the report.
 //
-// Guarantees: the operator runs in this process; what the test put into the cluster is removed but
-// for the CustomResourceDefinitions. Other tests may run beside it.
+// Guarantees: the operator runs in this process, on a cluster that is started for it in about a
+// second and is gone afterwards. Tests that run side by side share one.
 //
-// Assumptions: as [Test] says of Start. Kinds have a namespace, or no other test uses them.
+// Assumptions: as [Test] says of Start. Of kinds without a namespace, one test at a time uses objects
+// of the same name.
 //
 // Caveats: an instance that is "killed" cannot send any more, but its goroutines end only when they
 // look at their context.
@@ -71,15 +71,12 @@ func Run(t *testing.T, test Test) *report.Report {
 // prove returns what is found.
 func (test Test) prove(t *testing.T) *report.Report {
 	t.Helper()
-	env := localtest.Shared(t)
 	options, err := test.options(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	options.Name, options.Config = t.Name(), env.Config
-	if options.Witness, err = witnesses.of(t.Context(), env.Config); err != nil {
-		t.Fatal(err)
-	}
+	options.Name = t.Name()
+	testCluster.join(t, &options)
 	found, err := Prove(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
@@ -101,24 +98,58 @@ func (test Test) options(folder string) (Options, error) {
 	return options, target.loadFiles(&options)
 }
 
-// witnesses are those of the clusters that this process's tests use. They end with the process.
-var witnesses = byHost{all: map[string]*witness.Witness{}}
+// testCluster is the one that this process's tests share, as long as one of them uses it.
+var testCluster commonCluster
 
-type byHost struct {
-	mu  sync.Mutex
-	all map[string]*witness.Witness
+type commonCluster struct {
+	mu      sync.Mutex
+	users   int
+	config  *rest.Config
+	witness *witness.Witness
+	stop    func() error
 }
 
-// of returns the witness of a cluster.
-func (b *byHost) of(ctx context.Context, config *rest.Config) (*witness.Witness, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if w := b.all[config.Host]; w != nil {
-		return w, nil
+// join lets options use the cluster, which is started for the first user, until the test ends. The
+// last user stops it: nothing has to be removed from it before.
+func (c *commonCluster) join(t *testing.T, options *Options) {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.users == 0 {
+		if err := c.start(t); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.users++
+	t.Cleanup(func() {
+		if err := c.leave(); err != nil {
+			t.Errorf("stop the cluster: %v", err)
+		}
+	})
+	options.Config, options.Witness, options.Disposable = c.config, c.witness, true
+}
+
+// start starts the cluster. The lock is held.
+func (c *commonCluster) start(t *testing.T) error {
+	ctx := context.WithoutCancel(t.Context())
+	config, stop, err := StartCluster(ctx, t.Output())
+	if err != nil {
+		return err
 	}
 	w, err := witness.Start(ctx, config)
-	if err == nil {
-		b.all[config.Host] = w
+	if err != nil {
+		return errors.Join(err, stop())
 	}
-	return w, err
+	c.config, c.witness, c.stop = config, w, stop
+	return nil
+}
+
+func (c *commonCluster) leave() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.users--; c.users > 0 {
+		return nil
+	}
+	c.witness.Close()
+	return c.stop()
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/report"
 )
@@ -15,15 +14,11 @@ import (
 // proven tests a target that is a program.
 func proven(t *testing.T, target Target, change func(*Options)) (*report.Report, Options) {
 	t.Helper()
-	env := localtest.Shared(t)
 	options, err := target.Load(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	options.Config = env.Config
-	if options.Witness, err = witnesses.of(t.Context(), env.Config); err != nil {
-		t.Fatal(err)
-	}
+	testCluster.join(t, &options)
 	change(&options)
 	found, err := Prove(t.Context(), options)
 	if err != nil {
@@ -87,7 +82,8 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again.Config, again.Witness, again.Settle = options.Config, options.Witness, file.Settle
+	testCluster.join(t, &again)
+	again.Settle = file.Settle
 	replayed, err := Replay(t.Context(), again, file.Plan)
 	if err != nil {
 		t.Fatal(err)

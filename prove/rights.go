@@ -1,8 +1,6 @@
 package prove
 
 import (
-	"strings"
-
 	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/report"
 	"github.com/operon-framework/operon/prove/rights"
@@ -15,7 +13,7 @@ const enoughPlans = 20
 
 // judgeRights compares the permissions that the runs needed with those that were granted.
 func (s *session) judgeRights() error {
-	options := rights.Options{Children: s.children(), Definitions: s.CRDs}
+	options := rights.Options{Namespaces: s.namespaces, Children: s.children(), Definitions: s.CRDs}
 	needed := rights.Needed(s.requests, options)
 	text, err := needed.YAML(s.roleName())
 	if err != nil {
@@ -34,12 +32,9 @@ func (s *session) judgeRights() error {
 		s.report.Rights.Missing = append(s.report.Rights.Missing, need.Right.String())
 	}
 	for _, one := range unused {
-		line := strings.Join(one.Verbs, ", ") + " " + strings.TrimSpace(one.Right.String())
-		if place := one.Place(); place != "" {
-			line = place + ": " + line
-		}
-		s.report.Rights.Unused = append(s.report.Rights.Unused, line)
+		s.report.Rights.Unused = append(s.report.Rights.Unused, one.String())
 	}
+	s.report.Notes = append(s.report.Notes, rights.Notes(needed, declared)...)
 	enough := s.report.Plans.Run >= enoughPlans && !s.report.Interrupted
 	if enough {
 		s.report.Checked = append(s.report.Checked, finding.Needed)
@@ -76,4 +71,5 @@ func (s *session) uses(seen *trace.Trace) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, seen.Requests...)
+	s.namespaces = append(s.namespaces, seen.Namespace)
 }

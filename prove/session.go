@@ -34,12 +34,13 @@ type session struct {
 	until   time.Time
 	unwatch func()
 
-	mu       sync.Mutex
-	report   report.Report
-	found    map[string]*finding.Finding // by key
-	requests []record.Request            // of all runs
-	done     int
-	left     int
+	mu         sync.Mutex
+	report     report.Report
+	found      map[string]*finding.Finding // by key
+	requests   []record.Request            // of all runs
+	namespaces []string                    // of all runs
+	done       int
+	left       int
 }
 
 // Prove tests an operator and returns what was found. Findings are no error: an error says why the
@@ -50,7 +51,7 @@ func Prove(ctx context.Context, options Options) (*report.Report, error) {
 }
 
 // run tests an operator by plans that are chosen once it is known what it does without faults.
-func run(ctx context.Context, options Options, choose func(*session) ([]plan.Plan, error)) (_ *report.Report, err error) {
+func run(ctx context.Context, options Options, choose func(*session) []plan.Plan) (_ *report.Report, err error) {
 	options, err = options.withDefaults()
 	if err != nil {
 		return nil, err
@@ -74,11 +75,7 @@ func run(ctx context.Context, options Options, choose func(*session) ([]plan.Pla
 	if err := s.learn(ctx); err != nil {
 		return nil, err
 	}
-	plans, err := choose(s)
-	if err != nil {
-		return nil, err
-	}
-	err = s.work(ctx, plans)
+	err = s.work(ctx, choose(s))
 	return &s.report, errors.Join(err, s.finish())
 }
 
@@ -248,14 +245,10 @@ func pause(ctx context.Context, while time.Duration) error {
 
 // plans are those of this session, in the order in which they are carried out: two with faults,
 // then one with another workload.
-func (s *session) plans() ([]plan.Plan, error) {
-	workloads, err := s.workloads()
-	if err != nil {
-		return nil, err
-	}
+func (s *session) plans() []plan.Plan {
 	faulty := plan.Of(s.learnt, s.base, plan.Options{Seed: s.Seed, Limit: s.Plans})
 	var others []plan.Plan
-	for _, w := range workloads {
+	for _, w := range s.workloads() {
 		others = append(others, plan.Plan{Name: w.Name, Workload: w})
 	}
 	var all []plan.Plan
@@ -266,7 +259,7 @@ func (s *session) plans() ([]plan.Plan, error) {
 		all, others = first(all, others)
 	}
 	s.report.Plans.Planned = len(all)
-	return all[:min(len(all), s.Plans)], nil
+	return all[:min(len(all), s.Plans)]
 }
 
 // first moves the first of the plans to the end of others.
@@ -291,7 +284,7 @@ func (s *session) children() []*unstructured.Unstructured {
 }
 
 // workloads are those beside the samples' own.
-func (s *session) workloads() ([]workload.Workload, error) {
+func (s *session) workloads() []workload.Workload {
 	all := slices.Clone(s.Workloads)
 	children := s.children()
 	if drifting := workload.WithDrift(s.base, children); len(drifting.Steps) > len(s.base.Steps) {
@@ -300,6 +293,14 @@ func (s *session) workloads() ([]workload.Workload, error) {
 	}
 	all = append(all, workload.Around(s.Samples, s.CRDs)...)
 	all = append(all, workload.Failing(s.base, children)...)
+	if stay := workload.Bystanders(children); len(stay) > 0 {
+		beside := workload.WithBystanders(s.base, stay)
+		beside.Name = "bystanders"
+		all = append(all, beside)
+	}
 	operations, err := workload.Operations(s.Samples, s.CRDs, workload.Options{Seed: uint64(s.Seed), Limit: s.Plans / 3})
-	return append(all, operations...), err
+	if err != nil {
+		s.report.Notes = append(s.report.Notes, "some fields were not changed: "+err.Error())
+	}
+	return append(all, operations...)
 }
