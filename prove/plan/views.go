@@ -90,7 +90,7 @@ func pasts(c *course) []proposal {
 		for earlier := range p.step {
 			name := c.steps[earlier].Name
 			one := at(p, travelled, fault.Fault{Kind: fault.Past, Moment: fault.Answer, Step: name}, fmt.Sprintf("it begins again, and sees how all was after %q", name))
-			one.promise += 4
+			one.promise += 8 // who trusts what he sees harms what is there by now
 			if c.gone(earlier) {
 				one.promise += 2 // what it sees is deleted is there again
 			}
