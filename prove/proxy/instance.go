@@ -145,7 +145,8 @@ func (i *Instance) Kubeconfig(namespace string) ([]byte, error) {
 }
 
 // Revoke ends all that the instance asked for, and lets it ask for nothing more: requests on their
-// way get no answer, nor do those to come, and connections that no other instance uses are cut.
+// way get no answer, nor do those to come. Connections that no other instance uses are cut a moment
+// later, when the last answers have arrived.
 //
 // Guarantees: when it returns, nothing of the instance is on its way to the API server any more, and
 // it is recorded what became of each request. A second call does nothing.
@@ -156,7 +157,7 @@ func (i *Instance) Revoke() {
 	i.mu.Unlock()
 	i.end()
 	i.inside.Wait()
-	i.proxy.gate.cutOf(i)
+	time.AfterFunc(linger, func() { i.proxy.gate.cutOf(i) })
 }
 
 // enter lets a request in, unless the instance is revoked.
