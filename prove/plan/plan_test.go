@@ -44,7 +44,7 @@ func TestLargeReferences(t *testing.T) {
 	refs := []trace.Trace{large(5000), large(5000)}
 	began := time.Now()
 	plans := plan.Of(refs, workload.Workload{}, plan.Options{})
-	if took := time.Since(began); took > 2*time.Second { // some 0.1 s where nothing else runs
+	if took := time.Since(began); took > 2*time.Second { // some 0.2 s of processor time
 		t.Errorf("%d plans took %s", len(plans), took)
 	}
 	if len(plans) < 200 {
