@@ -17,7 +17,11 @@
 // With a [World], the operator takes one namespace for the whole cluster, so that many can be
 // proven at once. [Proxy.Activity] tells whether it is at work.
 //
-// What passes is not changed: JSON, protobuf, watches, compressed answers, and upgraded
+// What an operator sees can be the past: a view is frozen at a resource version, watches queue what is
+// newer, and lists that may be old are asked of the API server at that version (view.go, frames.go,
+// past.go). What the faults mean to users is in docs/prove/faults.md.
+//
+// Where no fault strikes, what passes is not changed: JSON, protobuf, watches, compressed answers, and upgraded
 // connections (exec, port-forward). Answers are sent on as they come, but for those to
 // writes, which are whole before the operator gets the first byte.
 package proxy
