@@ -68,10 +68,10 @@ func reportBackup(ctx context.Context, c client.Client, backup *api.Backup, job,
 	return c.Status().Update(ctx, backup)
 }
 
-// jobsOf lists the Jobs that belong to a Backup.
+// jobsOf lists the Jobs that belong to a Backup, whatever became of their labels.
 func jobsOf(ctx context.Context, from client.Reader, backup *api.Backup) ([]batchv1.Job, error) {
 	list := &batchv1.JobList{}
-	if err := from.List(ctx, list, client.InNamespace(backup.Namespace), client.MatchingLabels(labels(backup))); err != nil {
+	if err := from.List(ctx, list, client.InNamespace(backup.Namespace)); err != nil {
 		return nil, err
 	}
 	var own []batchv1.Job

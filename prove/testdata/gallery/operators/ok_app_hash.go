@@ -46,7 +46,7 @@ func (r *hashedApp) Reconcile(ctx context.Context, app *api.App) (ctrl.Result, e
 // prune removes the ConfigMaps of earlier configurations.
 func (r *hashedApp) prune(ctx context.Context, app *api.App, current string) error {
 	list := &corev1.ConfigMapList{}
-	if err := r.List(ctx, list, client.InNamespace(app.Namespace), client.MatchingLabels(labels(app))); err != nil {
+	if err := r.List(ctx, list, client.InNamespace(app.Namespace)); err != nil {
 		return err
 	}
 	for _, config := range list.Items {
