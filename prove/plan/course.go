@@ -21,6 +21,7 @@ type course struct {
 	watches   []record.Request
 	watched   map[string]bool // the resources of those
 	changes   []change
+	asked     string          // the resource of the first custom object that the user wrote
 	leases    *record.Request // the first write to a lease, nil where there is none
 }
 
@@ -192,6 +193,9 @@ func (c *course) changed(t trace.Trace) {
 		if one.GenerateName == "" && (c.namespace == "" || !strings.Contains(one.Name, c.namespace)) {
 			to.on.Name = one.Name
 		}
+		if c.asked == "" && one.Manager == userManager && strings.Contains(group, ".") {
+			c.asked = one.Resource
+		}
 		seen[to.on]++
 		to.on.Nth = seen[to.on]
 		id := one.Resource + "/" + one.Name
@@ -202,6 +206,9 @@ func (c *course) changed(t trace.Trace) {
 		c.changes = append(c.changes, to)
 	}
 }
+
+// userManager is the field manager of the workload.
+const userManager = "operon-prove"
 
 // stepOfChange is the number of the step in which a change was, -1 after the last.
 func (c *course) stepOfChange(i int) int {

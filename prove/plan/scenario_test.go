@@ -127,6 +127,9 @@ func add(t *trace.Trace, words []string) {
 		change.GenerateName = "x-"
 	}
 	change.Deleting = slices.Contains(words, "deleting")
+	if what == "boxes" && strings.ToUpper(words[0]) == words[0] {
+		change.Manager = "operon-prove"
+	}
 	if strings.ToUpper(words[0]) != words[0] {
 		r := record.Request{Seq: int64(len(t.Requests) + 1), At: now, Verb: words[0], Group: group, Resource: what, Subresource: subresource, Name: name}
 		change.Type = map[string]string{"create": "ADDED", "delete": "DELETED"}[r.Verb]

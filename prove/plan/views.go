@@ -79,25 +79,59 @@ func said(one change) string {
 // are others by now.
 func pasts(c *course) []proposal {
 	var all []proposal
-	for i, p := range c.writes {
-		last := i+1 == len(c.writes) || c.writes[i+1].step != p.step
+	for _, p := range c.writes {
 		back := at(p, travelled, fault.Fault{Kind: fault.Past, Moment: fault.Answer, Back: 1}, "it begins again, and does not see yet what it wrote last")
 		back.promise -= 2
 		all = append(all, back)
-		if !last {
-			continue // what it sees from here is as old from the last write of the step
-		}
-		for earlier := range p.step {
-			name := c.steps[earlier].Name
-			one := at(p, travelled, fault.Fault{Kind: fault.Past, Moment: fault.Answer, Step: name}, fmt.Sprintf("it begins again, and sees how all was after %q", name))
-			one.promise += 8 // who trusts what he sees harms what is there by now
-			if c.gone(earlier) {
-				one.promise += 2 // what it sees is deleted is there again
+	}
+	for step := range c.steps {
+		for earlier := range step {
+			f := fault.Fault{Kind: fault.Past, Step: c.steps[earlier].Name}
+			why := fmt.Sprintf("it begins again, and sees how all was after %q", f.Step)
+			if p, any := c.lastWrite(step); any {
+				f.Moment = fault.Answer
+				all = append(all, c.earlier(at(p, travelled, f, why), earlier))
 			}
-			all = append(all, one)
+			f.Moment = ""
+			if one, any := c.lastChange(step); any && c.asked != "" {
+				f.View = c.asked
+				to := on(one, travelled, f, fmt.Sprintf("it begins again, and sees the %s of %q among all else as it is", f.View, f.Step))
+				to.same += "|" + f.Step
+				all = append(all, c.earlier(to, earlier))
+			}
 		}
 	}
 	return all
+}
+
+// earlier is a proposal to go back to a step: who trusts what he sees harms what is there by now.
+func (c *course) earlier(p proposal, step int) proposal {
+	p.promise += 8
+	if c.gone(step) {
+		p.promise += 2 // what it sees is deleted is there again
+	}
+	return p
+}
+
+// lastWrite is the last write of a step that is the first of its kind in it: how many follow may
+// differ from run to run.
+func (c *course) lastWrite(step int) (last point, any bool) {
+	for _, p := range c.writes {
+		if p.step == step && p.on.Nth == 1 {
+			last, any = p, true
+		}
+	}
+	return last, any
+}
+
+// lastChange is the last change by others in a step that the operator sees.
+func (c *course) lastChange(step int) (last change, any bool) {
+	for _, one := range c.changes {
+		if one.step == step && !one.byOperator && one.certain && c.isWatched(one.Resource) && one.Resource != c.asked {
+			last, any = one, true
+		}
+	}
+	return last, any
 }
 
 // gone tells whether something was deleted in a step.
