@@ -73,7 +73,10 @@ func TestGallery(t *testing.T) {
 			}
 			began := time.Now()
 			found := test.prove(t)
-			t.Logf("%d plans in %s: %s", found.Plans.Run, time.Since(began).Round(time.Second), properties(found))
+			t.Logf("%d plans in %s: %s (slow %.1f)", found.Plans.Run, time.Since(began).Round(time.Second), properties(found), testCluster.witness.Slowness())
+			for _, r := range found.Runs {
+				t.Logf("  %5.1fs %s %s", r.Took.Seconds(), r.Verdict, r.Plan)
+			}
 			switch {
 			case o.Correct && len(found.Findings) > 0:
 				t.Errorf("it is correct, and there is found:\n%s", told(t, found))

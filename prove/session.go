@@ -200,7 +200,7 @@ func (s *session) rehearse(ctx context.Context) (fresh map[string]trace.Trace, e
 				return err
 			}
 			seen, err := s.stage.Carry(both, plan.Plan{Name: "without faults", Workload: s.base}, world.Pace{
-				Settle: s.Settle, Listen: 2 * s.Settle, Patience: referencePatience,
+				Unsure: s.Settle, Settle: s.Settle, Listen: 2 * s.Settle, Patience: referencePatience,
 			})
 			if err == nil {
 				s.learnt[i] = *seen
@@ -220,7 +220,7 @@ func (s *session) rehearse(ctx context.Context) (fresh map[string]trace.Trace, e
 func (s *session) fresh(ctx context.Context, w workload.Workload) (map[string]trace.Trace, error) {
 	all := map[string]trace.Trace{}
 	for step, alone := range oracle.Fresh(w) {
-		seen, err := s.stage.Carry(ctx, plan.Plan{Name: alone.Name, Workload: alone}, world.Pace{Settle: s.Settle, Patience: referencePatience})
+		seen, err := s.stage.Carry(ctx, plan.Plan{Name: alone.Name, Workload: alone}, world.Pace{Unsure: s.Settle, Settle: s.Settle, Patience: referencePatience})
 		if err != nil {
 			return nil, err
 		}

@@ -119,7 +119,7 @@ func (s *session) carry(ctx context.Context, p plan.Plan, pace world.Pace) (*tra
 		refs = refs.For(p.Workload, fresh)
 	}
 	pace.Reads = refs.Reads()
-	pace.Reached = refs.Reached
+	pace.Reached, pace.Knows, pace.Unsure = refs.Reached, refs.Knows, max(pace.Unsure, s.Settle)
 	seen, err := s.stage.Carry(ctx, p, pace)
 	if err != nil {
 		return nil, nil, err
@@ -130,7 +130,7 @@ func (s *session) carry(ctx context.Context, p plan.Plan, pace world.Pace) (*tra
 
 // patient is the pace of a run that makes sure of a finding: an operator may need longer.
 func (s *session) patient() world.Pace {
-	return world.Pace{Quiet: s.Settle, Settle: 10 * s.Settle, Patience: time.Minute}
+	return world.Pace{Quiet: s.Settle, Settle: 10 * s.Settle, Unsure: 3 * s.Settle, Patience: time.Minute}
 }
 
 // sure makes sure of a finding by running its plan once more, with more patience. What another

@@ -24,6 +24,9 @@ func (refs References) Reached(step string, objects []*unstructured.Unstructured
 	return len(state.Diff(goal, world.Of(objects), refs.Noise)) == 0
 }
 
+// Knows tells whether anybody knows what a step is to lead to.
+func (refs References) Knows(step string) bool { return refs.goals[step] != nil }
+
 // Reads tells whether the operator reads all the time, as it watches nothing: then only what it
 // writes breaks the silence.
 func (refs References) Reads() bool {
@@ -65,6 +68,8 @@ func goals(w workload.Workload, refs *References) map[string]*state.State {
 			known[step.Name] = known[step.Same]
 		case step.Fresh && fresh != nil && !step.Guess:
 			known[step.Name] = fresh.silentState(step.Name)
+		case len(refs.base) > 0 && refs.base[0].begins(w.Steps[:i+1]):
+			known[step.Name] = refs.base[0].silentState(step.Name)
 		case len(refs.base) > 0:
 			known[step.Name] = refs.base[0].like(w.Steps[:i], step)
 		}
@@ -79,6 +84,11 @@ func (r *run) silentState(step string) *state.State {
 		return nil
 	}
 	return r.state(i)
+}
+
+// begins tells whether the run's workload begins with steps.
+func (r *run) begins(steps []workload.Step) bool {
+	return len(steps) <= len(r.workload.Steps) && reflect.DeepEqual(steps, r.workload.Steps[:len(steps)])
 }
 
 // like is the state after the first step of a run, or after its first deletion, where another

@@ -13,14 +13,17 @@ import (
 
 // Pace says when a step is over.
 type Pace struct {
-	// Reached tells whether what there is at the end of a step is what is expected. Nil: nothing is
-	// expected.
+	// Reached tells whether what there is at the end of a step is what is expected, and Knows whether
+	// anything is. Nil: nothing is expected.
 	Reached func(step string, state []*unstructured.Unstructured) bool
+	Knows   func(step string) bool
 	// Quiet is how long nothing may happen once that is reached, by default 150 ms.
 	Quiet time.Duration
 	// Settle is how long nothing may happen where it is not reached, as the operator may try again
-	// later; by default 3 s. Where nothing is expected, it is the whole measure.
+	// later; by default 3 s.
 	Settle time.Duration
+	// Unsure is how long nothing may happen where nothing is expected, by default 1 s.
+	Unsure time.Duration
 	// Patience bounds a step, by default 30 s.
 	Patience time.Duration
 	// Listen is how long an operator is listened to in the end of the first step, after it became
@@ -34,6 +37,7 @@ type Pace struct {
 const (
 	defaultQuiet    = 150 * time.Millisecond
 	defaultSettle   = 3 * time.Second
+	defaultUnsure   = time.Second
 	defaultPatience = 30 * time.Second
 	// look is how often it is looked whether a step is over.
 	look = 10 * time.Millisecond
@@ -43,7 +47,7 @@ const (
 
 func (p Pace) withDefaults() Pace {
 	for value, otherwise := range map[*time.Duration]time.Duration{
-		&p.Quiet: defaultQuiet, &p.Settle: defaultSettle, &p.Patience: defaultPatience,
+		&p.Quiet: defaultQuiet, &p.Settle: defaultSettle, &p.Unsure: defaultUnsure, &p.Patience: defaultPatience,
 	} {
 		if *value <= 0 {
 			*value = otherwise
@@ -72,10 +76,10 @@ func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (
 		slow := w.Witness.Slowness()
 		if busy == "" && quiet >= scaled(w.pace.Quiet, slow) {
 			if count := w.scene.Count() + w.wide.Count(); count != looked {
-				looked, reached = count, w.pace.Reached == nil || w.pace.Reached(s.Name, w.state())
+				looked, reached = count, !w.expects(s) || w.pace.Reached(s.Name, w.state())
 				working = atWork(w.scene.State())
 			}
-			if busy = working; busy == "" && reached && quiet >= scaled(w.need(), slow) {
+			if busy = working; busy == "" && reached && quiet >= scaled(w.need(s), slow) {
 				return end{silent: true, reached: true}, nil
 			}
 			if busy == "" && quiet >= scaled(w.pace.Settle, slow) {
@@ -105,14 +109,19 @@ func scaled(while time.Duration, slow float64) time.Duration {
 }
 
 // need is how long the silence lasts that ends a step whose goal is reached.
-func (w *world) need() time.Duration {
+func (w *world) need(s *workload.Step) time.Duration {
 	switch {
 	case len(w.trace.Steps) == 1 && w.pace.Listen > 0:
 		return w.pace.Listen
-	case w.pace.Reached == nil:
-		return w.pace.Settle
+	case !w.expects(s):
+		return w.pace.Unsure
 	}
 	return w.pace.Quiet
+}
+
+// expects tells whether it is known what a step leads to.
+func (w *world) expects(s *workload.Step) bool {
+	return w.pace.Reached != nil && (w.pace.Knows == nil || w.pace.Knows(s.Name))
 }
 
 // quiet tells for how long nothing has happened, or what is under way.

@@ -17,6 +17,7 @@ import (
 	"github.com/operon-framework/operon/prove/fault"
 	"github.com/operon-framework/operon/prove/plan"
 	"github.com/operon-framework/operon/prove/proxy"
+	"github.com/operon-framework/operon/prove/record"
 	"github.com/operon-framework/operon/prove/trace"
 	"github.com/operon-framework/operon/prove/witness"
 )
@@ -158,9 +159,21 @@ func (w *world) open() (err error) {
 	w.life = newLife(w)
 	w.proxy, err = proxy.Start(proxy.Options{
 		Server: w.identity, Observer: w.Config, Admin: w.Config, Script: w.script,
-		World: proxy.World{Namespace: w.namespace}, Kill: w.life.kill, Overlap: w.life.overlap,
+		Before: w.version, World: proxy.World{Namespace: w.namespace}, Kill: w.life.kill, Overlap: w.life.overlap,
 	})
 	return err
+}
+
+// version is that of the object of a request, "0" where there is none, as the witness knows it.
+func (w *world) version(r record.Request) (version string, known bool) {
+	of := schema.GroupResource{Group: r.Group, Resource: r.Resource}
+	if r.Name == "" || !w.Witness.Watches(of) {
+		return "", false
+	}
+	if object := w.Witness.Object(of, r.Namespace, r.Name); object != nil {
+		return object.GetResourceVersion(), true
+	}
+	return "0", true
 }
 
 // close ends the operator and takes the proxy away.

@@ -78,7 +78,7 @@ var life = workload.Workload{Name: "life", Steps: []workload.Step{
 }}
 
 // quick is a pace for operators that are known to be quick.
-var quick = world.Pace{Settle: 700 * time.Millisecond, Patience: 20 * time.Second}
+var quick = world.Pace{Unsure: 700 * time.Millisecond, Patience: 20 * time.Second}
 
 func carry(t *testing.T, stage *world.Stage, w workload.Workload, faults ...fault.Fault) *trace.Trace {
 	t.Helper()
@@ -198,7 +198,7 @@ func TestEndsByItself(t *testing.T) {
 func TestNeverSilent(t *testing.T) {
 	t.Parallel()
 	stage := newStage(t, world.Function(boxOperator{before: func() error { return errors.New("once more") }}.run))
-	seen, err := stage.Carry(t.Context(), plan.Plan{Workload: workload.Workload{Steps: life.Steps[:1]}}, world.Pace{Settle: time.Hour, Patience: 2 * time.Second})
+	seen, err := stage.Carry(t.Context(), plan.Plan{Workload: workload.Workload{Steps: life.Steps[:1]}}, world.Pace{Settle: time.Hour, Unsure: time.Hour, Patience: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
