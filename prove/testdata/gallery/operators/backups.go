@@ -2,6 +2,7 @@ package operators
 
 import (
 	"context"
+	"maps"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -35,6 +36,16 @@ func newJob(c client.Client, backup *api.Backup) (*batchv1.Job, error) {
 		}},
 	}
 	return job, controllerutil.SetControllerReference(backup, job, c.Scheme())
+}
+
+// keepJob puts back what somebody else changed of a Job that can be changed.
+func keepJob(ctx context.Context, c client.Client, backup *api.Backup, job *batchv1.Job) error {
+	wanted := with(job.Labels, labels(backup))
+	if maps.Equal(job.Labels, wanted) && ptr.Deref(job.Spec.BackoffLimit, -1) == backup.Spec.Retries {
+		return nil
+	}
+	job.Labels, job.Spec.BackoffLimit = wanted, ptr.To(backup.Spec.Retries)
+	return c.Update(ctx, job)
 }
 
 // phaseOf is how far a Job is.

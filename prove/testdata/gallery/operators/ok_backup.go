@@ -44,5 +44,8 @@ func (r *namedBackup) Reconcile(ctx context.Context, backup *api.Backup) (ctrl.R
 	if !metav1.IsControlledBy(job, backup) {
 		return ctrl.Result{}, fmt.Errorf("the Job %s is there, and not this Backup's", job.Name)
 	}
+	if err := keepJob(ctx, r, backup, job); err != nil {
+		return ctrl.Result{}, err
+	}
 	return ctrl.Result{}, reportBackup(ctx, r, backup, job.Name, phaseOf(job))
 }

@@ -41,6 +41,9 @@ func (r *generatedBackup) Reconcile(ctx context.Context, backup *api.Backup) (ct
 		return ctrl.Result{}, err
 	}
 	if len(jobs) > 0 {
+		if err := keepJob(ctx, r, backup, &jobs[0]); err != nil {
+			return ctrl.Result{}, err
+		}
 		return ctrl.Result{}, reportBackup(ctx, r, backup, jobs[0].Name, phaseOf(&jobs[0]))
 	}
 	job, err := newJob(r, backup)
