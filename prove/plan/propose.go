@@ -27,6 +27,7 @@ const (
 	killed      = "killed after the effect"
 	stale       = "acts on an old view"
 	travelled   = "begins again in the past"
+	partly      = "sees one kind as it was"
 	conflicting = "conflict"
 	skipped     = "misses a state"
 	lost        = "applied, but answered otherwise"
@@ -43,7 +44,7 @@ const (
 )
 
 var classes = []string{
-	killed, stale, travelled, conflicting, skipped, lost, killedEarly, twice, deposed, refused, broken, away, killedLate, expired, readFails, slow,
+	killed, stale, travelled, partly, conflicting, skipped, lost, killedEarly, twice, deposed, refused, broken, away, killedLate, expired, readFails, slow,
 }
 
 // proposers are the kinds of plans that there are.

@@ -95,8 +95,11 @@ func pasts(c *course) []proposal {
 			f.Moment = ""
 			if one, any := c.lastChange(step); any && c.asked != "" {
 				f.View = c.asked
-				to := on(one, travelled, f, fmt.Sprintf("it begins again, and sees the %s of %q among all else as it is", f.View, f.Step))
+				to := on(one, partly, f, fmt.Sprintf("it begins again, and sees the %s of %q among all else as it is", f.View, f.Step))
 				to.same += "|" + f.Step
+				if one.Type == "ADDED" {
+					to.promise += 8 // it is new to who looks back, and belongs to what he does not see
+				}
 				all = append(all, c.earlier(to, earlier))
 			}
 		}
