@@ -18,7 +18,9 @@ func sameState(m *moment) []finding.Finding {
 	if !m.settled() || !m.wants() {
 		return nil
 	}
-	differences := state.Diff(m.normal.state(m.at), m.state(), m.refs.Noise)
+	differences := slices.DeleteFunc(state.Diff(m.normal.state(m.at), m.state(), m.refs.Noise), func(d state.Difference) bool {
+		return len(m.does.Delete) > 0 && d.Count.Kind == claim && len(d.Got) >= len(d.Want) && d.Got > d.Want // claims may outlive who used them
+	})
 	if len(differences) == 0 {
 		return nil
 	}
@@ -163,7 +165,10 @@ func differing(property finding.Property, differences []state.Difference, when s
 	case first.Extra:
 		f.Message = fmt.Sprintf("a %s is there that was not there %s", first.Object.Kind, when)
 	case first.Object == nil:
-		owner, _, _ := strings.Cut(first.Of, "/")
+		owner, _, owned := strings.Cut(first.Of, "/")
+		if !owned {
+			owner = "namespace"
+		}
 		f.Message = fmt.Sprintf("the %s has not as many %ss as %s", owner, first.Count.Kind, when)
 	default:
 		f.Message = fmt.Sprintf("%s of the %s is not what it was %s", state.Place(first.Path), first.Object.Kind, when)
