@@ -3,6 +3,7 @@ package prove
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -99,9 +100,10 @@ func (test Test) options(folder string) (Options, error) {
 }
 
 // testCluster is the one that this process's tests share, as long as one of them uses it.
-var testCluster commonCluster
+var testCluster = commonCluster{turns: world.NewTurns(3 * runtime.GOMAXPROCS(0))}
 
 type commonCluster struct {
+	turns   world.Turns
 	mu      sync.Mutex
 	users   int
 	config  *rest.Config
@@ -126,7 +128,7 @@ func (c *commonCluster) join(t *testing.T, options *Options) {
 			t.Errorf("stop the cluster: %v", err)
 		}
 	})
-	options.Config, options.Witness, options.Disposable = c.config, c.witness, true
+	options.Config, options.Witness, options.Turns, options.Disposable = c.config, c.witness, c.turns, true
 }
 
 // start starts the cluster. The lock is held.

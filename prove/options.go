@@ -53,6 +53,8 @@ type Options struct {
 	FailFast bool
 	// Witness watches the cluster, where several sessions share one. By default a session has its own.
 	Witness *witness.Witness
+	// Turns bounds how many runs are under way at once, where several sessions share a cluster.
+	Turns world.Turns
 	// Folder takes what has to be in files while plans are under way.
 	Folder string
 	// Observe is called with how far the work is, when that changes. It must return soon.

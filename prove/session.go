@@ -108,7 +108,7 @@ func (s *session) open(ctx context.Context) error {
 	}
 	s.stage, err = world.Open(ctx, world.Settings{
 		Config: s.Config, Witness: s.Witness, Operator: s.Operator, Setup: s.Setup, Grants: s.Grants,
-		Namespace: s.Namespace, Disposable: s.Disposable, Folder: s.Folder,
+		Namespace: s.Namespace, Disposable: s.Disposable, Turns: s.Turns, Folder: s.Folder,
 	})
 	return err
 }

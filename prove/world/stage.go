@@ -50,6 +50,9 @@ type Settings struct {
 	// Disposable: the cluster is thrown away after the session, so that nothing need be removed
 	// from it before.
 	Disposable bool
+	// Turns bounds how many worlds there are at once, those of other sessions among them. Nil: nobody
+	// does.
+	Turns Turns
 	// Folder takes files of the operators, for this user alone.
 	Folder string
 }
@@ -162,4 +165,23 @@ func (s *Stage) name() string {
 		return s.Namespace
 	}
 	return fmt.Sprintf("prove-%s-%04d", s.session, s.worlds.Add(1))
+}
+
+// Turns are given to runs, so that no more are under way at once than a machine can bear.
+type Turns chan struct{}
+
+// NewTurns returns turns for n runs at once.
+func NewTurns(n int) Turns { return make(Turns, n) }
+
+// take waits for a turn. The function gives it back.
+func (t Turns) take(ctx context.Context) (back func(), err error) {
+	if t == nil {
+		return func() {}, nil
+	}
+	select {
+	case t <- struct{}{}:
+		return func() { <-t }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }

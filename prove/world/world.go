@@ -48,6 +48,11 @@ func (s *Stage) Carry(ctx context.Context, p plan.Plan, pace Pace) (*trace.Trace
 		s.alone.Lock()
 		defer s.alone.Unlock()
 	}
+	back, err := s.Turns.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer back()
 	script, err := fault.NewScript(p.Faults...)
 	if err != nil {
 		return nil, fmt.Errorf("plan %q: %w", p.Name, err)
