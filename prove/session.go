@@ -243,23 +243,52 @@ func pause(ctx context.Context, while time.Duration) error {
 	}
 }
 
-// plans are those of this session, in the order in which they are carried out: two with faults,
-// then one with another workload.
+// plans are those of this session, in the order in which they are carried out: in turn two with
+// faults, one with a changed field, and one with another workload.
 func (s *session) plans() []plan.Plan {
 	faulty := plan.Of(s.learnt, s.base, plan.Options{Seed: s.Seed, Limit: s.Plans})
-	var others []plan.Plan
-	for _, w := range s.workloads() {
-		others = append(others, plan.Plan{Name: w.Name, Workload: w})
+	for i := range faulty {
+		faulty[i] = short(faulty[i])
 	}
+	changes, others := plain(s.operations()), plain(s.workloads())
 	var all []plan.Plan
-	for len(faulty)+len(others) > 0 {
-		for range 2 {
-			all, faulty = first(all, faulty)
+	for len(faulty)+len(changes)+len(others) > 0 {
+		for _, from := range []*[]plan.Plan{&faulty, &changes, &faulty, &others} {
+			all, *from = first(all, *from)
 		}
-		all, others = first(all, others)
 	}
 	s.report.Plans.Planned = len(all)
 	return all[:min(len(all), s.Plans)]
+}
+
+// plain are workloads without faults, as plans.
+func plain(workloads []workload.Workload) []plan.Plan {
+	var all []plan.Plan
+	for _, w := range workloads {
+		all = append(all, plan.Plan{Name: w.Name, Workload: w})
+	}
+	return all
+}
+
+// short is a plan without the steps that come after the first deletion which follows its faults:
+// nothing new is expected of them.
+func short(p plan.Plan) plan.Plan {
+	steps := p.Workload.Steps
+	last := -1
+	for _, f := range p.Faults {
+		at := slices.IndexFunc(steps, func(s workload.Step) bool { return s.Name == f.On.Step })
+		if at < 0 {
+			return p
+		}
+		last = max(last, at)
+	}
+	for i := last + 1; i < len(steps); i++ {
+		if len(steps[i].Delete) > 0 {
+			p.Workload.Steps = steps[:i+1]
+			break
+		}
+	}
+	return p
 }
 
 // first moves the first of the plans to the end of others.
@@ -283,7 +312,7 @@ func (s *session) children() []*unstructured.Unstructured {
 	return all
 }
 
-// workloads are those beside the samples' own.
+// workloads are those beside the samples' own, without the changes of single fields.
 func (s *session) workloads() []workload.Workload {
 	all := slices.Clone(s.Workloads)
 	children := s.children()
@@ -298,9 +327,14 @@ func (s *session) workloads() []workload.Workload {
 		beside.Name = "bystanders"
 		all = append(all, beside)
 	}
-	operations, err := workload.Operations(s.Samples, s.CRDs, workload.Options{Seed: uint64(s.Seed), Limit: s.Plans / 3})
+	return all
+}
+
+// operations are workloads that change a field each.
+func (s *session) operations() []workload.Workload {
+	all, err := workload.Operations(s.Samples, s.CRDs, workload.Options{Seed: uint64(s.Seed), Limit: s.Plans / 3})
 	if err != nil {
 		s.report.Notes = append(s.report.Notes, "some fields were not changed: "+err.Error())
 	}
-	return append(all, operations...)
+	return all
 }

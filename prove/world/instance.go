@@ -283,6 +283,13 @@ func (l *life) dead() error {
 	return nil
 }
 
+// failed says why an instance could not be started, nil where all could.
+func (l *life) failed() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failure
+}
+
 // lastChange is when an instance started or ended last, and how many requests there had been when
 // the newest was started.
 func (l *life) lastChange() (at time.Time, heard int64) {

@@ -211,8 +211,10 @@ func (w *world) awake(ctx context.Context) error {
 		busy, quiet := w.quiet(began)
 		activity, _ := w.proxy.Activity()
 		switch {
+		case w.life.failed() != nil:
+			return w.life.failed()
 		case w.life.dead() != nil:
-			return w.life.dead()
+			return nil // the steps will show it
 		case busy == "" && activity.Seen > 0 && quiet >= w.pace.Quiet:
 			return nil
 		case activity.Seen == 0 && time.Since(began) > firstRequest:

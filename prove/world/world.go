@@ -3,6 +3,8 @@ package world
 import (
 	"context"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"slices"
 	"strings"
@@ -164,7 +166,8 @@ func (w *world) open() (err error) {
 	w.life = newLife(w)
 	w.proxy, err = proxy.Start(proxy.Options{
 		Server: w.identity, Observer: w.Config, Admin: w.Config, Script: w.script,
-		Before: w.version, World: proxy.World{Namespace: w.namespace}, Kill: w.life.kill, Overlap: w.life.overlap,
+		ErrorLog: log.New(io.Discard, "", 0), // connections are cut on purpose
+		Before:   w.version, World: proxy.World{Namespace: w.namespace}, Kill: w.life.kill, Overlap: w.life.overlap,
 	})
 	return err
 }
