@@ -3,9 +3,11 @@ package prove
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -38,12 +40,51 @@ func StartCluster(ctx context.Context, progress io.Writer) (config *rest.Config,
 }
 
 // Folder makes a folder for the files of one session, for this user alone, and returns what
-// removes it.
+// removes it. What sessions that were killed left is removed first.
 func Folder() (path string, remove func() error, err error) {
 	parent, err := local.Folder("prove")
 	if err != nil {
 		return "", nil, err
 	}
-	path, err = os.MkdirTemp(parent, "session-")
-	return path, func() error { return os.RemoveAll(path) }, err
+	if err := sweep(parent); err != nil {
+		return "", nil, err
+	}
+	if path, err = os.MkdirTemp(parent, sessionPrefix); err != nil {
+		return "", nil, err
+	}
+	lock, err := local.TryLock(path + lockSuffix)
+	if err != nil {
+		return "", nil, err
+	}
+	return path, func() error {
+		return errors.Join(os.RemoveAll(path), os.Remove(path+lockSuffix), lock.Unlock())
+	}, nil
+}
+
+// Names of what sessions keep.
+const (
+	sessionPrefix = "session-"
+	lockSuffix    = ".lock"
+)
+
+// sweep removes the folders of sessions whose process is gone: nobody holds their lock.
+func sweep(parent string) error {
+	left, err := filepath.Glob(filepath.Join(parent, sessionPrefix+"*"+lockSuffix))
+	if err != nil {
+		return err
+	}
+	for _, path := range left {
+		lock, err := local.TryLock(path)
+		if errors.Is(err, local.ErrLocked) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		folder := strings.TrimSuffix(path, lockSuffix)
+		if err := errors.Join(os.RemoveAll(folder), os.Remove(path), lock.Unlock()); err != nil {
+			return err
+		}
+	}
+	return nil
 }

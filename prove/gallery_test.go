@@ -36,7 +36,7 @@ var whole = flag.Bool("gallery", false, "test all operators of the gallery, a qu
 
 // shown are the operators of the gallery that are tested where nobody asks for all: one for each way
 // to be wrong that shows within seconds, and correct twins.
-var shown = []string{"ok-app", "ok-backup", "ok-store-finalizer", "half-made", "exists-already", "no-scale-down", "defaulted-loop"}
+var shown = []string{"ok-app", "half-made", "no-scale-down", "defaulted-loop"}
 
 // galleryTest tests an operator of the gallery in this process.
 func galleryTest(o operators.Operator) Test {
@@ -80,7 +80,7 @@ func TestGallery(t *testing.T) {
 			test := galleryTest(o)
 			test.Budget, test.FailFast = 45*time.Second, !o.Correct
 			if o.Correct {
-				test.Budget = 15 * time.Second
+				test.Budget = 10 * time.Second
 			}
 			if *whole {
 				test.Budget *= 4

@@ -32,7 +32,7 @@ func TestPython(t *testing.T) {
 	t.Parallel()
 	needs(t, "python3")
 	target := Target{Run: "exec python3 testdata/shell/notes.py", CRDs: "testdata/shell/crd.yaml", Samples: "testdata/shell/sample.yaml"}
-	found, _ := proven(t, target, func(o *Options) { o.Plans, o.Budget = 12, time.Minute })
+	found, _ := proven(t, target, func(o *Options) { o.Plans, o.Budget = 8, 30*time.Second })
 	if len(found.Findings) > 0 || found.Plans.Run == 0 {
 		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, told(t, found))
 	}
@@ -49,7 +49,7 @@ func needs(t *testing.T, program string) {
 // A project of kubebuilder's goes through as it is.
 func TestKubebuilder(t *testing.T) {
 	t.Parallel()
-	found, _ := proven(t, Target{Dir: "testdata/kubebuilder"}, func(o *Options) { o.Plans, o.Budget = 12, time.Minute })
+	found, _ := proven(t, Target{Dir: "testdata/kubebuilder"}, func(o *Options) { o.Plans, o.Budget = 8, 30*time.Second })
 	if len(found.Findings) > 0 || found.Plans.Run == 0 {
 		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, told(t, found))
 	}

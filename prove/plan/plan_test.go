@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -38,15 +37,11 @@ func large(requests int) trace.Trace {
 	return t
 }
 
-// TestLargeReferences: planning takes no time, whatever there is to plan from.
+// TestLargeReferences: there is no end of plans for a long run. What it costs, the benchmark tells.
 func TestLargeReferences(t *testing.T) {
 	t.Parallel()
 	refs := []trace.Trace{large(5000), large(5000)}
-	began := time.Now()
 	plans := plan.Of(refs, workload.Workload{}, plan.Options{})
-	if took := time.Since(began); took > 2*time.Second { // some 0.2 s of processor time
-		t.Errorf("%d plans took %s", len(plans), took)
-	}
 	if len(plans) < 200 {
 		t.Errorf("only %d plans", len(plans))
 	}

@@ -240,7 +240,10 @@ func TestHoldBeforeAWrite(t *testing.T) {
 // however busy the operator is.
 func TestHoldOfOneResource(t *testing.T) {
 	t.Parallel()
-	f := fault.Fault{Kind: fault.Hold, View: "configmaps", For: metav1.Duration{Duration: time.Second}, On: fault.Match{Verb: "create", Resource: "secrets"}}
+	f := fault.Fault{
+		Kind: fault.Hold, View: "configmaps", On: fault.Match{Verb: "create", Resource: "secrets"},
+		For: metav1.Duration{Duration: time.Second}, Quiet: metav1.Duration{Duration: 900 * time.Millisecond}, // on a busy machine requests are far apart
+	}
 	inBoth(t, []fault.Fault{f}, func(v *viewer, direct typedcorev1.ConfigMapInterface) {
 		secrets := kubernetes.NewForConfigOrDie(v.Proxy.Config()).CoreV1().Secrets(v.Namespace)
 		stream, err := secrets.Watch(v.Context(), metav1.ListOptions{})

@@ -39,9 +39,30 @@ func behind(object *unstructured.Unstructured, all []*unstructured.Unstructured,
 	case "v1 Pod":
 		return unplaced(object)
 	case "batch/v1 Job":
-		if number(object, "spec", "parallelism") > 0 && text(object, "status", "startTime") == "" && !flag(object, "spec", "suspend") {
-			return "has not begun"
+		return unfinished(object, all)
+	}
+	return ""
+}
+
+// unfinished tells of a job whose controller has not begun, or does not know yet that a pod is done.
+func unfinished(job *unstructured.Unstructured, all []*unstructured.Unstructured) string {
+	if hasCondition(job, "Complete") || hasCondition(job, "Failed") || flag(job, "spec", "suspend") || number(job, "spec", "parallelism") == 0 {
+		return ""
+	}
+	if text(job, "status", "startTime") == "" {
+		return "has not begun"
+	}
+	pods := 0
+	for _, object := range all {
+		if object.GetKind() != "Pod" || !ownedBy(object, job.GetUID()) {
+			continue
 		}
+		if pods++; text(object, "status", "phase") == "Succeeded" {
+			return "does not know yet that its pod is done"
+		}
+	}
+	if pods == 0 {
+		return "has not its pods yet"
 	}
 	return ""
 }
