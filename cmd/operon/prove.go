@@ -58,7 +58,7 @@ operator could not be tested.`,
   operon prove --run './my-operator --port {port}' --crds crds/ --samples samples/ --rbac roles.yaml
   operon prove --rbac                     # print the smallest Role that the operator needs
   operon prove --replay operon-prove/plans/01-same-state.json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: oneFolder,
 	}
 	set := command.Flags()
 	set.StringVar(&v.target.Main, "main", "", "folder of the main package, where the project has several")
@@ -143,8 +143,6 @@ func (v *proving) run(ctx context.Context, out io.Writer) (err error) {
 
 // test loads the operator, starts a cluster, and lets things go wrong there.
 func (v *proving) test(ctx context.Context, folder string, progress *report.Progress) (*report.Report, prove.Options, error) {
-	progress.Update(report.Standing{Now: time.Now(), At: "building the operator"})
-	load := func() (prove.Options, error) { return v.target.Load(ctx, folder) }
 	var file *prove.File
 	if v.replay != "" {
 		var err error
@@ -153,7 +151,8 @@ func (v *proving) test(ctx context.Context, folder string, progress *report.Prog
 		}
 		v.target = file.Target
 	}
-	options, err := load()
+	progress.Update(report.Standing{Now: time.Now(), At: "building the operator"})
+	options, err := v.target.Load(ctx, folder)
 	if err != nil {
 		return nil, options, err
 	}
