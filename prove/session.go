@@ -110,6 +110,9 @@ func (s *session) open(ctx context.Context) error {
 		Config: s.Config, Witness: s.Witness, Operator: s.Operator, Setup: s.Setup, Grants: s.Grants,
 		Namespace: s.Namespace, Disposable: s.Disposable, Turns: s.Turns, Folder: s.Folder,
 	})
+	if program, is := s.Operator.(world.Process); is && program.InCluster() != nil {
+		s.report.Notes = append(s.report.Notes, "the operator got $KUBECONFIG and no settings of a pod: "+program.InCluster().Error())
+	}
 	return err
 }
 

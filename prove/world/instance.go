@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -79,24 +80,21 @@ func (l *life) start(ctx context.Context) error {
 
 func (l *life) launch(ctx context.Context, i *instance) error {
 	w := l.world
-	folder, err := w.folder(filepath.Join(w.namespace, fmt.Sprint(i.number)))
+	account, err := w.folder(filepath.Join(w.namespace, fmt.Sprint(i.number), "serviceaccount"))
 	if err != nil {
 		return err
 	}
-	i.access, err = w.proxy.NewInstance(filepath.Join(folder, "token"))
-	if err != nil {
+	folder := filepath.Dir(account)
+	if i.access, err = w.proxy.NewInstance(filepath.Join(account, "token")); err != nil {
 		return err
 	}
-	kubeconfig, err := i.access.Kubeconfig(w.namespace)
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(folder, "kubeconfig")
-	if err := os.WriteFile(path, kubeconfig, 0o600); err != nil {
+	kubeconfig := filepath.Join(folder, "kubeconfig")
+	if err := i.settings(kubeconfig, account, w.namespace); err != nil {
 		return err
 	}
 	running, err := w.Operator.Start(l.ctx, Access{
-		Namespace: w.namespace, Config: i.access.Config(), Kubeconfig: path, Folder: folder, Elect: w.elects(), Log: i.log,
+		Namespace: w.namespace, Config: i.access.Config(), Kubeconfig: kubeconfig, Account: account,
+		Folder: folder, Elect: w.elects(), Log: i.log,
 	})
 	if err != nil {
 		return err
@@ -105,6 +103,20 @@ func (l *life) launch(ctx context.Context, i *instance) error {
 	defer l.mu.Unlock()
 	i.running = running
 	return nil
+}
+
+// settings writes the files by which an operator finds the proxy, beside the token.
+func (i *instance) settings(kubeconfig, account, namespace string) error {
+	config, err := i.access.Kubeconfig(namespace)
+	if err != nil {
+		return err
+	}
+	authority := i.access.Config().CAData
+	return errors.Join(
+		os.WriteFile(kubeconfig, config, 0o600),
+		os.WriteFile(filepath.Join(account, "ca.crt"), authority, 0o600),
+		os.WriteFile(filepath.Join(account, "namespace"), []byte(namespace), 0o600),
+	)
 }
 
 // attend waits for the end of an instance, takes it down, and starts another one.

@@ -20,6 +20,8 @@ type Access struct {
 	// Config leads through the proxy. Kubeconfig is a file that says the same.
 	Config     *rest.Config
 	Kubeconfig string
+	// Account is a folder that says it as a pod is told it: a token, ca.crt and the namespace.
+	Account string
 	// Folder is the instance's own, for this user alone. It is removed with the world.
 	Folder string
 	// Elect: the operator takes part in leader election, as it is tested what comes of two.

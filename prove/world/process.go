@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -33,8 +34,8 @@ type Process struct {
 // is 30 s, which would show no more.
 const stopGrace = 10 * time.Second
 
-// Start starts the program. It learns of the cluster by $KUBECONFIG, of its namespace by
-// $POD_NAMESPACE.
+// Start starts the program. It learns of the cluster by $KUBECONFIG and, where [Process.InCluster]
+// says nothing against it, as a pod does; of its namespace by $POD_NAMESPACE.
 func (p Process) Start(_ context.Context, access Access) (Running, error) {
 	arguments := slices.Concat(p.Args, p.Alone)
 	if access.Elect {
@@ -47,15 +48,39 @@ func (p Process) Start(_ context.Context, access Access) (Running, error) {
 		}
 		arguments[i] = filled
 	}
+	env, mounts, err := p.inside(access)
+	if err != nil {
+		return nil, err
+	}
 	started, err := child.Start(child.Command{
-		Path: p.Path, Args: arguments, Dir: p.Dir,
-		Env: append(environment(access), p.Env...),
+		Path: p.Path, Args: arguments, Dir: p.Dir, Mounts: mounts,
+		Env: slices.Concat(environment(access), env, p.Env),
 		Log: child.NewLog(access.Log, func(string) {}),
 	})
 	if err != nil {
 		return nil, err
 	}
 	return process{started}, nil
+}
+
+// accountFolder is where a pod finds its ServiceAccount.
+const accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// InCluster says why a program does not get the settings of a pod on this machine, nil where it
+// does: they are all there, or none is.
+func (Process) InCluster() error { return child.CanMount(accountFolder) }
+
+// inside are the settings of a pod: the API server's address in two variables, and a folder.
+func (p Process) inside(access Access) (env []string, mounts []child.Mount, err error) {
+	if p.InCluster() != nil {
+		return nil, nil, nil // the session says so, and $KUBECONFIG is enough for most
+	}
+	server, err := url.Parse(access.Config.Host)
+	if err != nil {
+		return nil, nil, err
+	}
+	env = []string{"KUBERNETES_SERVICE_HOST=" + server.Hostname(), "KUBERNETES_SERVICE_PORT=" + server.Port()}
+	return env, []child.Mount{{Source: access.Account, Target: accountFolder}}, nil
 }
 
 // environment is the user's own, with what tells the operator where and who it is.

@@ -74,12 +74,12 @@ func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (
 		}
 		busy, quiet := w.quiet(began)
 		slow := w.Witness.Slowness()
-		if busy == "" && quiet >= w.pace.Quiet {
+		if busy == "" && quiet >= scaled(w.pace.Quiet, slow) {
 			if count := w.scene.Count() + w.wide.Count(); count != looked {
 				looked, reached = count, !w.expects(s) || w.pace.Reached(s.Name, w.state())
 				working = atWork(w.scene.State())
 			}
-			if busy = working; busy == "" && reached && quiet >= w.need(s, slow) {
+			if busy = working; busy == "" && reached && quiet >= scaled(w.need(s), slow) {
 				return end{silent: true, reached: true}, nil
 			}
 			if busy == "" && quiet >= scaled(w.pace.Settle, slow) {
@@ -108,22 +108,15 @@ func scaled(while time.Duration, slow float64) time.Duration {
 	return time.Duration(float64(while) * slow)
 }
 
-// need is how long the silence lasts that ends a step whose goal is reached. A step that was refused
-// changed nothing. Where more steps follow, a slow cluster gets no more time than a quick one: what
-// is late is seen then.
-func (w *world) need(s *workload.Step, slow float64) time.Duration {
-	steps := w.trace.Steps
+// need is how long the silence lasts that ends a step whose goal is reached.
+func (w *world) need(s *workload.Step) time.Duration {
 	switch {
-	case len(steps) == 1 && w.pace.Listen > 0:
-		return scaled(w.pace.Listen, slow)
-	case steps[len(steps)-1].Refused != "":
-		return w.pace.Quiet
+	case len(w.trace.Steps) == 1 && w.pace.Listen > 0:
+		return w.pace.Listen
 	case !w.expects(s):
-		return scaled(w.pace.Unsure, slow)
-	case len(steps) < len(w.plan.Workload.Steps):
-		return w.pace.Quiet
+		return w.pace.Unsure
 	}
-	return scaled(w.pace.Quiet, slow)
+	return w.pace.Quiet
 }
 
 // expects tells whether it is known what a step leads to.
@@ -225,7 +218,7 @@ func (w *world) awake(ctx context.Context) error {
 		case busy == "" && activity.Seen > 0 && quiet >= w.pace.Quiet:
 			return nil
 		case activity.Seen == 0 && time.Since(began) > firstRequest:
-			return fmt.Errorf("the operator has sent no request by way of the proxy for %s: does it take its cluster from $KUBECONFIG?%s", firstRequest, w.life.said())
+			return fmt.Errorf("the operator has sent no request by way of the proxy for %s: does it take its cluster from %s?%s", firstRequest, w.ways(), w.life.said())
 		case time.Since(began) > w.pace.Patience:
 			return nil // it is never silent: the steps will show it
 		}
@@ -235,4 +228,16 @@ func (w *world) awake(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// ways are those by which the operator can learn of the cluster, for people.
+func (w *world) ways() string {
+	program, is := w.Operator.(Process)
+	switch {
+	case !is:
+		return "$KUBECONFIG"
+	case program.InCluster() == nil:
+		return "$KUBECONFIG, or from the settings of a pod"
+	}
+	return "$KUBECONFIG (settings of a pod cannot be given on this machine: " + program.InCluster().Error() + ")"
 }

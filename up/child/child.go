@@ -28,6 +28,8 @@ type Command struct {
 	Dir string
 	// Env is the whole environment.
 	Env []string
+	// Mounts are folders that the process alone sees.
+	Mounts []Mount
 	// Log gets what the process writes.
 	Log *Log
 }
@@ -64,6 +66,11 @@ func Start(c Command) (*Process, error) {
 	command.Dir, command.Env = c.Dir, c.Env
 	command.Stdout, command.Stderr = c.Log, c.Log
 	command.SysProcAttr = attributes()
+	if len(c.Mounts) > 0 {
+		if err := enterBy(command, c.Mounts); err != nil {
+			return nil, fmt.Errorf("start %s: %w", c.Path, err)
+		}
+	}
 	command.WaitDelay = time.Second // for grandchildren that keep the output open
 	p := &Process{command: command, started: time.Now(), done: make(chan struct{})}
 	failed := make(chan error)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,8 +13,22 @@ import (
 // TestAChildEndsWithItsParent kills the parent in a way that it cannot notice.
 func TestAChildEndsWithItsParent(t *testing.T) {
 	t.Parallel()
+	t.Run("as it is", func(t *testing.T) {
+		t.Parallel()
+		endsWithItsParent(t)
+	})
+	t.Run("with mounts", func(t *testing.T) {
+		t.Parallel()
+		target := filepath.Join(t.TempDir(), "one")
+		mountable(t, target)
+		endsWithItsParent(t, mountSource+"="+t.TempDir(), mountTarget+"="+target)
+	})
+}
+
+func endsWithItsParent(t *testing.T, env ...string) {
+	t.Helper()
 	parent := exec.Command(os.Args[0])
-	parent.Env = []string{role + "=parent"}
+	parent.Env = append(env, role+"=parent")
 	out, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

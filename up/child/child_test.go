@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 		block()
 	case "stubborn":
 		playStubborn()
+	case "looker":
+		playLooker()
 	case "failing":
 		fmt.Fprintln(os.Stderr, "no luck")
 		os.Exit(3)
@@ -42,15 +44,58 @@ func block() {
 	select {}
 }
 
-// playParent starts a sleeper, tells its pid, and waits to be killed.
+// A mount that the role parent gives its child.
+const mountSource, mountTarget = "CHILD_TEST_SOURCE", "CHILD_TEST_TARGET"
+
+// playParent starts a sleeper, tells its pid once it sleeps, and waits to be killed.
 func playParent() {
-	log := child.NewLog(os.Stderr, func(string) {})
-	process, err := child.Start(child.Command{Path: os.Args[0], Env: []string{role + "=sleeper"}, Log: log})
+	sleeps := make(chan string, 1)
+	command := child.Command{
+		Path: os.Args[0], Env: []string{role + "=sleeper"},
+		Log: child.NewLog(os.Stderr, func(line string) { sleeps <- line }),
+	}
+	if target := os.Getenv(mountTarget); target != "" {
+		command.Mounts = []child.Mount{{Source: os.Getenv(mountSource), Target: target}}
+	}
+	process, err := child.Start(command)
 	if err != nil {
 		panic(err)
 	}
+	<-sleeps
 	fmt.Println(process.PID())
 	block()
+}
+
+// lookAt names the file that the role looker reads.
+const lookAt = "CHILD_TEST_FILE"
+
+// playLooker tells what is beside a file, and the file each time that it is another.
+func playLooker() {
+	path, before := os.Getenv(lookAt), ""
+	beside, err := os.ReadDir(filepath.Dir(filepath.Dir(filepath.Dir(path))))
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(names(beside))
+	for {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			panic(err)
+		}
+		if string(content) != before {
+			before = string(content)
+			fmt.Println(before)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func names(entries []os.DirEntry) []string {
+	var all []string
+	for _, entry := range entries {
+		all = append(all, entry.Name())
+	}
+	return all
 }
 
 // playStubborn starts a grandchild, and takes no notice of being asked to stop.
