@@ -74,12 +74,12 @@ func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (
 		}
 		busy, quiet := w.quiet(began)
 		slow := w.Witness.Slowness()
-		if busy == "" && quiet >= scaled(w.pace.Quiet, slow) {
+		if busy == "" && quiet >= w.pace.Quiet {
 			if count := w.scene.Count() + w.wide.Count(); count != looked {
 				looked, reached = count, !w.expects(s) || w.pace.Reached(s.Name, w.state())
 				working = atWork(w.scene.State())
 			}
-			if busy = working; busy == "" && reached && quiet >= scaled(w.need(s), slow) {
+			if busy = working; busy == "" && reached && quiet >= w.need(s, slow) {
 				return end{silent: true, reached: true}, nil
 			}
 			if busy == "" && quiet >= scaled(w.pace.Settle, slow) {
@@ -108,15 +108,22 @@ func scaled(while time.Duration, slow float64) time.Duration {
 	return time.Duration(float64(while) * slow)
 }
 
-// need is how long the silence lasts that ends a step whose goal is reached.
-func (w *world) need(s *workload.Step) time.Duration {
+// need is how long the silence lasts that ends a step whose goal is reached. A step that was refused
+// changed nothing. Where more steps follow, a slow cluster gets no more time than a quick one: what
+// is late is seen then.
+func (w *world) need(s *workload.Step, slow float64) time.Duration {
+	steps := w.trace.Steps
 	switch {
-	case len(w.trace.Steps) == 1 && w.pace.Listen > 0:
-		return w.pace.Listen
+	case len(steps) == 1 && w.pace.Listen > 0:
+		return scaled(w.pace.Listen, slow)
+	case steps[len(steps)-1].Refused != "":
+		return w.pace.Quiet
 	case !w.expects(s):
-		return w.pace.Unsure
+		return scaled(w.pace.Unsure, slow)
+	case len(steps) < len(w.plan.Workload.Steps):
+		return w.pace.Quiet
 	}
-	return w.pace.Quiet
+	return scaled(w.pace.Quiet, slow)
 }
 
 // expects tells whether it is known what a step leads to.

@@ -1,0 +1,44 @@
+package world
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/prove/plan"
+	"github.com/operon-framework/operon/prove/trace"
+	"github.com/operon-framework/operon/prove/workload"
+)
+
+// How long an operator has to be silent depends on what is known of the step, and on how slow the
+// cluster is only where nothing comes after that would show what is late.
+func TestNeed(t *testing.T) {
+	t.Parallel()
+	const slow = 3
+	pace := Pace{
+		Reached: func(string, []*unstructured.Unstructured) bool { return true },
+		Knows:   func(step string) bool { return step != "unknown" },
+	}.withDefaults()
+	two := []workload.Step{{Name: "create"}, {Name: "unknown"}}
+	for _, c := range []struct {
+		name   string
+		seen   []trace.Step
+		listen time.Duration
+		want   time.Duration
+	}{
+		{name: "more steps follow", seen: []trace.Step{{Name: "create"}}, want: pace.Quiet},
+		{name: "the last one", seen: []trace.Step{{}, {Name: "create"}}, want: slow * pace.Quiet},
+		{name: "nothing is known", seen: []trace.Step{{}, {Name: "unknown"}}, want: slow * pace.Unsure},
+		{name: "it was refused", seen: []trace.Step{{}, {Name: "unknown", Refused: "is invalid"}}, want: pace.Quiet},
+		{name: "the operator is listened to", seen: []trace.Step{{Name: "create"}}, listen: time.Minute, want: slow * time.Minute},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := &world{pace: pace, plan: plan.Plan{Workload: workload.Workload{Steps: two}}, trace: &trace.Trace{Steps: c.seen}}
+			w.pace.Listen = c.listen
+			if got := w.need(&workload.Step{Name: c.seen[len(c.seen)-1].Name}, slow); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
+	}
+}
