@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -33,27 +35,70 @@ type File struct {
 	Plan plan.Plan `json:"plan"`
 }
 
-// ReadFile reads a file that [File.Write] wrote. What is unknown in it is an error.
+// ReadFile reads a file that [File.Write] wrote. An error says what is wrong with it and, where that
+// can be told, in which line.
+//
+// Guarantees: what is returned without an error can be carried out: its format is that of this
+// program, it has no field that is not known, a workload that can be carried out, and faults that are
+// possible.
 func ReadFile(path string) (*File, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	var head struct {
-		Format string `json:"format"`
-	}
-	if err := yaml.Unmarshal(content, &head); err != nil {
-		return nil, fmt.Errorf("%s is no plan file: %w", path, err)
-	}
-	if head.Format != fileFormat {
-		return nil, fmt.Errorf("%s has the format %q, this program reads %q: run `operon prove` again and take the file that it writes", path, head.Format, fileFormat)
-	}
-	f := &File{}
-	if err := yaml.UnmarshalStrict(content, f); err != nil {
+	f, err := parse(content)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return f, nil
 }
+
+// parse reads the content of a file, in JSON or YAML.
+func parse(content []byte) (*File, error) {
+	var head struct {
+		Format string `json:"format"`
+	}
+	if err := yaml.Unmarshal(content, &head); err != nil {
+		return nil, fmt.Errorf("this is no plan file: %w", located(err, content))
+	}
+	switch head.Format {
+	case fileFormat:
+	case "":
+		return nil, fmt.Errorf("this is no plan file: it does not say format: %s", fileFormat)
+	default:
+		return nil, fmt.Errorf("it has the format %q, this program reads %q: run `operon prove` again and take the file that it writes", head.Format, fileFormat)
+	}
+	f := &File{}
+	if err := yaml.UnmarshalStrict(content, f); err != nil {
+		return nil, fmt.Errorf("the plan cannot be read: %w", located(err, content))
+	}
+	if err := f.Plan.Validate(); err != nil {
+		return nil, fmt.Errorf("the plan cannot be carried out: %s", oneLine(err))
+	}
+	return f, nil
+}
+
+var unknownField = regexp.MustCompile(`unknown field "([^"]+)"`)
+
+// located is an error of a parser, with the line where that can be found, and without the parser's own
+// names.
+func located(err error, content []byte) error {
+	if found := unknownField.FindStringSubmatch(err.Error()); found != nil {
+		field := found[1][strings.LastIndex(found[1], ".")+1:]
+		for i, line := range strings.Split(string(content), "\n") {
+			if strings.HasPrefix(strings.TrimLeft(line, ` -"{`), field) {
+				return fmt.Errorf("line %d: there is no field %q", i+1, found[1])
+			}
+		}
+		return fmt.Errorf("there is no field %q", found[1])
+	}
+	return errors.New(strings.TrimPrefix(strings.TrimPrefix(oneLine(err), "error converting YAML to JSON: "), "error unmarshaling JSON: "))
+}
+
+var lineBreaks = regexp.MustCompile(`:?\n\s*`)
+
+// oneLine is an error in one line.
+func oneLine(err error) string { return lineBreaks.ReplaceAllString(err.Error(), "; ") }
 
 // Write writes the file, for this user alone: its objects may be Secrets.
 func (f File) Write(path string) error {

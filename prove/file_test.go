@@ -22,7 +22,7 @@ func TestFileIsReadAsItWasWritten(t *testing.T) {
 		Format: "operon-prove/1", Target: prove.Target{Dir: "/project"}, Finding: "silent|Box|it goes on", Seed: 7, Settle: time.Second,
 		Plan: plan.Plan{
 			Name:     "one",
-			Workload: workload.Workload{Name: "w", Steps: []workload.Step{{Name: "heal", Heal: true}}},
+			Workload: workload.Workload{Name: "w", Steps: []workload.Step{{Name: "delete", Delete: []workload.Ref{{APIVersion: "v1", Kind: "Secret", Name: "one"}}}}},
 			Faults:   []fault.Fault{{Kind: fault.Kill, Moment: fault.Effect, On: fault.Match{Verb: "create", Nth: 2}}},
 		},
 	}
@@ -47,7 +47,7 @@ func TestFileThatCannotBeRead(t *testing.T) {
 		`{"format": "operon-prove/0"}`:                   `has the format "operon-prove/0", this program reads "operon-prove/1"`,
 		`{"format": "operon-prove/1", "surprise": true}`: "surprise",
 		`{"format"`: "is no plan file",
-		``:          `has the format ""`,
+		``:          `does not say format: operon-prove/1`,
 	} {
 		path := filepath.Join(t.TempDir(), "plan.json")
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {

@@ -1,12 +1,11 @@
 package plan
 
 import (
+	"errors"
+
 	"github.com/operon-framework/operon/prove/fault"
 	"github.com/operon-framework/operon/prove/workload"
 )
-
-// Format is that of a plan file. Another one cannot be read.
-const Format = "operon-plan/1"
 
 // Plan is one run.
 type Plan struct {
@@ -18,4 +17,10 @@ type Plan struct {
 	Workload workload.Workload `json:"workload"`
 	// Faults are what goes wrong. None: the workload alone is the test.
 	Faults []fault.Fault `json:"faults,omitempty"`
+}
+
+// Validate returns why a plan cannot be carried out: steps that are none, faults that are not possible.
+func (p Plan) Validate() error {
+	_, err := fault.NewScript(p.Faults...)
+	return errors.Join(p.Workload.Validate(), err)
 }
