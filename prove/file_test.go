@@ -73,7 +73,7 @@ func TestTargetThatCannotBeLoaded(t *testing.T) {
 		"there is no Role":        {Run: "true", Samples: "../testdata/boxes.yaml", RBAC: "../testdata/boxes.yaml"},
 		"go.mod":                  {Dir: t.TempDir()},
 	} {
-		if _, err := target.Load(t.Context(), t.TempDir()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := target.Load(t.Context(), t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", target, err)
 		}
 	}

@@ -31,6 +31,9 @@ type Options struct {
 	CRDs, Samples []*unstructured.Unstructured
 	// Setup are objects that are in each world before the operator starts.
 	Setup []*unstructured.Unstructured
+	// Webhooks are names of webhook configurations that belong to the operator. None is called, nor is
+	// one in Setup, and the report says so.
+	Webhooks []string
 	// Grants are the operator's permissions. Nil: all, and none is judged.
 	Grants []project.Grant
 	// Workloads are carried out beside those that are derived from the samples.
@@ -68,6 +71,15 @@ const (
 	DefaultSettle = time.Second
 )
 
+var errNoSamples = errors.New("there are no samples: an operator is tested with objects of its kinds; put some into config/samples")
+
+// observe says what is done before there are plans.
+func (o Options) observe(what string) {
+	if o.Observe != nil {
+		o.Observe(report.Standing{Now: time.Now(), At: what})
+	}
+}
+
 func (o Options) withDefaults() (Options, error) {
 	switch {
 	case o.Operator == nil:
@@ -75,7 +87,7 @@ func (o Options) withDefaults() (Options, error) {
 	case o.Config == nil:
 		return o, errors.New("there is no cluster to test it on")
 	case len(o.Samples) == 0:
-		return o, errors.New("there are no samples: an operator is tested with objects of its kinds; put some into config/samples")
+		return o, errNoSamples
 	}
 	if o.Plans <= 0 {
 		o.Plans = DefaultPlans

@@ -1,9 +1,12 @@
 package prove
 
 import (
+	"fmt"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +17,7 @@ import (
 // proven tests a target that is a program.
 func proven(t *testing.T, target Target, change func(*Options)) (*report.Report, Options) {
 	t.Helper()
-	options, err := target.Load(t.Context(), t.TempDir())
+	options, err := target.Load(t.Context(), t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,6 +38,31 @@ func TestPython(t *testing.T) {
 	found, _ := proven(t, target, func(o *Options) { o.Plans, o.Budget = 8, 30*time.Second })
 	if len(found.Findings) > 0 || found.Plans.Run == 0 {
 		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, told(t, found))
+	}
+}
+
+// An operator that always listens on the same port is run once at a time.
+func TestFixedPort(t *testing.T) {
+	t.Parallel()
+	needs(t, "python3")
+	const listening = `exec python3 -c 'import runpy, socket; s = socket.create_server(("127.0.0.1", %d)); runpy.run_path("testdata/shell/notes.py", run_name="__main__")'`
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := Target{
+		Run:  fmt.Sprintf(listening, listener.Addr().(*net.TCPAddr).Port),
+		CRDs: "testdata/shell/crd.yaml", Samples: "testdata/shell/sample.yaml",
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	found, _ := proven(t, target, func(o *Options) { o.Plans, o.Budget = 2, 30*time.Second })
+	if len(found.Findings) > 0 || found.Plans.Run == 0 {
+		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, told(t, found))
+	}
+	if notes := strings.Join(found.Notes, "; "); !strings.Contains(notes, "same port") {
+		t.Errorf("the notes are %q", notes)
 	}
 }
 
@@ -78,7 +106,7 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := file.Target.Load(t.Context(), t.TempDir())
+	again, err := file.Target.Load(t.Context(), t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -56,10 +57,11 @@ func run(ctx context.Context, options Options, choose func(*session) []plan.Plan
 	if err != nil {
 		return nil, err
 	}
+	options, notes := options.withoutWebhooks()
 	s := &session{Options: options, found: map[string]*finding.Finding{}}
 	s.report = report.Report{
 		Operator: report.Operator{Name: s.Name, Command: s.Command},
-		Started:  time.Now(), Budget: s.Budget, Seed: s.Seed,
+		Started:  time.Now(), Budget: s.Budget, Seed: s.Seed, Notes: notes,
 	}
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
@@ -128,7 +130,7 @@ func (s *session) watch(ctx context.Context) (err error) {
 }
 
 // at shows what is done before there are plans.
-func (s *session) at(what string) { s.Observe(report.Standing{Now: time.Now(), At: what}) }
+func (s *session) at(what string) { s.observe(what) }
 
 // close takes back what open did.
 func (s *session) close(ctx context.Context) error {
@@ -156,9 +158,9 @@ func (s *session) learn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.Workers > 1 && s.reachesOut() {
-		s.alone("the operator writes out of its namespace")
-		s.at("learning it once more, one run after the other")
+	if why := s.entangled(fresh); s.Workers > 1 && why != "" {
+		s.alone(why)
+		s.at("learning it once more, one run after the other: " + why)
 		if fresh, err = s.rehearse(ctx); err != nil {
 			return err
 		}
@@ -181,6 +183,21 @@ func (s *session) learn(ctx context.Context) error {
 func (s *session) alone(why string) {
 	s.Workers = 1
 	s.report.Notes = append(s.report.Notes, why+": one plan at a time")
+}
+
+// entangled says why runs side by side are in each other's way, "" where they are not.
+func (s *session) entangled(fresh map[string]trace.Trace) string {
+	runs := slices.AppendSeq(slices.Clone(s.learnt), maps.Values(fresh))
+	taken := slices.ContainsFunc(runs, func(t trace.Trace) bool {
+		return slices.ContainsFunc(t.Exits, func(e trace.Exit) bool { return e.PortTaken() })
+	})
+	switch {
+	case taken:
+		return "the operator always listens on the same port ({port} in its command becomes a free one)"
+	case s.reachesOut():
+		return "the operator writes out of its namespace"
+	}
+	return ""
 }
 
 // reachesOut tells whether a run changed something that is not in its namespace.

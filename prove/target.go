@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/project"
+	"github.com/operon-framework/operon/prove/report"
 	"github.com/operon-framework/operon/prove/workload"
 	"github.com/operon-framework/operon/prove/world"
 	"github.com/operon-framework/operon/up/child"
@@ -37,68 +38,83 @@ type Target struct {
 }
 
 // Load reads the target's files, builds the operator into a folder where it is a project, and returns
-// the options that say what is tested.
-func (t Target) Load(ctx context.Context, folder string) (Options, error) {
-	options := Options{Namespace: t.Namespace, Folder: folder}
+// the options that say what is tested. Before it builds, which takes a while, it says so to observe,
+// which may be nil.
+func (t Target) Load(ctx context.Context, folder string, observe func(report.Standing)) (Options, error) {
+	options := Options{Namespace: t.Namespace, Folder: folder, Observe: observe}
 	load := t.loadProject
 	if t.Run != "" {
 		load = t.loadCommand
 	}
-	if err := load(ctx, &options); err != nil {
+	build, err := load(&options)
+	if err != nil {
 		return options, err
 	}
 	if err := t.loadFiles(&options); err != nil {
 		return options, err
 	}
-	if t.Steps == "" {
-		return options, nil
+	if len(options.Samples) == 0 {
+		return options, errNoSamples
 	}
-	var err error
-	options.Workloads, err = workload.Read(t.Steps)
+	if build != nil {
+		options.observe("building the operator")
+		err = build(ctx)
+	}
 	return options, err
 }
 
 // loadProject takes an operator from its project.
-func (t Target) loadProject(ctx context.Context, o *Options) error {
+func (t Target) loadProject(o *Options) (build func(context.Context) error, err error) {
 	p, err := project.Read(t.Dir, project.Options{Main: t.Main})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := child.CanBuild(); err != nil {
-		return err
+		return nil, err
+	}
+	hooks, err := project.ReadFolder(p.Dir, "config/webhook")
+	if err != nil {
+		return nil, err
+	}
+	for _, hook := range hooks {
+		if isWebhook(hook.Unstructured) {
+			o.Webhooks = append(o.Webhooks, hook.GetName())
+		}
 	}
 	binary := filepath.Join(o.Folder, "operator")
-	if err := child.Build(ctx, p.Dir, p.Main.Package, binary); err != nil {
-		return err
-	}
 	place := project.Placing{Metrics: "127.0.0.1:{port}", Health: "127.0.0.1:{port}"}
 	operator := world.Process{Path: binary, Dir: p.Dir, Alone: p.Flags(place)}
 	place.Elect = true
 	operator.Elect = p.Flags(place)
 	o.Name, o.Operator, o.Grants = p.Name, operator, p.Grants
 	o.CRDs, o.Samples = objects(p.CRDs), objects(p.Samples)
-	return nil
+	return func(ctx context.Context) error { return child.Build(ctx, p.Dir, p.Main.Package, binary) }, nil
 }
 
 // loadCommand takes an operator that a command starts.
-func (t Target) loadCommand(_ context.Context, o *Options) error {
+func (t Target) loadCommand(o *Options) (build func(context.Context) error, err error) {
 	if t.Dir != "" {
-		return errors.New("a project and a command are both given: an operator is started by one of them")
+		return nil, errors.New("a project and a command are both given: an operator is started by one of them")
 	}
 	if t.Samples == "" {
-		return errors.New("there are no samples: --samples PATH names objects of the operator's kinds that it can deal with")
+		return nil, errors.New("there are no samples: --samples PATH names objects of the operator's kinds that it can deal with")
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	o.Name, o.Command = t.Run, []string{"/bin/sh", "-c", t.Run}
 	o.Operator = world.Process{Path: o.Command[0], Args: o.Command[1:], Dir: dir}
-	return nil
+	return nil, nil
 }
 
-// loadFiles reads the manifests that are named.
-func (t Target) loadFiles(o *Options) error {
+// loadFiles reads the files that are named.
+func (t Target) loadFiles(o *Options) (err error) {
+	if t.Steps != "" {
+		if o.Workloads, err = workload.Read(t.Steps); err != nil {
+			return err
+		}
+	}
 	for path, into := range map[string]*[]*unstructured.Unstructured{t.CRDs: &o.CRDs, t.Samples: &o.Samples, t.Setup: &o.Setup} {
 		if path == "" {
 			continue
@@ -123,6 +139,9 @@ func (t Target) loadFiles(o *Options) error {
 	return nil
 }
 
+// bases is the folder that controller-gen writes definitions into, below what its users name.
+const bases = "bases"
+
 // readManifests reads a file or a folder.
 func readManifests(path string) ([]project.Object, error) {
 	about, err := os.Stat(path)
@@ -136,6 +155,11 @@ func readManifests(path string) ([]project.Object, error) {
 	found, err := read(filepath.Dir(path), filepath.Base(path))
 	if err != nil {
 		return nil, err
+	}
+	if len(found) == 0 && filepath.Base(path) != bases {
+		if _, err := os.Stat(filepath.Join(path, bases)); err == nil {
+			return readManifests(filepath.Join(path, bases))
+		}
 	}
 	if len(found) == 0 {
 		return nil, fmt.Errorf("%s: there are no objects in it", path)

@@ -151,8 +151,7 @@ func (v *proving) test(ctx context.Context, folder string, progress *report.Prog
 		}
 		v.target = file.Target
 	}
-	progress.Update(report.Standing{Now: time.Now(), At: "building the operator"})
-	options, err := v.target.Load(ctx, folder)
+	options, err := v.target.Load(ctx, folder, progress.Update)
 	if err != nil {
 		return nil, options, err
 	}

@@ -82,10 +82,11 @@ func lastWords(exit trace.Exit) string {
 	if exit.Panic != "" {
 		return ": " + exit.Panic
 	}
-	if len(exit.Log) == 0 {
+	words := trace.Words(exit.Log)
+	if words == "" {
 		return ""
 	}
-	return ": " + exit.Log[len(exit.Log)-1]
+	return ": " + words
 }
 
 var varying = regexp.MustCompile(`0x[0-9a-f]+|\b[0-9a-f]{8}-[0-9a-f-]{27}\b|\d+`)

@@ -168,6 +168,9 @@ func (r *run) works() error {
 		return nil
 	}
 	for _, exit := range r.Exits {
+		if exit.PortTaken() {
+			return fmt.Errorf("the operator cannot start, as another program on this machine has the port that it listens on; in its command, write {port} for one that is free%s", lastWords(exit))
+		}
 		if !exit.Asked {
 			return fmt.Errorf("the operator ended %s before it wrote anything%s", how(exit), lastWords(exit))
 		}

@@ -318,8 +318,9 @@ func (l *life) said() string {
 		return ""
 	}
 	lines, _ := l.all[len(l.all)-1].log.read()
-	if len(lines) == 0 {
+	words := trace.Words(lines)
+	if words == "" {
 		return ""
 	}
-	return "; it said last: " + lines[len(lines)-1]
+	return "; it said last: " + words
 }

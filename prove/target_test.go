@@ -1,0 +1,68 @@
+package prove
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operon-framework/operon/prove/report"
+)
+
+// What cannot be tested is told before anything is built or started.
+func TestLoadTellsFirst(t *testing.T) {
+	t.Parallel()
+	const project = "testdata/kubebuilder"
+	for want, target := range map[string]Target{
+		"there is no folder nodir":   {Dir: "nodir"},
+		"there are no objects in it": {Dir: project, Samples: t.TempDir()},
+		"none.yaml":                  {Dir: project, Steps: "none.yaml"},
+		"there is no Role":           {Dir: project, RBAC: "testdata/shell/sample.yaml"},
+	} {
+		built := false
+		_, err := target.Load(t.Context(), t.TempDir(), func(report.Standing) { built = true })
+		if err == nil || !strings.Contains(err.Error(), want) || built {
+			t.Errorf("%+v: %v, built %v", target, err, built)
+		}
+	}
+}
+
+// Where controller-gen puts definitions is found by the folder above it, as in a project.
+func TestLoadBases(t *testing.T) {
+	t.Parallel()
+	options, err := Target{Run: "true", CRDs: "testdata/kubebuilder/config/crd", Samples: "testdata/kubebuilder/config/samples"}.Load(t.Context(), t.TempDir(), nil)
+	if err != nil || len(options.CRDs) != 1 || len(options.Samples) != 1 {
+		t.Errorf("%d definitions, %d samples, %v", len(options.CRDs), len(options.Samples), err)
+	}
+}
+
+const hooks = `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: checks}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: needed}
+`
+
+// A webhook that nobody serves would let the API server refuse what it is asked for.
+func TestWithoutWebhooks(t *testing.T) {
+	t.Parallel()
+	setup := filepath.Join(t.TempDir(), "setup.yaml")
+	if err := os.WriteFile(setup, []byte(hooks), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options, err := Target{Run: "true", Samples: "testdata/shell/sample.yaml", Setup: setup, CRDs: "testdata/shell/crd.yaml"}.Load(t.Context(), t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.Webhooks = []string{"defaults"}
+	options.CRDs[0].Object["spec"].(map[string]any)["conversion"] = map[string]any{"strategy": "Webhook"}
+	left, notes := options.withoutWebhooks()
+	if len(left.Setup) != 1 || left.Setup[0].GetName() != "needed" || len(options.Setup) != 2 {
+		t.Errorf("left are %v of %v", left.Setup, options.Setup)
+	}
+	if got := strings.Join(notes, "; "); !strings.Contains(got, "defaults, checks") || !strings.Contains(got, "converts "+options.CRDs[0].GetName()) {
+		t.Errorf("the notes are %q", got)
+	}
+}
