@@ -1,10 +1,7 @@
 package plan_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,19 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/operon-framework/operon/internal/scenario"
 	"github.com/operon-framework/operon/plan"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the scenarios' actions as they are now")
-
-// separator stands between what goes in and what comes out.
-const separator = "\n----\n"
-
-// scenario is the upper half of a file. Objects are written as they are, except that
+// story is the upper half of a file. Objects are written as they are, except that
 // "ours: true" stands for the owner's label, which we applied ("ours: copied": not), "applied: same" for the hash of the desired
 // object of that name and for managedFields in which we own all of it. What others own
 // there, and what "lost" lists, is taken from that, as the API server does it.
-type scenario struct {
+type story struct {
 	Why        string              `json:"why"`
 	Known      []string            `json:"known"`
 	After      map[string][]string `json:"after"`
@@ -43,36 +36,12 @@ const owner = "owner-uid"
 
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			t.Parallel()
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			given, want, _ := strings.Cut(string(data), separator)
-			got := play(t, given)
-			if got == want {
-				return
-			}
-			if !*rewrite {
-				t.Errorf("%s: actions\n%s\nwant\n%s\n(-rewrite accepts them)", file, got, want)
-				return
-			}
-			if err := os.WriteFile(file, []byte(strings.TrimSuffix(given, "\n")+separator+got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
+	scenario.Run(t, 20, play)
 }
 
 func play(t *testing.T, given string) string {
 	t.Helper()
-	var s scenario
+	var s story
 	if err := yaml.UnmarshalStrict([]byte(given), &s); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +65,7 @@ func play(t *testing.T, given string) string {
 }
 
 // decide makes the plan. Children are named by their names alone.
-func (s scenario) decide(t *testing.T, in plan.Input) []plan.Action {
+func (s story) decide(t *testing.T, in plan.Input) []plan.Action {
 	t.Helper()
 	if s.Dismantle {
 		return plan.Dismantle(in.Owner, in.Manager, in.Owned)
@@ -126,7 +95,7 @@ func (s scenario) decide(t *testing.T, in plan.Input) []plan.Action {
 	return actions
 }
 
-func (s scenario) options(name string, ids map[string]plan.ID) plan.Options {
+func (s story) options(name string, ids map[string]plan.ID) plan.Options {
 	var options plan.Options
 	for _, before := range s.After[name] {
 		id, ok := ids[before]

@@ -1,52 +1,22 @@
 package oracle_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/operon-framework/operon/internal/scenario"
 	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/oracle"
 	"github.com/operon-framework/operon/prove/plan"
 	"github.com/operon-framework/operon/prove/trace"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what was found into the scenario files")
-
-// divide stands between what happened and what is found.
-const divide = "\n---\n"
-
 // TestScenarios judges the traces in the files of testdata: see script_test.go for how they are
 // written.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) < 10 {
-		t.Fatal(files, err)
-	}
-	for _, name := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
-			t.Parallel()
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			told, want, _ := strings.Cut(string(text), divide)
-			got := judged(t, told)
-			if *rewrite {
-				if err := os.WriteFile(name, []byte(strings.TrimRight(told, "\n")+divide+got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if got != want {
-				t.Errorf("found is\n%s\nand not\n%s", got, want)
-			}
-		})
-	}
+	scenario.Run(t, 36, judged)
 }
 
 // judged is what is found in a scenario.
@@ -114,12 +84,7 @@ func TestWorldsThatSayNothing(t *testing.T) {
 func TestReached(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"intermediate-correct", "misoperation", "names-differ", "pods-counted", "status-behind", "stale-claim", "times"} {
-		text, err := os.ReadFile("testdata/" + name + ".txt")
-		if err != nil {
-			t.Fatal(err)
-		}
-		told, _, _ := strings.Cut(string(text), divide)
-		s := parsed(t, told)
+		s := parsed(t, scenario.Given(t, "testdata/"+name+".txt"))
 		refs, _, err := oracle.Reference(s.workload, s.references, s.fresh)
 		if err != nil {
 			t.Fatal(err)
@@ -150,12 +115,7 @@ func TestReached(t *testing.T) {
 // faults.
 func TestOtherWorkloads(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("testdata/intermediate-correct.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	told, _, _ := strings.Cut(string(text), divide)
-	s := parsed(t, told)
+	s := parsed(t, scenario.Given(t, "testdata/intermediate-correct.txt"))
 	refs, _, err := oracle.Reference(s.workload, s.references, nil)
 	if err != nil {
 		t.Fatal(err)

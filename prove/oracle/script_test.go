@@ -40,7 +40,7 @@ import (
 //
 // NS is the namespace's name, RANDOM and TIME are others in each run. An object's JSON may have
 // owner: Kind/name, generateName, deleting, generation and finalizers beside its fields.
-type scenario struct {
+type script struct {
 	workload   workload.Workload
 	references []trace.Trace
 	fresh      map[string]trace.Trace
@@ -52,9 +52,9 @@ type run struct {
 	faults []fault.Fault
 }
 
-func parsed(t *testing.T, text string) scenario {
+func parsed(t *testing.T, text string) script {
 	t.Helper()
-	s := scenario{workload: workload.Workload{Name: "test"}, fresh: map[string]trace.Trace{}}
+	s := script{workload: workload.Workload{Name: "test"}, fresh: map[string]trace.Trace{}}
 	blocks := strings.Split("\n"+text, "\ntrace ")
 	for _, line := range lines(blocks[0]) {
 		s.do(strings.Fields(line))
@@ -97,7 +97,7 @@ func lines(text string) []string {
 	return all
 }
 
-func (s *scenario) do(words []string) {
+func (s *script) do(words []string) {
 	step := workload.Step{Name: words[1]}
 	for i, word := range words[3:] {
 		kind, name, named := strings.Cut(word, "/")
@@ -154,7 +154,7 @@ type teller struct {
 	there map[string]*unstructured.Unstructured
 }
 
-func (s *scenario) trace(t *testing.T, text string, n int) trace.Trace {
+func (s *script) trace(t *testing.T, text string, n int) trace.Trace {
 	t.Helper()
 	w := &teller{t: t, n: n, there: map[string]*unstructured.Unstructured{}}
 	w.trace.Namespace = fmt.Sprintf("world-%d", n)

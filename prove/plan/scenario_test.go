@@ -1,26 +1,20 @@
 package plan_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/operon-framework/operon/internal/scenario"
 	"github.com/operon-framework/operon/prove/fault"
 	"github.com/operon-framework/operon/prove/plan"
 	"github.com/operon-framework/operon/prove/record"
 	"github.com/operon-framework/operon/prove/trace"
 	"github.com/operon-framework/operon/prove/workload"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write the plans into the scenario files")
-
-const divide = "\n---\n"
 
 // TestScenarios plans from the traces in the files of testdata. A trace is lines:
 //
@@ -33,30 +27,7 @@ const divide = "\n---\n"
 //	MODIFIED boxes/a           a change by somebody else; then: deleting
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) < 5 {
-		t.Fatal(files, err)
-	}
-	for _, name := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
-			t.Parallel()
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			told, want, _ := strings.Cut(string(text), divide)
-			got := planned(t, told)
-			if *rewrite {
-				if err := os.WriteFile(name, []byte(strings.TrimRight(told, "\n")+divide+got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			if got != want {
-				t.Errorf("planned is\n%s\nand not\n%s", got, want)
-			}
-		})
-	}
+	scenario.Run(t, 6, planned)
 }
 
 func planned(t *testing.T, text string) string {

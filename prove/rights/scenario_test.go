@@ -1,10 +1,8 @@
 package rights_test
 
 import (
-	"flag"
 	"fmt"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,18 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/operon-framework/operon/internal/scenario"
 	"github.com/operon-framework/operon/project"
 	"github.com/operon-framework/operon/prove/record"
 	"github.com/operon-framework/operon/prove/rights"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what comes out as it is now")
-
-// separator stands between what goes in and what comes out.
-const separator = "\n----\n"
-
-// scenario is the upper half of a file.
-type scenario struct {
+// story is the upper half of a file.
+type story struct {
 	Why string `json:"why"`
 	// Requests are lines: METHOD path?query, and 403 where it was refused.
 	Requests    []string         `json:"requests"`
@@ -46,36 +40,12 @@ type scenario struct {
 
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			t.Parallel()
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			given, want, _ := strings.Cut(string(data), separator)
-			got := play(t, given)
-			if got == want {
-				return
-			}
-			if !*rewrite {
-				t.Errorf("%s: got\n%s\nwant\n%s\n(-rewrite accepts it)", file, got, want)
-				return
-			}
-			if err := os.WriteFile(file, []byte(strings.TrimSuffix(given, "\n")+separator+got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
+	scenario.Run(t, 12, play)
 }
 
 func play(t *testing.T, given string) string {
 	t.Helper()
-	var s scenario
+	var s story
 	if err := yaml.UnmarshalStrict([]byte(given), &s); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +71,7 @@ func play(t *testing.T, given string) string {
 	return text.String()
 }
 
-func (s scenario) requests() []record.Request {
+func (s story) requests() []record.Request {
 	var all []record.Request
 	for _, line := range s.Requests {
 		words := strings.Fields(line)
@@ -121,7 +91,7 @@ func (s scenario) requests() []record.Request {
 	return all
 }
 
-func (s scenario) grants(t *testing.T) []project.Grant {
+func (s story) grants(t *testing.T) []project.Grant {
 	t.Helper()
 	var all []project.Grant
 	for _, role := range s.Roles {
