@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operon-framework/operon"
+	kind "github.com/operon-framework/operon/internal/box"
 )
 
 // Yard is a kind without a namespace.
@@ -36,10 +37,10 @@ type YardList struct {
 }
 
 // DeepCopyObject is as that of Box.
-func (y *Yard) DeepCopyObject() runtime.Object { return copied(y) }
+func (y *Yard) DeepCopyObject() runtime.Object { return kind.Copied(y) }
 
 // DeepCopyObject is as that of Box.
-func (l *YardList) DeepCopyObject() runtime.Object { return copied(l) }
+func (l *YardList) DeepCopyObject() runtime.Object { return kind.Copied(l) }
 
 func addYard(scheme *runtime.Scheme) error {
 	version := schema.GroupVersion{Group: "test.operon.dev", Version: "v1"}

@@ -2,7 +2,6 @@ package operontest_test
 
 import (
 	"context"
-	"encoding/json"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/box"
 )
 
 // Lamp is the kind that the kit is tested with.
@@ -44,22 +44,10 @@ type LampList struct {
 }
 
 // DeepCopyObject copies through JSON, which is good enough for a test.
-func (l *Lamp) DeepCopyObject() runtime.Object { return copied(l) }
+func (l *Lamp) DeepCopyObject() runtime.Object { return box.Copied(l) }
 
 // DeepCopyObject is as that of Lamp.
-func (l *LampList) DeepCopyObject() runtime.Object { return copied(l) }
-
-func copied[T any](in *T) *T {
-	data, err := json.Marshal(in)
-	if err != nil {
-		panic(err)
-	}
-	out := new(T)
-	if err := json.Unmarshal(data, out); err != nil {
-		panic(err)
-	}
-	return out
-}
+func (l *LampList) DeepCopyObject() runtime.Object { return box.Copied(l) }
 
 func addLamp(scheme *runtime.Scheme) error {
 	version := schema.GroupVersion{Group: "kit.operon.dev", Version: "v1"}

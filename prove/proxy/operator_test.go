@@ -2,7 +2,6 @@ package proxy_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -11,73 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/box"
 	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/prove/fault"
 	"github.com/operon-framework/operon/prove/proxy"
 )
 
-// Box is a kind whose operator keeps a ConfigMap with the Box's data.
-type Box struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Spec   BoxSpec   `json:"spec,omitempty"`
-	Status BoxStatus `json:"status,omitempty"`
-}
-
-// BoxSpec is what goes into the ConfigMap.
-type BoxSpec struct {
-	Data map[string]string `json:"data,omitempty"`
-}
-
-// BoxStatus is what the operator reports.
-type BoxStatus struct {
-	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
-	Conditions         []metav1.Condition `json:"conditions,omitempty"`
-}
-
-// BoxList is a list of Boxes.
-type BoxList struct {
-	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
-
-	Items []Box `json:"items"`
-}
-
-// DeepCopyObject copies through JSON, which is short and good enough for a test.
-func (b *Box) DeepCopyObject() runtime.Object { return copied(b) }
-
-// DeepCopyObject is as that of Box.
-func (l *BoxList) DeepCopyObject() runtime.Object { return copied(l) }
-
-func copied[T any](in *T) *T {
-	data, err := json.Marshal(in)
-	if err != nil {
-		panic(err)
-	}
-	out := new(T)
-	if err := json.Unmarshal(data, out); err != nil {
-		panic(err)
-	}
-	return out
-}
-
-func addBox(scheme *runtime.Scheme) error {
-	version := schema.GroupVersion{Group: "test.operon.dev", Version: "v1"}
-	scheme.AddKnownTypes(version, &Box{}, &BoxList{})
-	metav1.AddToGroupVersion(scheme, version)
-	return nil
-}
-
 // copies composes a ConfigMap of the Box's name and data.
 type copies struct{}
 
-func (copies) Compose(_ context.Context, b *Box, out *operon.Composition) error {
+func (copies) Compose(_ context.Context, b *box.Box, out *operon.Composition) error {
 	out.Child(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: b.Name}, Data: b.Spec.Data})
 	return nil
 }
@@ -97,7 +43,7 @@ func newOperated(t *testing.T, faults ...fault.Fault) *operated {
 	o.InstallCRDs(t, "../../testdata/boxes.yaml")
 	scheme := runtime.NewScheme()
 	o.must(clientgoscheme.AddToScheme(scheme))
-	o.must(addBox(scheme))
+	o.must(box.AddToScheme(scheme))
 	var err error
 	o.client, err = client.New(o.Env.Config, client.Options{Scheme: scheme})
 	o.must(err)
@@ -124,7 +70,7 @@ func (o *operated) run(ctx context.Context) error {
 			case <-alive.Done():
 			}
 		}()
-		err := operon.Run(alive, "box-operator", o.Proxy.Config(), operon.Config{Namespace: o.Namespace}, operon.API(addBox), operon.Manage(copies{}))
+		err := operon.Run(alive, "box-operator", o.Proxy.Config(), operon.Config{Namespace: o.Namespace}, operon.API(box.AddToScheme), operon.Manage(copies{}))
 		end()
 		if err != nil {
 			return err
@@ -134,7 +80,7 @@ func (o *operated) run(ctx context.Context) error {
 }
 
 // ready waits until the Box is ready, and its ConfigMap has its data.
-func (o *operated) ready(b *Box) {
+func (o *operated) ready(b *box.Box) {
 	o.Helper()
 	localtest.Within(o, 40*time.Second, "Box and ConfigMap", func(ctx context.Context) error {
 		child := &corev1.ConfigMap{}
@@ -178,10 +124,10 @@ func TestAnOperatorRecovers(t *testing.T) {
 
 func (o *operated) comesThrough() {
 	o.Helper()
-	b := &Box{ObjectMeta: metav1.ObjectMeta{Name: "box", Namespace: o.Namespace}, Spec: BoxSpec{Data: map[string]string{"n": "1"}}}
+	b := &box.Box{ObjectMeta: metav1.ObjectMeta{Name: "box", Namespace: o.Namespace}, Spec: box.BoxSpec{Data: map[string]string{"n": "1"}}}
 	o.must(o.client.Create(o.Context(), b))
 	o.ready(b)
-	before := b.DeepCopyObject().(*Box)
+	before := b.DeepCopyObject().(*box.Box)
 	b.Spec.Data["n"] = "2"
 	o.must(o.client.Patch(o.Context(), b, client.MergeFrom(before)))
 	o.ready(b)
