@@ -142,14 +142,21 @@ func restless(m *moment) []finding.Finding {
 	return []finding.Finding{{Property: finding.Silent, Of: m.about(&r), Message: message}}
 }
 
-// asked are the requests of a step, and those of its last second, in which all was done.
+// asked are the requests of a step, and those of its last second that came when all was done: after
+// the last change.
 func (m *moment) asked() (all, atEnd []record.Request) {
+	done := m.end().Add(-time.Second)
+	for _, change := range m.run.changes(m.i) {
+		if change.At.After(done) {
+			done = change.At
+		}
+	}
 	for _, r := range m.run.requests(m.i) {
 		if isBeside(&r) || r.Verb == "watch" || r.At.After(m.end()) {
 			continue
 		}
 		all = append(all, r)
-		if m.step.Took > time.Second && r.At.After(m.end().Add(-time.Second)) {
+		if m.step.Took > time.Second && r.At.After(done) {
 			atEnd = append(atEnd, r)
 		}
 	}

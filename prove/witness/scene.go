@@ -55,8 +55,13 @@ func (s *Scene) Changes(n int) []trace.Change {
 	s.witness.mu.Lock()
 	since := slices.Clone(s.changes[min(n, len(s.changes)):])
 	s.witness.mu.Unlock()
-	slices.SortStableFunc(since, func(a, b trace.Change) int { return cmp.Compare(revision(a.Version), revision(b.Version)) })
-	return since
+	return InOrder(since)
+}
+
+// InOrder sorts changes by their resource versions, and returns them.
+func InOrder(changes []trace.Change) []trace.Change {
+	slices.SortStableFunc(changes, func(a, b trace.Change) int { return cmp.Compare(revision(a.Version), revision(b.Version)) })
+	return changes
 }
 
 // revision is a resource version as the number that it is.

@@ -208,7 +208,8 @@ func (w *world) collect() {
 	w.trace.Beside = w.beside()
 }
 
-// changes are those of the world: what happened in its namespace, and elsewhere by the operator.
+// changes are those of the world: what happened in its namespace, and elsewhere by the operator, in
+// the order in which it happened. So what a step saw is the beginning of what the whole run saw.
 func (w *world) changes() []trace.Change {
 	var all []trace.Change
 	for _, change := range w.scene.Changes(0) {
@@ -216,7 +217,8 @@ func (w *world) changes() []trace.Change {
 			all = append(all, change)
 		}
 	}
-	return append(all, w.changesElsewhere()...)
+	all = append(all, w.changesElsewhere()...)
+	return witness.InOrder(all)
 }
 
 // own tells whether an object is of Operon's own making, and not part of the world.

@@ -2,6 +2,7 @@ package world_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"flag"
 	"os"
@@ -230,5 +231,26 @@ func TestRefused(t *testing.T) {
 	seen := carry(t, stage, workload.Workload{Steps: []workload.Step{{Name: "wrong", Apply: []*unstructured.Unstructured{wrong}, Refused: true}}})
 	if !strings.Contains(seen.Steps[0].Refused, "spec") || len(seen.Steps[0].State) > 0 {
 		t.Errorf("the step ends with %+v", seen.Steps[0])
+	}
+}
+
+// What happens elsewhere takes its place in the order of changes: a step does not know of a later one.
+func TestElsewhereInOrder(t *testing.T) {
+	t.Parallel()
+	stage := newStage(t, world.Function(boxOperator{}.run))
+	far := object(configMapKind, "far-"+strings.ToLower(rand.Text()[:6]))
+	far.SetNamespace("default")
+	steps := slices.Clone(life.Steps)
+	steps[0].Apply = []*unstructured.Unstructured{far, box("1")}
+	seen := carry(t, stage, workload.Workload{Name: "elsewhere", Steps: steps})
+	if !slices.ContainsFunc(seen.Changes, func(c trace.Change) bool { return c.Name == far.GetName() }) {
+		t.Errorf("%s is not among the changes", far.GetName())
+	}
+	for i, step := range seen.Steps {
+		for _, change := range seen.Changes[:step.LastChange] {
+			if change.At.After(step.At.Add(step.Took)) {
+				t.Errorf("at its end, the step %d knows that %s/%s is %s", i, change.Kind, change.Name, change.Type)
+			}
+		}
 	}
 }
