@@ -112,7 +112,7 @@ func TestReplay(t *testing.T) {
 	}
 	testCluster.join(t, &again)
 	again.Settle = file.Settle
-	replayed, err := Replay(t.Context(), again, file.Plan)
+	replayed, err := Replay(t.Context(), again, file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -35,12 +35,13 @@ func (s *session) judgeRights() error {
 		s.report.Rights.Unused = append(s.report.Rights.Unused, one.String())
 	}
 	s.report.Notes = append(s.report.Notes, rights.Notes(needed, declared)...)
-	enough := s.report.Plans.Run >= enoughPlans && !s.report.Interrupted
+	enough := (s.report.Plans.Run >= enoughPlans || s.replays(finding.Needed)) && !s.report.Interrupted
 	if enough {
 		s.report.Checked = append(s.report.Checked, finding.Needed)
 	}
 	for _, f := range rights.Findings(needed, declared, enough) {
 		if f.Property != finding.Permitted || !s.refused() {
+			f.Plan = s.unharmed()
 			s.confirmed(f, nil)
 		}
 	}

@@ -34,6 +34,8 @@ type session struct {
 	learnt  []trace.Trace // the runs without faults
 	until   time.Time
 	unwatch func()
+	// replayed is the file that is repeated, nil where plans are chosen.
+	replayed *File
 
 	mu         sync.Mutex
 	report     report.Report
@@ -174,10 +176,14 @@ func (s *session) learn(ctx context.Context) error {
 		s.uses(&s.learnt[i])
 	}
 	for _, f := range findings {
+		f.Plan = s.unharmed()
 		s.confirmed(f, &s.learnt[0])
 	}
 	return nil
 }
+
+// unharmed is the plan of the runs without faults.
+func (s *session) unharmed() *plan.Plan { return &plan.Plan{Name: "without faults", Workload: s.base} }
 
 // alone lets plans follow one another.
 func (s *session) alone(why string) {
@@ -219,7 +225,7 @@ func (s *session) rehearse(ctx context.Context) (fresh map[string]trace.Trace, e
 			if err := pause(both, time.Duration(i)*apart); err != nil {
 				return err
 			}
-			seen, err := s.stage.Carry(both, plan.Plan{Name: "without faults", Workload: s.base}, world.Pace{
+			seen, err := s.stage.Carry(both, *s.unharmed(), world.Pace{
 				Unsure: s.Settle, Settle: s.Settle, Listen: 2 * s.Settle, Patience: referencePatience,
 			})
 			if err == nil {
@@ -263,22 +269,50 @@ func pause(ctx context.Context, while time.Duration) error {
 	}
 }
 
-// plans are those of this session, in the order in which they are carried out: in turn two with
-// faults, one with a changed field, and one with another workload.
+// plans are those of this session, in the order in which they are carried out: in turn one with a
+// fault, one with a changed field, and, of each two, one with another workload.
 func (s *session) plans() []plan.Plan {
 	faulty := plan.Of(s.learnt, s.base, plan.Options{Seed: s.Seed, Limit: s.Plans})
 	for i := range faulty {
 		faulty[i] = short(faulty[i])
 	}
-	changes, others := plain(s.operations()), plain(s.workloads())
+	changes, others := s.changes(), plain(s.workloads())
 	var all []plan.Plan
 	for len(faulty)+len(changes)+len(others) > 0 {
-		for _, from := range []*[]plan.Plan{&faulty, &changes, &faulty, &others} {
+		for _, from := range []*[]plan.Plan{&faulty, &changes, &others, &faulty, &changes} {
 			all, *from = first(all, *from)
 		}
 	}
 	s.report.Plans.Planned = len(all)
 	return all[:min(len(all), s.Plans)]
+}
+
+// changes are plans that change a field each. Where something is to be taken away by a change, there
+// is one more, in which the operator is away when that happens, and has to know what it had made.
+func (s *session) changes() []plan.Plan {
+	var all, away []plan.Plan
+	for _, p := range plain(s.operations()) {
+		all = append(all, p)
+		if missed, takes := plan.Away(p, s.learnt); takes {
+			away = append(away, missed)
+		}
+	}
+	return mixed(all, away)
+}
+
+// everyThird is the place of the first of others in a list of plans, and how far apart they are.
+const everyThird = 3
+
+// mixed are plans with others among them, one after each few, and the rest in the end.
+func mixed(plans, others []plan.Plan) []plan.Plan {
+	var all []plan.Plan
+	for i, p := range plans {
+		all = append(all, p)
+		if i%everyThird == everyThird-1 {
+			all, others = first(all, others)
+		}
+	}
+	return append(all, others...)
 }
 
 // plain are workloads without faults, as plans.

@@ -140,6 +140,10 @@ func (s *session) sure(ctx context.Context, p plan.Plan, f finding.Finding, seen
 	if s.known(f.Key()) {
 		return report.Failed, nil
 	}
+	if s.replayed != nil {
+		s.confirmed(f, seen)
+		return report.Failed, nil
+	}
 	again, findings, err := s.carry(ctx, p, s.patient())
 	if err != nil {
 		return "", err

@@ -164,7 +164,7 @@ func (v *proving) test(ctx context.Context, folder string, progress *report.Prog
 	var found *report.Report
 	if file != nil {
 		options.Seed, options.Settle = file.Seed, file.Settle
-		found, err = prove.Replay(ctx, options, file.Plan)
+		found, err = prove.Replay(ctx, options, file)
 	} else {
 		found, err = prove.Prove(ctx, options)
 	}

@@ -47,7 +47,7 @@ func (f Fault) checked() (Fault, error) {
 	if f.Moment != "" && !slices.Contains(rule.moments, f.Moment) {
 		return f, fmt.Errorf("a fault %q cannot strike at the moment %q, only at %q", f.Kind, f.Moment, rule.moments)
 	}
-	if err := errors.Join(f.misfit(rule), f.On.misfit()); err != nil {
+	if err := errors.Join(f.misfit(rule), f.On.misfit(), f.To.misfit()); err != nil {
 		return f, err
 	}
 	f = f.whole()
@@ -75,10 +75,12 @@ func (f Fault) misfit(rule rule) error {
 		return fmt.Errorf("retryAfter belongs to a throttle, not to %q", f.Kind)
 	case f.RetryAfter < 0:
 		return errors.New("retryAfter is less than 0")
-	case f.Kind != Past && (f.Back != 0 || f.Step != ""):
-		return fmt.Errorf("back and step say which past, they are not of %q", f.Kind)
-	case f.Back < 0, f.Back > 0 && f.Step != "":
-		return errors.New("set one of back and step, back to 1 or more")
+	case f.Kind != Past && (f.Back != 0 || f.Step != "" || f.To != (Match{})):
+		return fmt.Errorf("back, step and to say which past, they are not of %q", f.Kind)
+	case f.Back < 0, f.pasts() > 1:
+		return errors.New("set one of back, step and to, back to 1 or more")
+	case f.To.Verb == Event:
+		return errors.New("to is a request of the operator's, not an event")
 	case f.Kind == CutWatch && f.On.Verb != "watch":
 		return errors.New("only a watch can be cut after its events: set on.verb to watch")
 	case f.Kind != CutWatch && f.Events != 0:
@@ -87,6 +89,17 @@ func (f Fault) misfit(rule rule) error {
 		return errors.New("events is less than 0")
 	}
 	return nil
+}
+
+// pasts is how many pasts are chosen.
+func (f Fault) pasts() int {
+	n := 0
+	for _, chosen := range []bool{f.Back > 0, f.Step != "", f.To != (Match{})} {
+		if chosen {
+			n++
+		}
+	}
+	return n
 }
 
 // misfit tells what is wrong with a choice.

@@ -80,6 +80,8 @@ const (
 	DefaultRetryAfter = 1
 	// DefaultQuiet is how long an operator is quiet when its view is no longer frozen.
 	DefaultQuiet = 200 * time.Millisecond
+	// DefaultAwake is the same for one that begins again: its caches have to fill before it does anything.
+	DefaultAwake = 500 * time.Millisecond
 	// DefaultHold is the longest time that a view is frozen.
 	DefaultHold = 2 * time.Second
 	// DefaultOutage is how long a server is away.
@@ -106,15 +108,17 @@ type Fault struct {
 	// the default of the kind where it is 0.
 	For metav1.Duration `json:"for,omitzero"`
 	// Quiet is how long the operator has to be quiet before a Hold, a Skip or a Past ends,
-	// [DefaultQuiet] where it is 0.
+	// [DefaultQuiet] where it is 0, and [DefaultAwake] for a Past.
 	Quiet metav1.Duration `json:"quiet,omitzero"`
 	// View is the resource that Hold, Skip, Relist and Past are about, in the plural. Empty: all.
 	View string `json:"view,omitempty"`
-	// Back is how many effective writes of the operator Past goes back, 1 where neither Back nor
-	// Step is set.
+	// Back is how many effective writes of the operator Past goes back, 1 where none of Back, Step and
+	// To is set.
 	Back int `json:"back,omitempty"`
 	// Step is the step of the workload to whose end Past goes back.
 	Step string `json:"step,omitempty"`
+	// To chooses a write of the operator's, just before which Past goes back to.
+	To Match `json:"to,omitzero"`
 	// Events is how many events a watch shows before CutWatch.
 	Events int `json:"events,omitempty"`
 }
@@ -138,7 +142,11 @@ func (f Fault) String() string {
 	if f.Moment != "" && f.Moment != Before {
 		text += " after the " + string(f.Moment)
 	}
-	return text + " on " + f.On.String()
+	text += " on " + f.On.String()
+	if f.To != (Match{}) {
+		text += ", back before " + f.To.String()
+	}
+	return text
 }
 
 // whole returns the fault with its defaults.
@@ -151,10 +159,16 @@ func (f Fault) whole() Fault {
 	if f.Kind == Throttle {
 		f.RetryAfter = cmp.Or(f.RetryAfter, DefaultRetryAfter)
 	}
-	if rule.views && f.Kind != Relist {
+	switch {
+	case f.Kind == Past:
+		f.Quiet.Duration = cmp.Or(f.Quiet.Duration, DefaultAwake)
+	case rule.views && f.Kind != Relist:
 		f.Quiet.Duration = cmp.Or(f.Quiet.Duration, DefaultQuiet)
 	}
-	if f.Kind == Past && f.Step == "" {
+	switch {
+	case f.Kind == Past && f.To != (Match{}):
+		f.To.Nth = cmp.Or(f.To.Nth, 1)
+	case f.Kind == Past && f.Step == "":
 		f.Back = cmp.Or(f.Back, 1)
 	}
 	return f

@@ -20,6 +20,8 @@ type Script struct {
 type armed struct {
 	Fault
 	seen, struck int
+	// passed is how many requests fitted To.
+	passed int
 }
 
 // NewScript returns a script of faults, or what is wrong with one of them.
@@ -48,6 +50,26 @@ func (s *Script) At(step string) {
 // Next counts a request and returns the faults that strike it: of those that decide what becomes of
 // it the first, and all others.
 func (s *Script) Next(r record.Request) []Fault { return s.next(r, "") }
+
+// Passes counts a request as the one before which a Past goes back, and returns those choices of a
+// past that it is.
+func (s *Script) Passes(r record.Request) (chosen []Match) {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.armed {
+		a := &s.armed[i]
+		if a.To == (Match{}) || !a.To.Fits(r) || !fits(a.To.Step, s.step) {
+			continue
+		}
+		if a.passed++; a.passed == a.To.Nth {
+			chosen = append(chosen, a.To)
+		}
+	}
+	return chosen
+}
 
 // Event counts what a watch is about to show, an event of a type, and returns the faults that strike
 // it, as [Script.Next] does. Of the request it needs group, resource, namespace and name.

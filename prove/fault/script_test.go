@@ -102,6 +102,26 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// A past that is chosen by a write is chosen once, in its step, and that write is struck by nothing.
+func TestPasses(t *testing.T) {
+	t.Parallel()
+	to := fault.Match{Verb: "patch", Resource: "boxes/status", Step: "change", Nth: 2}
+	script, err := fault.NewScript(fault.Fault{Kind: fault.Past, On: fault.Match{Verb: "create"}, To: to})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var none *fault.Script
+	for i, step := range []string{"create", "change", "change", "change"} {
+		script.At(step)
+		if chosen := script.Passes(patch); (len(chosen) == 1 && chosen[0] == to) != (i == 2) || none.Passes(patch) != nil {
+			t.Errorf("patch %d: %v", i, chosen)
+		}
+	}
+	if struck := script.Struck(); len(struck) > 0 {
+		t.Errorf("struck are %v", struck)
+	}
+}
+
 func TestPending(t *testing.T) {
 	t.Parallel()
 	script, err := fault.NewScript(fault.Fault{Kind: fault.Cut, On: fault.Match{Verb: "patch"}}, fault.Fault{Kind: fault.Kill, On: fault.Match{Nth: 2}})
@@ -125,26 +145,27 @@ func TestWhatIsNoFault(t *testing.T) {
 	t.Parallel()
 	second := metav1.Duration{Duration: time.Second}
 	for want, f := range map[string]fault.Fault{
-		`there is no fault "quake"`: {Kind: "quake"},
-		`cannot strike at`:          {Kind: fault.Conflict, Moment: fault.Answer},
-		"a delay needs a time":      {Kind: fault.Delay},
-		"for is the time that":      {Kind: fault.Cut, For: second},
-		"a time is less":            {Kind: fault.Outage, For: metav1.Duration{Duration: -1}},
-		"quiet ends a frozen view":  {Kind: fault.Relist, Quiet: second},
-		"view is what is frozen":    {Kind: fault.Kill, View: "pods"},
-		"back and step say":         {Kind: fault.Kill, Back: 1},
-		"set one of back and step":  {Kind: fault.Past, Back: 1, Step: "create"},
-		"an event cannot bring":     {Kind: fault.Conflict, On: fault.Match{Verb: fault.Event}},
-		"it is shown or not":        {Kind: fault.Kill, Moment: fault.Answer, On: fault.Match{Verb: fault.Event}},
-		"on.type is that of":        {Kind: fault.Kill, On: fault.Match{Type: "ADDED"}},
-		"it can be":                 {Kind: fault.Kill, On: fault.Match{Verb: fault.Event, Type: "BOOKMARK"}},
-		"retryAfter belongs":        {Kind: fault.Cut, RetryAfter: 1},
-		"retryAfter is less":        {Kind: fault.Throttle, RetryAfter: -1},
-		"only a watch":              {Kind: fault.CutWatch},
-		"events are those":          {Kind: fault.Cut, Events: 1},
-		"events is less":            {Kind: fault.CutWatch, On: fault.Match{Verb: "watch"}, Events: -1},
-		"on.nth is less":            {Kind: fault.Cut, On: fault.Match{Nth: -1}},
-		"on.times is less":          {Kind: fault.Cut, On: fault.Match{Times: -2}},
+		`there is no fault "quake"`:    {Kind: "quake"},
+		`cannot strike at`:             {Kind: fault.Conflict, Moment: fault.Answer},
+		"a delay needs a time":         {Kind: fault.Delay},
+		"for is the time that":         {Kind: fault.Cut, For: second},
+		"a time is less":               {Kind: fault.Outage, For: metav1.Duration{Duration: -1}},
+		"quiet ends a frozen view":     {Kind: fault.Relist, Quiet: second},
+		"view is what is frozen":       {Kind: fault.Kill, View: "pods"},
+		"back, step and to say":        {Kind: fault.Kill, Back: 1},
+		"set one of back, step and to": {Kind: fault.Past, Back: 1, Step: "create"},
+		"not an event":                 {Kind: fault.Past, To: fault.Match{Verb: fault.Event}},
+		"an event cannot bring":        {Kind: fault.Conflict, On: fault.Match{Verb: fault.Event}},
+		"it is shown or not":           {Kind: fault.Kill, Moment: fault.Answer, On: fault.Match{Verb: fault.Event}},
+		"on.type is that of":           {Kind: fault.Kill, On: fault.Match{Type: "ADDED"}},
+		"it can be":                    {Kind: fault.Kill, On: fault.Match{Verb: fault.Event, Type: "BOOKMARK"}},
+		"retryAfter belongs":           {Kind: fault.Cut, RetryAfter: 1},
+		"retryAfter is less":           {Kind: fault.Throttle, RetryAfter: -1},
+		"only a watch":                 {Kind: fault.CutWatch},
+		"events are those":             {Kind: fault.Cut, Events: 1},
+		"events is less":               {Kind: fault.CutWatch, On: fault.Match{Verb: "watch"}, Events: -1},
+		"on.nth is less":               {Kind: fault.Cut, On: fault.Match{Nth: -1}},
+		"on.times is less":             {Kind: fault.Cut, On: fault.Match{Times: -2}},
 	} {
 		if _, err := fault.NewScript(fault.Fault{Kind: fault.Cut}, f); err == nil || !strings.Contains(err.Error(), "fault 2: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", f, err, want)

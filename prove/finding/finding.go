@@ -85,7 +85,8 @@ type Finding struct {
 	Last []record.Request `json:"last,omitempty"`
 	// Log is what the operator printed last, where that tells something.
 	Log []string `json:"log,omitempty"`
-	// Plan is what was done, shrunk where that was possible. Nil: it shows without any fault.
+	// Plan is what was done, shrunk where that was possible. What shows without any fault has a plan
+	// without one, the runs that others are compared with.
 	Plan *plan.Plan `json:"plan,omitempty"`
 	// Flaky: a second run did not show it.
 	Flaky bool `json:"flaky,omitempty"`

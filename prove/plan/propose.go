@@ -41,15 +41,17 @@ const (
 	expired     = "token expires"
 	readFails   = "read fails"
 	slow        = "slow"
+	absent      = "away when something changes"
+	halfWay     = "sees as undone what it did"
 )
 
 var classes = []string{
-	killed, stale, travelled, partly, conflicting, skipped, lost, killedEarly, twice, deposed, refused, broken, away, killedLate, expired, readFails, slow,
+	killed, stale, travelled, absent, halfWay, partly, conflicting, skipped, lost, killedEarly, twice, deposed, refused, broken, away, killedLate, expired, readFails, slow,
 }
 
 // proposers are the kinds of plans that there are.
 var proposers = []func(*course) []proposal{
-	kills, answers, reads, watches, delays, ownWrites, otherChanges, pasts, instances, servers,
+	kills, answers, reads, watches, delays, ownWrites, otherChanges, absences, pasts, halfWays, instances, servers,
 }
 
 // at is a proposal for a write.

@@ -55,7 +55,9 @@ func with(p Plan, steps []workload.Step, faults []fault.Fault) Plan {
 // needs tells whether a fault strikes in one of some steps, or goes back to the end of one.
 func needs(faults []fault.Fault, steps []workload.Step) bool {
 	return slices.ContainsFunc(steps, func(step workload.Step) bool {
-		return slices.ContainsFunc(faults, func(f fault.Fault) bool { return f.On.Step == step.Name || f.Step == step.Name })
+		return slices.ContainsFunc(faults, func(f fault.Fault) bool {
+			return f.On.Step == step.Name || f.Step == step.Name || f.To.Step == step.Name
+		})
 	})
 }
 

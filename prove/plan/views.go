@@ -47,6 +47,50 @@ func otherChanges(c *course) []proposal {
 	return all
 }
 
+// absences end the operator just before it sees a change by the user: what it does at the event itself,
+// and not by what is there, it never does.
+func absences(c *course) []proposal {
+	var all []proposal
+	for _, one := range c.changes {
+		if one.Manager != userManager && !one.Deleting && one.Type != "DELETED" || one.byOperator || one.Resource != c.asked || !c.isWatched(one.Resource) {
+			continue
+		}
+		p := on(one, absent, fault.Fault{Kind: fault.Kill}, "it is away when "+said(one)+", and finds it so when it begins again")
+		p.same += "|" + one.on.Step
+		p.promise -= one.step // the sooner, the shorter the run
+		all = append(all, p)
+	}
+	return all
+}
+
+// halfWays let the operator begin again and see the custom resources, among all else as it is, as they
+// were in the midst of an earlier step, just before it wrote one of them itself: it sees what it has
+// long done as still to be done. What was deleted and made again it sees about to go.
+func halfWays(c *course) []proposal {
+	var all []proposal
+	for step := range c.steps {
+		p, any := c.lastWrite(step)
+		if !any {
+			continue
+		}
+		for _, to := range c.writes {
+			if to.step >= step || to.request.Resource != c.asked || to.request.Subresource != "" {
+				continue
+			}
+			one := at(p, halfWay, fault.Fault{Kind: fault.Past, Moment: fault.Answer, To: to.on}, fmt.Sprintf("it begins again, and sees the %s as they were before it was to %s in %q", c.asked, words(&to.request), to.on.Step))
+			one.same += "|" + to.on.String()
+			if c.gone(to.step) {
+				one.promise += 8 // what it sees is about to go is there again
+			}
+			if to.step == step-1 {
+				one.promise += 4 // what was changed since is the last that was done
+			}
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
 // on is a proposal for an event.
 func on(one change, class string, f fault.Fault, why string) proposal {
 	f.On = one.on

@@ -109,6 +109,9 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, x *exchange) {
 	p.antedate(x)
 	p.before(ctx, &x.Request)
 	x.seen = p.clock.newest.Load()
+	for _, chosen := range p.options.Script.Passes(x.Request) {
+		p.clock.mark(chosen.String(), p.revision(ctx))
+	}
 	if x.sender.gone() || r.Context().Err() != nil {
 		x.failed(errCut)
 		panic(http.ErrAbortHandler)

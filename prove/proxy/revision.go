@@ -108,15 +108,19 @@ func (c *clock) before(writes int, by uint64) uint64 {
 	return done[max(0, len(done)-writes)].before
 }
 
-// Mark notes the moment under a name, for faults that lead back to the end of a step.
+// Mark notes the moment under a name, for faults that lead back to the end of a step. The moment
+// before a request that is chosen by a fault is noted under the choice.
 func (p *Proxy) Mark(ctx context.Context, step string) {
-	now := p.revision(ctx)
-	p.clock.mu.Lock()
-	defer p.clock.mu.Unlock()
-	if p.clock.marks == nil {
-		p.clock.marks = map[string]uint64{}
+	p.clock.mark(step, p.revision(ctx))
+}
+
+func (c *clock) mark(name string, at uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.marks == nil {
+		c.marks = map[string]uint64{}
 	}
-	p.clock.marks[step] = now
+	c.marks[name] = at
 }
 
 // marked returns the version of a mark, the newest where there is none of the name.

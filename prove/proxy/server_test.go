@@ -151,6 +151,7 @@ func TestPast(t *testing.T) {
 	at := fault.Match{Verb: "create", Name: "four"}
 	for name, f := range map[string]fault.Fault{
 		"writes back": {Kind: fault.Past, Back: 2, Quiet: still, For: long, On: at},
+		"to a write":  {Kind: fault.Past, To: fault.Match{Verb: "create", Resource: "configmaps", Name: "two"}, Quiet: still, For: long, On: at},
 		"a step back": {Kind: fault.Past, Step: "first", Quiet: still, For: long, On: at},
 		"by an event": {Kind: fault.Past, Back: 1, Quiet: still, For: long, On: fault.Match{Verb: fault.Event, Name: "three"}},
 		"afterwards":  {Kind: fault.Past, Moment: fault.Effect, Back: 3, Quiet: still, For: long, On: at},

@@ -151,10 +151,13 @@ func (p *Proxy) happenTo(ctx context.Context, x *exchange, f fault.Fault) (int, 
 
 // ago is the version at which a fault shows the past, seen from another one.
 func (p *Proxy) ago(f fault.Fault, now uint64) uint64 {
-	if f.Step == "" {
-		return p.clock.before(f.Back, now)
+	switch {
+	case f.To != (fault.Match{}):
+		return p.clock.marked(f.To.String())
+	case f.Step != "":
+		return p.clock.marked(f.Step)
 	}
-	return p.clock.marked(f.Step)
+	return p.clock.before(f.Back, now)
 }
 
 // outage lets the server be away for a while.

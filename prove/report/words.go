@@ -61,6 +61,8 @@ func frozen(f *fault.Fault, when string) (string, bool) {
 	case fault.Past:
 		past := "before its last write"
 		switch {
+		case f.To != (fault.Match{}):
+			past = "before " + struck(f.To)
 		case f.Step != "":
 			past = fmt.Sprintf("after the step %q", f.Step)
 		case f.Back > 1:

@@ -53,6 +53,8 @@ func TestWords(t *testing.T) {
 			"its watch of `pods` ended with 410 Gone before `create configmaps/demo` reached the API server, so that it had to list again", "watch ends with 410"},
 		{fault.Fault{Kind: fault.Past, Moment: fault.Answer, On: create, Back: 1},
 			"killed right after `create configmaps/demo` was answered, and the next instance saw everything as it was before its last write", "restart into the past"},
+		{fault.Fault{Kind: fault.Past, Moment: fault.Answer, On: create, To: fault.Match{Verb: "update", Resource: "boxes", Name: "demo"}},
+			"killed right after `create configmaps/demo` was answered, and the next instance saw everything as it was before `update boxes/demo`", "restart into the past"},
 		{fault.Fault{Kind: fault.Past, Moment: fault.Answer, View: "pods", On: create, Step: "create"},
 			"killed right after `create configmaps/demo` was answered, and the next instance saw `pods` as it was after the step \"create\"", "restart into the past"},
 		{fault.Fault{Kind: fault.Past, Moment: fault.Answer, On: create, Back: 3},

@@ -34,8 +34,9 @@ type operation struct {
 
 // Operations are workloads that change one field of one custom resource each, and change it back:
 // for each field that the definitions have other values, values at its bounds, and none; blocks,
-// list items and map keys added and removed; lists in another order. Then one workload for each
-// sample with values that have to be refused.
+// list items and map keys added and removed; lists in another order. Among the first of them is one for
+// each sample with values that may mean nothing, each of which is taken back; the last are one for
+// each sample with values that have to be refused.
 //
 // Guarantees: what is refused and what is not is known beforehand, from the schema and its rules:
 // a change that only the step back from is refused, or that a new object may have and an old one
@@ -51,19 +52,23 @@ func Operations(samples, crds []*unstructured.Unstructured, options Options) ([]
 	own, others := split(samples, crds)
 	all := slices.Concat(others, own)
 	operations, err := operationsOn(own, crds, all, options.Seed)
-	var changes, refusals []Workload
+	var changes, odd, refusals []Workload
 	for _, sample := range own {
+		if w, ok := senseless(sample, operations, all, own); ok {
+			odd = append(odd, w)
+		}
 		if w, ok := refusing(sample, operations, all, own); ok {
 			refusals = append(refusals, w)
 		}
 	}
-	limit := max(cmp.Or(options.Limit, DefaultLimit)-len(refusals), 1)
+	limit := max(cmp.Or(options.Limit, DefaultLimit)-len(refusals)-len(odd), 1)
 	for _, o := range operations {
 		if o.Wrong || o.Refused != nil && o.New != nil || len(changes) == limit {
 			continue
 		}
 		changes = append(changes, o.workload(all, own))
 	}
+	changes = slices.Insert(changes, min(promised, len(changes)), odd...)
 	return append(changes, refusals...), err
 }
 
@@ -117,6 +122,8 @@ func kindOf(sample *unstructured.Unstructured, crds []*unstructured.Unstructured
 }
 
 const (
+	// promised is how many changes come before the values that may mean nothing.
+	promised = 3
 	// repeated is what a further value for the same field promises less than the one before, so
 	// that with few runs each field has its turn.
 	repeated = 30
@@ -126,9 +133,10 @@ const (
 	maxTurns = 6
 )
 
-// takeTurns lowers what further changes of the same field promise, those that are refused counted
+// takeTurns lowers what changes of a field promise beside the best one, those that are refused counted
 // by themselves, and leaves out those beyond some.
 func takeTurns(operations []operation) []operation {
+	slices.SortStableFunc(operations, func(a, b operation) int { return cmp.Compare(b.Promise, a.Promise) })
 	before := map[string]int{}
 	var kept []operation
 	for _, o := range operations {

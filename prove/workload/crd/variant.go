@@ -79,7 +79,7 @@ func (w *walk) field(here path, of *structural.Structural, needed bool) {
 	}
 	if there && !needed && !w.alone(here) {
 		w.guess = of.Default.Object == nil
-		w.add(here, "removed", without(w.object.Object, here), nil, old, ifWithout)
+		w.add(here, "removed", without(w.object.Object, here), nil, old, w.withoutIt(here, of))
 	}
 	if there && needed {
 		w.wrong(here, "removed", without(w.object.Object, here), nil, old)
@@ -101,6 +101,14 @@ func (w *walk) alone(here path) bool {
 	above, _ := get(w.object.Object, here[:len(here)-1])
 	fields, _ := above.(map[string]any)
 	return len(here) > 1 && len(fields) == 1
+}
+
+// withoutIt is what the removal of a field promises: of a block that with which it was made has to go.
+func (w *walk) withoutIt(here path, of *structural.Structural) int {
+	if kindOf(of) == "object" {
+		return max(ifWithout, promiseOf(here, of, w.kind))
+	}
+	return ifWithout
 }
 
 // set adds a variant with another value.

@@ -18,7 +18,7 @@ var wedged = Operator{
 	Name:  "wedged",
 	About: "gives an App up after a value that it cannot read, for good",
 	Model: "Acto, an operation that no later one recovers from",
-	Class: finding.Misoperation, Property: finding.SameFresh, Also: []finding.Property{finding.Refusing, finding.SameState},
+	Class: finding.Misoperation, Property: finding.SameFresh, Also: []finding.Property{finding.Refusing, finding.SameState, finding.Truthful},
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "wedged", &givenUpApp{m.GetClient()}, &api.App{}, appKinds()...)
