@@ -13,8 +13,9 @@ const (
 	// nodes are left alone.
 	NodeLabel = "sim.operon.dev/node"
 
-	// FailAnnotation asks for a failure, of a pod or of a node. The values for a pod are
-	// FailImagePull, FailCrashLoop, FailNeverReady and FailJob, for a node FailLost.
+	// FailAnnotation asks for a failure. The values for a pod are FailImagePull, FailCrashLoop,
+	// FailNeverReady, FailJob and FailLost, for a node FailLost, for a claim, and for a
+	// namespace that stands for all its claims, FailUnbound.
 	FailAnnotation = "sim.operon.dev/fail"
 
 	// StartAfterAnnotation delays a pod: its containers start that long after the pod
@@ -28,11 +29,12 @@ const (
 	FailCrashLoop  = "crash-loop"  // the containers exit with code 1 again and again
 	FailNeverReady = "never-ready" // the containers run and are not ready
 	FailJob        = "job"         // the pod ends as Failed with exit code 1
-	FailLost       = "lost"        // the node is gone, as after a power cut
+	FailLost       = "lost"        // the node, or that of the pod, is gone, as after a power cut
+	FailUnbound    = "unbound"     // the claim gets no volume
 )
 
 // failures are the values of FailAnnotation on a pod.
-var failures = []string{FailImagePull, FailCrashLoop, FailNeverReady, FailJob}
+var failures = []string{FailImagePull, FailCrashLoop, FailNeverReady, FailJob, FailLost}
 
 // wish is what the annotations of a pod ask for.
 type wish struct {

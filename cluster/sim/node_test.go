@@ -130,6 +130,29 @@ func TestPodOfALostNodeCannotBeDeleted(t *testing.T) {
 	awaitGone(t, "pod", getPod(namespace))
 }
 
+// A pod can be on a lost node without any other, while others on its node are well.
+func TestPodThatLosesItsNode(t *testing.T) {
+	t.Parallel()
+	client := simulate(t)
+	namespace, other := newNamespace(t), newNamespace(t)
+	createPod(t, namespace, nil, podSpec())
+	awaitPod(t, namespace, "ready", ready)
+	patchPod(t, namespace, `{"metadata":{"annotations":{"sim.operon.dev/fail":"lost"}}}`)
+	awaitPod(t, namespace, "cut off", func(pod *corev1.Pod) bool {
+		return condition(pod, corev1.PodReady).Reason == "NodeLost"
+	})
+	if err := client.CoreV1().Pods(namespace).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	createPod(t, other, nil, podSpec())
+	awaitPod(t, other, "ready", ready)
+	if pod, err := getPod(namespace)(t.Context()); err != nil || pod.DeletionTimestamp == nil {
+		t.Fatalf("pod %v, error %v: want one that is being deleted", pod, err)
+	}
+	patchPod(t, namespace, `{"metadata":{"annotations":{"sim.operon.dev/fail":null}}}`)
+	awaitGone(t, "pod", getPod(namespace))
+}
+
 func TestUnknownFailureOfANodeIsReported(t *testing.T) {
 	t.Parallel()
 	simulate(t)

@@ -159,10 +159,11 @@ func crashBackoff(restarts int32) time.Duration {
 // annotations.
 func wants(pod *corev1.Pod, node nodeState) (podState, string) {
 	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	lost := node == nodeLost || pod.Annotations[FailAnnotation] == FailLost
 	switch {
-	case node == nodeLost && (ended || pod.DeletionTimestamp != nil):
+	case lost && (ended || pod.DeletionTimestamp != nil):
 		return podNothing, "" // nobody is there to do anything about it
-	case node == nodeLost:
+	case lost:
 		return podCutOff, ""
 	case pod.DeletionTimestamp != nil:
 		return wantsDeleted(pod, ended), ""

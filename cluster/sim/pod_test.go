@@ -165,7 +165,7 @@ func TestFailuresByAnnotation(t *testing.T) {
 		},
 	}, {
 		annotation: sim.FailAnnotation, value: "imagepull",
-		reason: "InvalidAnnotation", event: `"imagepull" is not known; use one of image-pull, crash-loop, never-ready, job`,
+		reason: "InvalidAnnotation", event: `"imagepull" is not known; use one of image-pull, crash-loop, never-ready, job, lost`,
 		shows: waitsFor("InvalidAnnotation"),
 	}, {
 		annotation: sim.FailAnnotation, value: sim.FailJob,

@@ -56,6 +56,10 @@ func (c *claims) handle(ctx context.Context, claim *corev1.PersistentVolumeClaim
 		return 0, nil
 	}
 	if claim.Spec.VolumeName == "" {
+		unbound, err := c.unbound(ctx, claim)
+		if err != nil || unbound {
+			return heldClaim, err
+		}
 		return 0, c.provision(ctx, claim)
 	}
 	requested := claim.Spec.Resources.Requests[corev1.ResourceStorage]
@@ -63,6 +67,24 @@ func (c *claims) handle(ctx context.Context, claim *corev1.PersistentVolumeClaim
 		return 0, c.expand(ctx, claim, requested)
 	}
 	return 0, nil
+}
+
+// heldClaim is how often it is looked whether a claim is still to get no volume.
+const heldClaim = 200 * time.Millisecond
+
+// unbound tells whether a claim is to get no volume, by its own annotation or its namespace's.
+func (c *claims) unbound(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
+	if claim.Annotations[FailAnnotation] == FailUnbound {
+		return true, nil
+	}
+	namespace, err := c.client.CoreV1().Namespaces().Get(ctx, claim.Namespace, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("provision a volume: %w", err)
+	}
+	return namespace.Annotations[FailAnnotation] == FailUnbound, nil
 }
 
 func (c *claims) provision(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {

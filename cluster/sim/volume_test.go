@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -67,6 +68,33 @@ func TestClaimIsBoundThroughTheDefaultClass(t *testing.T) {
 	}
 	deleteClaim(t, namespace)
 	awaitGone(t, "volume", getVolume(claim.Spec.VolumeName))
+}
+
+// Claims wait for their volumes as long as they, or their namespace, are to fail.
+func TestClaimIsHeld(t *testing.T) {
+	t.Parallel()
+	simulate(t)
+	held, other := newNamespace(t), newNamespace(t)
+	fail := func(value string) {
+		t.Helper()
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, sim.FailAnnotation, value)
+		if _, err := plane.client.CoreV1().Namespaces().Patch(t.Context(), held, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fail(`"unbound"`)
+	createClaim(t, held, "")
+	createClaim(t, other, "")
+	awaitClaim(t, held, "handed over", func(claim *corev1.PersistentVolumeClaim) bool {
+		return claim.Annotations["volume.kubernetes.io/storage-provisioner"] == sim.Provisioner
+	})
+	awaitClaim(t, other, "bound", bound)
+	claim := awaitClaim(t, held, "held", func(*corev1.PersistentVolumeClaim) bool { return true })
+	if claim.Status.Phase != corev1.ClaimPending {
+		t.Errorf("it is %s", claim.Status.Phase)
+	}
+	fail(`null`)
+	awaitClaim(t, held, "bound", bound)
 }
 
 func TestClaimGrows(t *testing.T) {
