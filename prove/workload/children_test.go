@@ -37,6 +37,23 @@ func TestChildren(t *testing.T) {
 	compare(t, filepath.Join("testdata", "children", "workloads.txt"), text.String())
 }
 
+// Claims are held from the beginning, whoever makes them.
+func TestFailingClaims(t *testing.T) {
+	t.Parallel()
+	w := steps(workload.Step{Name: "create", Apply: []*unstructured.Unstructured{object(t, web)}})
+	want := "unbound-volume\n    fail: unbound-volume: fail unbound-volume\n    create, without volumes: +a\n    heal: heal\n    create, with volumes: +a fresh\n"
+	for _, child := range []string{
+		"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: d}}",
+		"{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: d}, spec: {volumeClaimTemplates: [{metadata: {name: v}}]}}",
+	} {
+		all := workload.Failing(w, []*unstructured.Unstructured{object(t, child)})
+		last := all[len(all)-1]
+		if got := written(last); got != want || last.Validate() != nil {
+			t.Errorf("%s: %s, %v", child, got, last.Validate())
+		}
+	}
+}
+
 func TestNoChildren(t *testing.T) {
 	t.Parallel()
 	w := steps(workload.Step{Name: "create", Apply: []*unstructured.Unstructured{object(t, web)}})
@@ -49,7 +66,7 @@ func TestNoChildren(t *testing.T) {
 	if got := workload.Failing(w, nil); len(got) != 0 {
 		t.Errorf("failing: %v", got)
 	}
-	if got := workload.Failing(w, []*unstructured.Unstructured{object(t, "{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d}}")}); len(got) != 3 || written(got[0]) != "image-pull\n    create: +a\n    fail: image-pull: fail image-pull\n    heal: heal =create\n" {
+	if got := workload.Failing(w, []*unstructured.Unstructured{object(t, "{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d}}")}); len(got) != 4 || written(got[1]) != "image-pull\n    create: +a\n    fail: image-pull: fail image-pull\n    heal: heal =create\n" {
 		t.Errorf("failing: %v", got)
 	}
 	if got := workload.WithDrift(workload.Workload{}, read(t, "testdata/children/children.yaml")); len(got.Steps) != 0 {

@@ -221,7 +221,7 @@ func (r *reader) change(node *yamlv3.Node, at string, mayRemove bool) (of Ref, m
 	return of, merge, remove
 }
 
-// failure reads image-pull, or {how: image-pull, pods: 1}.
+// failure reads image-pull, or {how: lost-node, pods: 1}.
 func (r *reader) failure(node *yamlv3.Node, at string) *Failure {
 	var f Failure
 	if node.Kind == yamlv3.ScalarNode {

@@ -6,8 +6,17 @@ import (
 	"slices"
 )
 
-// Failures are the ways in which pods can fail, as [Failure] names them.
-var Failures = []string{"image-pull", "crash-loop", "never-ready", "job"}
+// Ways in which children fail that are more than a pod's own.
+const (
+	// LostNode: pods are not ready any more, as nobody hears of their node; those that do not
+	// tolerate that are evicted, and cannot go before the node is back, which Heal brings about.
+	LostNode = "lost-node"
+	// UnboundVolume: claims that are made from then on get no volume until Heal.
+	UnboundVolume = "unbound-volume"
+)
+
+// Failures are the ways in which children can fail, as [Failure] names them.
+var Failures = []string{"image-pull", "crash-loop", "never-ready", "job", LostNode, UnboundVolume}
 
 // Validate says all that is wrong with a workload, nil where nothing is: steps without a name, or
 // with one that another has, steps that do nothing or two things, names of steps that did not come
@@ -104,6 +113,9 @@ func (s Step) unnamed() []error {
 	}
 	if s.Fail != nil && !slices.Contains(Failures, s.Fail.How) {
 		found = append(found, fmt.Errorf("pods cannot fail by %q, only by %v", s.Fail.How, Failures))
+	}
+	if s.Fail != nil && s.Fail.How == UnboundVolume && s.Fail.Pods != 0 {
+		found = append(found, errors.New("it is claims that get no volume: pods cannot be counted"))
 	}
 	if s.Fail != nil && s.Fail.Pods < 0 {
 		found = append(found, fmt.Errorf("%d pods cannot fail", s.Fail.Pods))

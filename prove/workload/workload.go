@@ -52,9 +52,9 @@ type Ref struct {
 	Name       string `json:"name"`
 }
 
-// Failure is how pods fail, as the simulated node knows it: see docs/simulated-nodes.md.
+// Failure is how children fail, as the simulated node knows it: see docs/simulated-nodes.md.
 type Failure struct {
-	// How is image-pull, crash-loop, never-ready or job.
+	// How is one of [Failures].
 	How string `json:"how"`
 	// Pods is how many of those that there are fail, all where it is 0.
 	Pods int `json:"pods,omitempty"`

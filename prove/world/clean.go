@@ -24,6 +24,11 @@ func (w *world) folderOf() string { return filepath.Join(w.Folder, w.namespace) 
 func (w *world) clean(elsewhere []*unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleaningTimeout)
 	defer cancel()
+	if w.fails() {
+		if err := w.heal(ctx); err != nil { // pods on a lost node could not go
+			return err
+		}
+	}
 	if err := w.removeAll(ctx, elsewhere); err != nil {
 		return err
 	}

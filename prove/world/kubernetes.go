@@ -28,6 +28,8 @@ func behind(object *unstructured.Unstructured, all []*unstructured.Unstructured,
 	switch {
 	case abandoned(object, there):
 		return "is garbage"
+	case onLostNode(object):
+		return ""
 	case object.GetDeletionTimestamp() != nil && !held(object):
 		return "is being deleted"
 	}
@@ -107,7 +109,7 @@ func miscounted(set *unstructured.Unstructured, all []*unstructured.Unstructured
 	}
 	pods, ready := int64(0), int64(0)
 	for _, object := range all {
-		if object.GetKind() != "Pod" || !ownedBy(object, set.GetUID()) || object.GetDeletionTimestamp() != nil {
+		if !isPod(object) || !ownedBy(object, set.GetUID()) || !counts(set, object) {
 			continue
 		}
 		pods++
@@ -122,6 +124,12 @@ func miscounted(set *unstructured.Unstructured, all []*unstructured.Unstructured
 		return "has not its pods yet"
 	}
 	return ""
+}
+
+// counts tells whether a set's status counts a pod. A StatefulSet makes no other before a pod is gone,
+// and counts it as long.
+func counts(set, pod *unstructured.Unstructured) bool {
+	return pod.GetDeletionTimestamp() == nil || set.GetKind() == "StatefulSet" && onLostNode(pod)
 }
 
 // unplaced tells of a pod that neither scheduler nor node has looked at.

@@ -17,9 +17,6 @@ import (
 	"github.com/operon-framework/operon/prove/workload"
 )
 
-// failAnnotation lets a pod fail on a simulated node: see docs/simulated-nodes.md.
-const failAnnotation = "sim.operon.dev/fail"
-
 // step carries out one step and waits until it is over. It returns false where the run is to end
 // with it: what comes after would only show the same again.
 func (w *world) step(ctx context.Context, s *workload.Step) (on bool, err error) {
@@ -98,57 +95,6 @@ func (w *world) deleteAll(ctx context.Context, objects []workload.Ref) error {
 	return nil
 }
 
-// fail lets pods fail that are there.
-func (w *world) fail(ctx context.Context, f *workload.Failure) error {
-	pods := w.pods()
-	if len(pods) == 0 {
-		return fmt.Errorf("there is no pod that could fail")
-	}
-	if f.Pods > 0 && f.Pods < len(pods) {
-		pods = pods[:f.Pods]
-	}
-	for _, pod := range pods {
-		if err := w.annotate(ctx, pod, f.How); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// heal ends the failures of pods that still have one.
-func (w *world) heal(ctx context.Context) error {
-	for _, pod := range w.pods() {
-		if pod.GetAnnotations()[failAnnotation] == "" {
-			continue
-		}
-		if err := w.annotate(ctx, pod, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *world) pods() []*unstructured.Unstructured {
-	var all []*unstructured.Unstructured
-	for _, object := range w.scene.State() {
-		if object.GetKind() == "Pod" && object.GetAPIVersion() == "v1" && object.GetDeletionTimestamp() == nil {
-			all = append(all, object)
-		}
-	}
-	return all
-}
-
-// annotate sets how a pod fails, or takes that away.
-func (w *world) annotate(ctx context.Context, pod *unstructured.Unstructured, how any) error {
-	err := w.merge(ctx, workload.Ref{APIVersion: "v1", Kind: "Pod", Name: pod.GetName()}, map[string]any{
-		"metadata": map[string]any{"annotations": map[string]any{failAnnotation: how}},
-	})
-	if apierrors.IsNotFound(err) {
-		return nil // it is gone meanwhile
-	}
-	return err
-}
-
 func (w *world) drift(ctx context.Context, d *workload.Drift) error {
 	if len(d.Patch) == 0 {
 		return w.deleteAll(ctx, []workload.Ref{d.Of})
@@ -160,6 +106,9 @@ func (w *world) drift(ctx context.Context, d *workload.Drift) error {
 	return err
 }
 
+// somebodyElse is the field manager of what neither the operator nor the workload does.
+const somebodyElse = "somebody-else"
+
 // merge changes an object by a JSON merge patch, as somebody who is not the workload.
 func (w *world) merge(ctx context.Context, of workload.Ref, patch map[string]any) error {
 	objects, _, err := w.resource(schema.FromAPIVersionAndKind(of.APIVersion, of.Kind), of.Namespace, w.namespace)
@@ -170,6 +119,6 @@ func (w *world) merge(ctx context.Context, of workload.Ref, patch map[string]any
 	if err != nil {
 		return err
 	}
-	_, err = objects.Patch(ctx, of.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: "somebody-else"})
+	_, err = objects.Patch(ctx, of.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: somebodyElse})
 	return err
 }
