@@ -119,20 +119,19 @@ func restless(m *moment) []finding.Finding {
 	if !m.step.Silent {
 		return nil
 	}
-	all, atEnd := m.asked()
+	all := m.asked()
 	may := storm
 	for _, normal := range m.refs.runs {
 		if at := normal.index(m.step.Name); at >= 0 && m.normal != nil {
 			other := moment{refs: m.refs, run: normal, i: at, step: normal.Steps[at]}
-			was, _ := other.asked()
-			may = max(may, storm+factor*len(was))
+			may = max(may, storm+factor*len(other.asked()))
 		}
 	}
 	message := ""
 	r, _ := most(all, func(*record.Request) bool { return true })
 	switch {
-	case len(atEnd) > perSecond:
-		r, _ = most(atEnd, func(*record.Request) bool { return true })
+	case m.goesOn(all):
+		r, _ = most(all, func(r *record.Request) bool { return m.ago(r) < time.Second })
 		message = fmt.Sprintf("when all is done, the operator goes on to ask for %s many times a second", resource(&r))
 	case len(all) > may && (m.normal != nil || m.step.Took < time.Minute):
 		message = fmt.Sprintf("the operator goes on to %s %s, hundreds of times, before it comes to an end", r.Verb, resource(&r))
@@ -142,23 +141,35 @@ func restless(m *moment) []finding.Finding {
 	return []finding.Finding{{Property: finding.Silent, Of: m.about(&r), Message: message}}
 }
 
-// asked are the requests of a step, and those of its last second that came when all was done: after
-// the last change.
-func (m *moment) asked() (all, atEnd []record.Request) {
-	done := m.end().Add(-time.Second)
-	for _, change := range m.run.changes(m.i) {
-		if change.At.After(done) {
-			done = change.At
-		}
-	}
+// asked are the requests of a step that say what an operator does, without watches.
+func (m *moment) asked() []record.Request {
+	var all []record.Request
 	for _, r := range m.run.requests(m.i) {
-		if isBeside(&r) || r.Verb == "watch" || r.At.After(m.end()) {
-			continue
-		}
-		all = append(all, r)
-		if m.step.Took > time.Second && r.At.After(done) {
-			atEnd = append(atEnd, r)
+		if !isBeside(&r) && r.Verb != "watch" && m.ago(&r) >= 0 {
+			all = append(all, r)
 		}
 	}
-	return all, atEnd
+	return all
+}
+
+// ago is how long before the step's end a request came.
+func (m *moment) ago(r *record.Request) time.Duration { return m.end().Sub(r.At) }
+
+// goesOn tells whether an operator that reads all the time reads too often when all is done: more
+// than it may in the last second, and in either half of it, as who was just started reads much at
+// once, and then no more. With all other operators a step has not ended before they asked for nothing.
+func (m *moment) goesOn(asked []record.Request) bool {
+	if !m.refs.Reads() || m.step.Took <= time.Second {
+		return false
+	}
+	early, late := 0, 0
+	for i := range asked {
+		switch ago := m.ago(&asked[i]); {
+		case ago < time.Second/2:
+			late++
+		case ago < time.Second:
+			early++
+		}
+	}
+	return early+late > perSecond && min(early, late) >= perSecond/2
 }
