@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/operon-framework/operon/reconcile"
@@ -17,12 +18,15 @@ type PreviewAction = reconcile.PreviewAction
 // errDryRun is the answer to a write that is tried in a dry run.
 var errDryRun = errors.New("this is a dry run: nothing is written")
 
-// readOnly lets only those requests through that change nothing: reads, and writes that are
-// dry runs for the API server too. Nothing in the process can write then, be it a composer, a
+// ownRights is where the API server is asked what one may do. Nothing is stored of that.
+const ownRights = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+// readOnly lets only those requests through that change nothing: reads, questions for one's own
+// rights, and writes that are dry runs for the API server too. Nothing in the process can write then, be it a composer, a
 // reconciler of Setup or the recorder of events.
 func readOnly(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
-		reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+		reads := r.Method == http.MethodGet || r.Method == http.MethodHead || strings.HasSuffix(r.URL.Path, ownRights)
 		if reads || r.URL.Query().Get("dryRun") == "All" {
 			return next.RoundTrip(r)
 		}

@@ -80,12 +80,14 @@ func TestSeveralNamespaces(t *testing.T) {
 func TestNamespaceThatDoesNotExist(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	ctx, cancel := context.WithTimeout(t.Context(), localtest.Patience)
-	defer cancel()
-	cfg := operon.Config{Namespaces: []string{w.Namespace, "no-such-namespace"}}
-	err := operon.Run(ctx, "mistaken", w.Config, cfg, operon.API(addBox), operon.Manage(compose(copies)))
-	if err == nil || !strings.Contains(err.Error(), `namespace "no-such-namespace" does not exist`) {
-		t.Errorf("error %v", err)
+	for name, cfg := range map[string]operon.Config{"at work": {}, "dry run": {DryRun: func(operon.Preview) {}}} {
+		ctx, cancel := context.WithTimeout(t.Context(), localtest.Patience)
+		defer cancel()
+		cfg.Namespaces = []string{w.Namespace, "no-such-namespace"}
+		err := operon.Run(ctx, "mistaken", w.Config, cfg, operon.API(addBox), operon.Manage(compose(copies)))
+		if err == nil || !strings.Contains(err.Error(), `namespace "no-such-namespace" does not exist`) {
+			t.Errorf("%s: error %v", name, err)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -46,19 +47,47 @@ func cacheOf(namespaces []string) map[string]cache.Config {
 }
 
 // findNamespaces refuses to work in a namespace that does not exist: a watch of it would be
-// silent for ever. Where the operator may not read it, it is taken to be there.
+// silent for ever. Where the operator may not read it, it is taken to be there: a Role within a
+// namespace need not let it, and to be refused is what people look for in audit logs.
 func (o *operator) findNamespaces(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(o.namespaces)) {
-		err := o.direct.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
-		if apierrors.IsNotFound(err) {
-			return fmt.Errorf("namespace %q does not exist: create it, or name another one", name)
-		}
+		err := o.findNamespace(ctx, name)
 		if ctx.Err() != nil {
 			return nil // told to stop, which is no error
 		}
-		if err != nil && !apierrors.IsForbidden(err) {
+		if apierrors.IsNotFound(err) {
+			return fmt.Errorf("namespace %q does not exist: create it, or name another one", name)
+		}
+		if err != nil {
 			return fmt.Errorf("find namespace %q: %w", name, err)
 		}
 	}
 	return nil
+}
+
+// findNamespace reads a namespace, if the operator may.
+func (o *operator) findNamespace(ctx context.Context, name string) error {
+	if may, err := o.mayRead(ctx, name); err != nil || !may {
+		return err
+	}
+	err := o.direct.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
+	if apierrors.IsForbidden(err) {
+		return nil // not only roles refuse
+	}
+	return err
+}
+
+// mayRead asks the API server whether the operator may read a namespace. Who may not even ask may
+// not.
+func (o *operator) mayRead(ctx context.Context, namespace string) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Namespace: namespace, Name: namespace, Verb: "get", Version: "v1", Resource: "namespaces",
+		},
+	}}
+	err := o.direct.Create(ctx, review)
+	if apierrors.IsForbidden(err) {
+		return false, nil
+	}
+	return review.Status.Allowed, err
 }

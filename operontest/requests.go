@@ -64,10 +64,11 @@ func (r *requests) note(sent *http.Request, status int) {
 }
 
 // own are what an operator needs for itself: its record of kinds, its lock, to know which
-// kinds there are, and to tell of events.
+// kinds there are and what it may do, and to tell of events.
 var own = sets.New(
 	schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"},
 	schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"},
+	schema.GroupResource{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"},
 	schema.GroupResource{Group: "events.k8s.io", Resource: "events"},
 )
 
