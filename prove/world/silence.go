@@ -3,10 +3,12 @@ package world
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/operon-framework/operon/prove/fault"
 	"github.com/operon-framework/operon/prove/record"
 	"github.com/operon-framework/operon/prove/workload"
 )
@@ -39,6 +41,8 @@ const (
 	defaultSettle   = 3 * time.Second
 	defaultUnsure   = time.Second
 	defaultPatience = 30 * time.Second
+	// brief divides the silence that ends a step in which nothing is waited for any more.
+	brief = 3
 	// look is how often it is looked whether a step is over.
 	look = 10 * time.Millisecond
 	// firstRequest is how long an operator may take until it asks for something.
@@ -74,7 +78,7 @@ func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (
 		}
 		busy, quiet := w.quiet(began)
 		slow := w.Witness.Slowness()
-		if busy == "" && quiet >= w.pace.Quiet {
+		if busy == "" && quiet >= w.pace.Quiet/brief {
 			if count := w.scene.Count() + w.wide.Count(); count != looked {
 				looked, reached = count, !w.expects(s) || w.pace.Reached(s.Name, w.state())
 				working = atWork(w.scene.State())
@@ -109,8 +113,8 @@ func scaled(while time.Duration, slow float64) time.Duration {
 }
 
 // need is how long the silence lasts that ends a step whose goal is reached. A step that was refused
-// changed nothing. Where more steps follow, a slow cluster gets no more time than a quick one: what
-// is late is seen then.
+// changed nothing. Where more steps follow, a slow cluster gets no more time than a quick one, and
+// where no fault has still to strike, silence is short: what is late is seen then.
 func (w *world) need(s *workload.Step, slow float64) time.Duration {
 	steps := w.trace.Steps
 	switch {
@@ -120,10 +124,17 @@ func (w *world) need(s *workload.Step, slow float64) time.Duration {
 		return w.pace.Quiet
 	case !w.expects(s):
 		return scaled(w.pace.Unsure, slow)
-	case len(steps) < len(w.plan.Workload.Steps):
+	case len(steps) == len(w.plan.Workload.Steps):
+		return scaled(w.pace.Quiet, slow)
+	case w.awaits(s.Name):
 		return w.pace.Quiet
 	}
-	return scaled(w.pace.Quiet, slow)
+	return w.pace.Quiet / brief
+}
+
+// awaits tells whether a fault has still to strike in a step, or may.
+func (w *world) awaits(step string) bool {
+	return slices.ContainsFunc(w.script.Pending(), func(f fault.Fault) bool { return f.On.Step == "" || f.On.Step == step })
 }
 
 // expects tells whether it is known what a step leads to.

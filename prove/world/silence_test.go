@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/operon-framework/operon/prove/fault"
 	"github.com/operon-framework/operon/prove/plan"
 	"github.com/operon-framework/operon/prove/trace"
 	"github.com/operon-framework/operon/prove/workload"
@@ -24,21 +25,32 @@ func TestNeed(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		seen   []trace.Step
+		faults []fault.Fault
 		listen time.Duration
 		want   time.Duration
 	}{
-		{name: "more steps follow", seen: []trace.Step{{Name: "create"}}, want: pace.Quiet},
+		{name: "more steps follow", seen: []trace.Step{{Name: "create"}}, want: pace.Quiet / brief},
+		{name: "a fault has still to strike", seen: []trace.Step{{Name: "create"}}, faults: []fault.Fault{kill("create")}, want: pace.Quiet},
+		{name: "a fault strikes later", seen: []trace.Step{{Name: "create"}}, faults: []fault.Fault{kill("unknown")}, want: pace.Quiet / brief},
 		{name: "the last one", seen: []trace.Step{{}, {Name: "create"}}, want: slow * pace.Quiet},
 		{name: "nothing is known", seen: []trace.Step{{}, {Name: "unknown"}}, want: slow * pace.Unsure},
 		{name: "it was refused", seen: []trace.Step{{}, {Name: "unknown", Refused: "is invalid"}}, want: pace.Quiet},
 		{name: "the operator is listened to", seen: []trace.Step{{Name: "create"}}, listen: time.Minute, want: slow * time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := &world{pace: pace, plan: plan.Plan{Workload: workload.Workload{Steps: two}}, trace: &trace.Trace{Steps: c.seen}}
+			script, err := fault.NewScript(c.faults...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &world{script: script, pace: pace, plan: plan.Plan{Workload: workload.Workload{Steps: two}}, trace: &trace.Trace{Steps: c.seen}}
 			w.pace.Listen = c.listen
 			if got := w.need(&workload.Step{Name: c.seen[len(c.seen)-1].Name}, slow); got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}
 		})
 	}
+}
+
+func kill(step string) fault.Fault {
+	return fault.Fault{Kind: fault.Kill, On: fault.Match{Verb: "create", Step: step}}
 }
