@@ -3,6 +3,7 @@ package prove
 import (
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -63,6 +64,23 @@ func TestFixedPort(t *testing.T) {
 	}
 	if notes := strings.Join(found.Notes, "; "); !strings.Contains(notes, "same port") {
 		t.Errorf("the notes are %q", notes)
+	}
+}
+
+// Samples of a kind that the cluster does not have are told of before the operator is started.
+func TestUnknownKind(t *testing.T) {
+	t.Parallel()
+	sample := filepath.Join(t.TempDir(), "sample.yaml")
+	if err := os.WriteFile(sample, []byte("apiVersion: nowhere.operon.dev/v1\nkind: Thing\nmetadata: {name: one}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options, err := Target{Run: "false", Samples: sample}.Load(t.Context(), t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testCluster.join(t, &options)
+	if _, err := Prove(t.Context(), options); err == nil || !strings.Contains(err.Error(), "no kind Thing of nowhere.operon.dev/v1") {
+		t.Errorf("%v", err)
 	}
 }
 

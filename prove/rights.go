@@ -19,7 +19,7 @@ func (s *session) judgeRights() error {
 	if err != nil {
 		return err
 	}
-	s.report.Rights = &report.Rights{Needed: string(text)}
+	s.report.Rights = &report.Rights{Needed: string(text), Undeclared: s.Grants == nil}
 	if s.Grants == nil {
 		return nil
 	}

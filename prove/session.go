@@ -114,10 +114,13 @@ func (s *session) open(ctx context.Context) error {
 		Config: s.Config, Witness: s.Witness, Operator: s.Operator, Setup: s.Setup, Grants: s.Grants,
 		Namespace: s.Namespace, Disposable: s.Disposable, Turns: s.Turns, Folder: s.Folder,
 	})
+	if err != nil {
+		return err
+	}
 	if program, is := s.Operator.(world.Process); is && program.InCluster() != nil {
 		s.report.Notes = append(s.report.Notes, "the operator got $KUBECONFIG and no settings of a pod: "+program.InCluster().Error())
 	}
-	return err
+	return s.stage.Serves(slices.Concat(s.Samples, s.Setup))
 }
 
 // watch sees to it that somebody watches the cluster.
@@ -272,6 +275,10 @@ func pause(ctx context.Context, while time.Duration) error {
 // plans are those of this session, in the order in which they are carried out: in turn one with a
 // fault, one with a changed field, and, of each two, one with another workload.
 func (s *session) plans() []plan.Plan {
+	if s.restless() {
+		s.report.Notes = append(s.report.Notes, "the operator never comes to rest: no plan was run, as there is no state to compare with")
+		return nil
+	}
 	faulty := plan.Of(s.learnt, s.base, plan.Options{Seed: s.Seed, Limit: s.Plans})
 	for i := range faulty {
 		faulty[i] = short(faulty[i])
@@ -313,6 +320,14 @@ func mixed(plans, others []plan.Plan) []plan.Plan {
 		}
 	}
 	return append(all, others...)
+}
+
+// restless tells whether the operator did not become silent in the first step of any run without
+// faults, and not as it only reads all the time.
+func (s *session) restless() bool {
+	return !s.refs.Reads() && !slices.ContainsFunc(s.learnt, func(t trace.Trace) bool {
+		return len(t.Steps) > 0 && t.Steps[0].Silent
+	})
 }
 
 // plain are workloads without faults, as plans.

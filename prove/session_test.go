@@ -6,8 +6,32 @@ import (
 
 	"github.com/operon-framework/operon/prove/fault"
 	"github.com/operon-framework/operon/prove/plan"
+	"github.com/operon-framework/operon/prove/trace"
 	"github.com/operon-framework/operon/prove/workload"
 )
+
+// An operator that never comes to rest has no state that another run could be compared with.
+func TestRestless(t *testing.T) {
+	t.Parallel()
+	silent, loud := trace.Trace{Steps: []trace.Step{{Silent: true}}}, trace.Trace{Steps: []trace.Step{{}}}
+	for name, test := range map[string]struct {
+		learnt []trace.Trace
+		want   bool
+	}{
+		"always":  {[]trace.Trace{loud, loud}, true},
+		"once":    {[]trace.Trace{loud, silent}, false},
+		"never":   {[]trace.Trace{silent, silent}, false},
+		"nothing": {[]trace.Trace{{}, {}}, true},
+	} {
+		s := &session{learnt: test.learnt, Options: Options{Plans: 1}}
+		if got := s.restless(); got != test.want {
+			t.Errorf("%s: %v", name, got)
+		}
+		if test.want && (len(s.plans()) > 0 || len(s.report.Notes) != 1) {
+			t.Errorf("%s: there are plans, or the notes are %q", name, s.report.Notes)
+		}
+	}
+}
 
 func TestShort(t *testing.T) {
 	t.Parallel()

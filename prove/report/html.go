@@ -129,7 +129,7 @@ func viewOf(r *Report) htmlView {
 	for i := range r.Findings {
 		v.Findings = append(v.Findings, r.card(i))
 	}
-	v.Balanced = r.Rights != nil && len(r.Rights.Missing)+len(r.Rights.Unused) == 0
+	v.Balanced = r.Rights != nil && !r.Rights.Undeclared && len(r.Rights.Missing)+len(r.Rights.Unused) == 0
 	return v
 }
 

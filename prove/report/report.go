@@ -97,6 +97,8 @@ type Run struct {
 type Rights struct {
 	// Needed are the Roles that are enough, as YAML.
 	Needed string `json:"needed,omitempty"`
+	// Undeclared: nobody said what the operator may do, so that it might do anything.
+	Undeclared bool `json:"undeclared,omitempty"`
 	// Missing are permissions that were refused, Unused those that were granted and never used,
 	// each in a line.
 	Missing []string `json:"missing,omitempty"`

@@ -65,6 +65,10 @@ func (p *page) rights(rights *Rights) {
 	if rights == nil {
 		return
 	}
+	if rights.Undeclared {
+		p.labelled("rights", plain, "none are declared: it might do anything; --rbac prints the smallest Role that is enough")
+		return
+	}
 	if len(rights.Missing)+len(rights.Unused) == 0 {
 		p.labelled("rights", plain, "those that are declared are those that are needed")
 	}

@@ -310,7 +310,7 @@ func (l *life) lastChange() (at time.Time, heard int64) {
 	return l.changed, l.heard
 }
 
-// said are the last lines of what the operator printed, to be put behind a sentence.
+// said are the last lines of what the operator printed, to be put into a sentence.
 func (l *life) said() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -322,5 +322,5 @@ func (l *life) said() string {
 	if words == "" {
 		return ""
 	}
-	return "; it said last: " + words
+	return " (it said last: " + words + ")"
 }

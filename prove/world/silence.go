@@ -236,7 +236,7 @@ func (w *world) awake(ctx context.Context) error {
 		case busy == "" && activity.Seen > 0 && quiet >= w.pace.Quiet:
 			return nil
 		case activity.Seen == 0 && time.Since(began) > firstRequest:
-			return fmt.Errorf("the operator has sent no request by way of the proxy for %s: does it take its cluster from %s?%s", firstRequest, w.ways(), w.life.said())
+			return fmt.Errorf("the operator has sent no request by way of the proxy for %s%s: does it take its cluster from %s?", firstRequest, w.life.said(), w.ways())
 		case time.Since(began) > w.pace.Patience:
 			return nil // it is never silent: the steps will show it
 		}

@@ -132,6 +132,21 @@ func (s *Stage) resource(kind schema.GroupVersionKind, namespace, world string) 
 	return objects.Namespace(namespace), mapping, nil
 }
 
+// Serves says which kind of some objects the cluster does not have, nil where it has all.
+func (s *Stage) Serves(objects []*unstructured.Unstructured) error {
+	for _, object := range objects {
+		kind := object.GroupVersionKind()
+		_, err := s.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		if meta.IsNoMatchError(err) {
+			return fmt.Errorf("the cluster has no kind %s of %s, which %s is: its CustomResourceDefinition is missing", kind.Kind, object.GetAPIVersion(), object.GetName())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // apply makes an object as it is written.
 func (s *Stage) apply(ctx context.Context, object *unstructured.Unstructured, world string) error {
 	objects, mapping, err := s.resource(object.GroupVersionKind(), object.GetNamespace(), world)
