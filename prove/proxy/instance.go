@@ -114,11 +114,13 @@ func (i *Instance) Token() string {
 	return i.token
 }
 
-// Config returns a connection to the proxy as this instance.
+// Config returns a connection to the proxy as this instance. As one that controller-runtime finds for a
+// program, it leaves it to the API server to slow who asks too often.
 func (i *Instance) Config() *rest.Config {
 	config := &rest.Config{
 		Host:            i.proxy.Address(),
 		TLSClientConfig: rest.TLSClientConfig{CAData: i.proxy.Authority()},
+		QPS:             -1,
 	}
 	if i.file != "" {
 		config.BearerTokenFile = i.file
