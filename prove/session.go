@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
 
-	"github.com/operon-framework/operon/local/crds"
 	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/oracle"
 	"github.com/operon-framework/operon/prove/plan"
@@ -34,6 +33,7 @@ type session struct {
 	learnt  []trace.Trace // the runs without faults
 	until   time.Time
 	unwatch func()
+	brought []string // definitions that the session put into the cluster
 	// replayed is the file that is repeated, nil where plans are chosen.
 	replayed *File
 
@@ -95,7 +95,7 @@ const closeTimeout = 2 * time.Minute
 // open prepares the cluster.
 func (s *session) open(ctx context.Context) error {
 	s.at("preparing the cluster")
-	if err := crds.Install(ctx, s.Config, world.Manager, s.CRDs...); err != nil {
+	if err := s.install(ctx); err != nil {
 		return err
 	}
 	found, err := discovery.NewDiscoveryClientForConfig(s.Config)
@@ -143,6 +143,7 @@ func (s *session) close(ctx context.Context) error {
 	if s.stage != nil {
 		err = s.stage.Close(ctx)
 	}
+	err = errors.Join(err, s.uninstall(ctx))
 	if s.unwatch != nil {
 		s.unwatch()
 	}
@@ -175,6 +176,10 @@ func (s *session) learn(ctx context.Context) error {
 		return err
 	}
 	s.refs = refs
+	for _, note := range s.unready() {
+		s.at(note)
+		s.report.Notes = append(s.report.Notes, note)
+	}
 	for i := range s.learnt {
 		s.uses(&s.learnt[i])
 	}

@@ -173,8 +173,8 @@ func (v *proving) test(ctx context.Context, folder string, progress *report.Prog
 
 // cluster finds the cluster, and returns what gives it back.
 func (v *proving) cluster(ctx context.Context, options *prove.Options, progress *report.Progress) (stop func() error, err error) {
-	progress.Update(report.Standing{Now: time.Now(), At: "starting a cluster"})
 	if v.kubeconfig == "" {
+		progress.Update(report.Standing{Now: time.Now(), At: "starting a cluster"})
 		options.Disposable = true
 		options.Config, stop, err = prove.StartCluster(ctx, os.Stderr)
 		return stop, err

@@ -1,0 +1,51 @@
+package prove
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/operon-framework/operon/local/crds"
+	"github.com/operon-framework/operon/prove/world"
+)
+
+// install puts the operator's kinds into the cluster, and remembers which were not there.
+func (s *session) install(ctx context.Context) error {
+	client, err := dynamic.NewForConfig(s.Config)
+	if err != nil {
+		return err
+	}
+	for _, definition := range s.CRDs {
+		_, err := client.Resource(crds.Resource).Get(ctx, definition.GetName(), metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			s.brought = append(s.brought, definition.GetName())
+		case err != nil:
+			return err
+		}
+	}
+	return crds.Install(ctx, s.Config, world.Manager, s.CRDs...)
+}
+
+// uninstall removes the kinds that install brought from a cluster that is kept. Objects of theirs that
+// are left go with them.
+func (s *session) uninstall(ctx context.Context) error {
+	if s.Disposable || len(s.brought) == 0 {
+		return nil
+	}
+	client, err := dynamic.NewForConfig(s.Config)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, name := range s.brought {
+		err := client.Resource(crds.Resource).Delete(ctx, name, metav1.DeleteOptions{})
+		if !apierrors.IsNotFound(err) {
+			problems = append(problems, err)
+		}
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,88 @@
+package prove
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/operon-framework/operon/local/crds"
+	"github.com/operon-framework/operon/prove/report"
+	"github.com/operon-framework/operon/prove/testdata/gallery/operators"
+)
+
+// definition is one that no other test has.
+func definition() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "guests.kept.operon.dev"},
+		"spec": map[string]any{
+			"group": "kept.operon.dev", "scope": "Namespaced",
+			"names": map[string]any{"kind": "Guest", "plural": "guests"},
+			"versions": []any{map[string]any{
+				"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}},
+			}},
+		},
+	}}
+}
+
+// A cluster that is kept keeps the definitions that it had, and no others.
+func TestDefinitionsOfAKeptCluster(t *testing.T) {
+	t.Parallel()
+	options := Options{CRDs: []*unstructured.Unstructured{definition()}}
+	testCluster.join(t, &options)
+	options.Disposable = false
+	client, err := dynamic.NewForConfig(options.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := func() bool {
+		found, err := client.Resource(crds.Resource).Get(t.Context(), definition().GetName(), metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.Fatal(err)
+		}
+		return err == nil && found.GetDeletionTimestamp() == nil
+	}
+	first, second := &session{Options: options}, &session{Options: options}
+	for _, err := range []error{first.install(t.Context()), second.install(t.Context()), second.uninstall(t.Context())} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !there() {
+		t.Error("one that was there is removed")
+	}
+	if err := first.uninstall(t.Context()); err != nil || there() {
+		t.Errorf("one that was not there stays, %v", err)
+	}
+}
+
+// What was known when a session is interrupted is in its report.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	at := slices.IndexFunc(operators.All(), func(o operators.Operator) bool { return o.Name == "ok-app" })
+	options, err := galleryTest(operators.All()[at]).options(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	testCluster.join(t, &options)
+	ctx, cancel := context.WithCancel(t.Context())
+	options.Observe = func(now report.Standing) {
+		if now.Done > 0 {
+			cancel()
+		}
+	}
+	found, err := Prove(ctx, options)
+	if !errors.Is(err, context.Canceled) || found == nil {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	if !found.Interrupted || len(found.Runs) == 0 || found.Plans.Planned <= len(found.Runs) {
+		t.Errorf("interrupted %v, %d of %d plans", found.Interrupted, len(found.Runs), found.Plans.Planned)
+	}
+}

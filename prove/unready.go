@@ -1,0 +1,71 @@
+package prove
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/prove/trace"
+)
+
+// unready are sentences about samples that say themselves, without any fault, that they are not ready
+// when the first step is over: something is missing, and what the operator does once it is there is
+// not tested. It is no error, as some never can be ready on simulated nodes.
+func (s *session) unready() []string {
+	var notes []string
+	for _, sample := range s.Samples {
+		why := ""
+		says := func(t trace.Trace) bool {
+			object := after(t, sample)
+			if object == nil {
+				return false
+			}
+			why = notReady(object)
+			return why != ""
+		}
+		if !slices.ContainsFunc(s.learnt, func(t trace.Trace) bool { return !says(t) }) {
+			notes = append(notes, fmt.Sprintf(
+				"the sample %s/%s is not ready without any fault (%s): what comes after that is not tested; what it needs can be given by --setup",
+				sample.GetKind(), sample.GetName(), why))
+		}
+	}
+	return notes
+}
+
+// after is an object as it was at the end of the first step of a run, nil where it was not there.
+func after(t trace.Trace, sample *unstructured.Unstructured) *unstructured.Unstructured {
+	if len(t.Steps) == 0 {
+		return nil
+	}
+	state := t.Steps[0].State
+	at := slices.IndexFunc(state, func(one *unstructured.Unstructured) bool {
+		return one.GroupVersionKind().GroupKind() == sample.GroupVersionKind().GroupKind() && one.GetName() == sample.GetName()
+	})
+	if at < 0 {
+		return nil
+	}
+	return state[at]
+}
+
+// notReady says by which condition an object is not ready, "" where it does not say that it is not.
+func notReady(object *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, kind := range []string{"Ready", "Available"} {
+		for _, one := range conditions {
+			condition, ok := one.(map[string]any)
+			if !ok || condition["type"] != kind {
+				continue
+			}
+			if condition["status"] != "False" {
+				return ""
+			}
+			reason, _ := condition["reason"].(string)
+			if message, _ := condition["message"].(string); message != "" {
+				reason += ": " + message
+			}
+			return fmt.Sprintf("%s is False, %s", kind, reason)
+		}
+	}
+	return ""
+}
