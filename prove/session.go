@@ -281,7 +281,7 @@ func pause(ctx context.Context, while time.Duration) error {
 // fault, one with a changed field, and, of each two, one with another workload.
 func (s *session) plans() []plan.Plan {
 	if s.restless() {
-		s.report.Notes = append(s.report.Notes, "the operator never comes to rest: no plan was run, as there is no state to compare with")
+		s.report.Notes = append(s.report.Notes, s.unrest()+": no plan was run, as there is no state to compare with")
 		return nil
 	}
 	faulty := plan.Of(s.learnt, s.base, plan.Options{Seed: s.Seed, Limit: s.Plans})
@@ -333,6 +333,16 @@ func (s *session) restless() bool {
 	return !s.refs.Reads() && !slices.ContainsFunc(s.learnt, func(t trace.Trace) bool {
 		return len(t.Steps) > 0 && t.Steps[0].Silent
 	})
+}
+
+// unrest says why a restless operator is one.
+func (s *session) unrest() string {
+	for _, t := range s.learnt {
+		if len(t.Steps) > 0 {
+			return fmt.Sprintf("the step %q is never over, without any fault (%s)", t.Steps[0].Name, t.Steps[0].Why)
+		}
+	}
+	return "no step was begun"
 }
 
 // plain are workloads without faults, as plans.

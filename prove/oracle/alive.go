@@ -27,7 +27,7 @@ func alive(m *moment) []finding.Finding {
 			})
 			continue
 		}
-		if exit.Asked {
+		if exit.Asked || exit.PortTaken() { // another instance on this machine had it, as none has in a cluster
 			continue
 		}
 		if unasked++; unasked < often && mayEnd(m, exit) {

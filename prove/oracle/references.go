@@ -172,7 +172,7 @@ func (r *run) works() error {
 			return fmt.Errorf("the operator cannot start, as another program on this machine has the port that it listens on; in its command, write {port} for one that is free%s", lastWords(exit))
 		}
 		if !exit.Asked {
-			return fmt.Errorf("the operator ended %s before it wrote anything%s", how(exit), lastWords(exit))
+			return fmt.Errorf("the operator ended %s before it wrote anything%s (objects that it needs to start are given by --setup)", how(exit), lastWords(exit))
 		}
 	}
 	switch {

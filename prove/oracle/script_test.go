@@ -34,7 +34,7 @@ import (
 //	object Box/a user {…}              an object, and whose fields these are: user, operator, kubernetes
 //	gone Box/a                         an object is deleted
 //	create configmaps/a                a request of the operator; then: unchanged, 403, fault, ×N, in NAMESPACE
-//	exit 1                             the operator ends; or: exit panic MESSAGE; exit asked
+//	exit 1                             the operator ends; or: exit panic MESSAGE; exit asked; exit 1 early; exit 1 port
 //	event Box/a Warning Reason ×N      events
 //	wait 5s                            time goes by
 //
@@ -250,6 +250,9 @@ func (w *teller) exit(words []string) {
 	}
 	if slices.Contains(words, "early") {
 		exit.After = time.Second
+	}
+	if slices.Contains(words, "port") {
+		exit.Log = []string{"listen tcp :8080: bind: address already in use"}
 	}
 	w.trace.Exits = append(w.trace.Exits, exit)
 }
