@@ -1,17 +1,22 @@
 package operon_test
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/local/localtest"
 )
 
 // lag is by how much a slow watch is behind.
@@ -61,5 +66,40 @@ func TestStatusIsTrueWhereTheWatchIsBehind(t *testing.T) {
 		w.ready(b, metav1.ConditionFalse, "ChildNotReady", "it is down")
 		w.change(child, func() { child.Annotations["up"] = "yes" })
 		w.isReady(b)
+	}
+}
+
+// The operator knows what it wrote, in every reconcile until the watch shows it, and writes it once.
+func TestAChildIsWrittenOnceWhereTheWatchIsBehind(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	gate := &localtest.Gate{Of: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/configmaps") }}
+	var passes atomic.Int64
+	requests, _ := w.runAs(gate.Config(w.Config), compose(func(b *Box, out *operon.Composition) error {
+		passes.Add(1)
+		return copies(b, out)
+	}))
+	b := w.box("once", map[string]string{"a": "1"})
+	w.isReady(b)
+	gate.Shut()
+	defer gate.Open()
+	before := len(ofChildren(requests.all(true)))
+	w.change(b, func() { b.Spec.Data["a"] = "2" })
+	w.holds(config(b.Name, nil), map[string]string{"a": "2"})
+	for range 4 {
+		last := passes.Load()
+		w.poke(b)
+		w.eventually("another reconcile", func(context.Context) error {
+			if passes.Load() == last {
+				return errors.New("there was none")
+			}
+			return nil
+		})
+	}
+	if written := ofChildren(requests.all(true))[before:]; len(written) != 1 {
+		t.Errorf("the child was written by %q", written)
+	}
+	if c := meta.FindStatusCondition(b.Status.Conditions, "Contested"); c != nil {
+		t.Errorf("the operator takes its own write for somebody else's: %s", c.Message)
 	}
 }

@@ -63,7 +63,9 @@ func (m *Memory) Newest(id plan.ID, cached *plan.Live) *plan.Live {
 	case last.live != nil && (cached == nil || older(cached, last.live)):
 		return last.live
 	}
-	delete(m.last, id)
+	if cached != nil && cached != last.live { // the cache has caught up; it has not where we are asked about our own answer
+		delete(m.last, id)
+	}
 	return cached
 }
 

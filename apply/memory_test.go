@@ -53,6 +53,30 @@ func TestNewest(t *testing.T) {
 	}
 }
 
+// A reconcile asks about a child twice, the second time with the answer to the first. The next one
+// still gets the newest state while the cache lags.
+func TestNewestIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	old, written := object("a", "9"), object("a", "10")
+	for name, test := range map[string]struct {
+		before func(*Memory)
+		want   *plan.Live
+	}{
+		"written":  {func(m *Memory) { m.wrote(written) }, written},
+		"released": {func(m *Memory) { m.released(old) }, nil},
+	} {
+		m := NewMemory()
+		test.before(m)
+		for pass := range 3 {
+			for _, asked := range []*plan.Live{old, test.want} {
+				if got := m.Newest(old.ID(), asked); got != test.want {
+					t.Errorf("%s: in pass %d got %v, want %v", name, pass, got, test.want)
+				}
+			}
+		}
+	}
+}
+
 func TestWhatWasDeletedIsGoingUntilTheCacheLostIt(t *testing.T) {
 	t.Parallel()
 	m := NewMemory()
