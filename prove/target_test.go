@@ -36,6 +36,24 @@ func TestLoadBases(t *testing.T) {
 	}
 }
 
+// The steps that a test names are carried out.
+func TestStepsOfATest(t *testing.T) {
+	t.Parallel()
+	sample, err := filepath.Abs("testdata/shell/sample.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := filepath.Join(t.TempDir(), "steps.yaml")
+	text := "workload: a node is lost\nsteps:\n- apply: " + sample + "\n- fail: {how: lost-node, pods: 1}\n- heal: true\n"
+	if err := os.WriteFile(steps, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options, err := Test{Samples: sample, Steps: steps}.options(t.TempDir())
+	if err != nil || len(options.Workloads) != 1 || len(options.Workloads[0].Steps) != 3 {
+		t.Errorf("%+v, %v", options.Workloads, err)
+	}
+}
+
 const hooks = `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata: {name: checks}

@@ -111,9 +111,12 @@ func (r *reader) apply(node *yamlv3.Node, at string) []*unstructured.Unstructure
 	return cleaned(all)
 }
 
-// manifest reads a file or folder beside the workload.
+// manifest reads a file or folder, by its path from the workload's file where it is not absolute.
 func (r *reader) manifest(node *yamlv3.Node, at, name string) []*unstructured.Unstructured {
-	path := filepath.Join(filepath.Dir(r.file), name)
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(filepath.Dir(r.file), name)
+	}
 	read := project.ReadFile
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		read = project.ReadFolder
