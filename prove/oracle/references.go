@@ -168,11 +168,8 @@ func (r *run) works() error {
 		return nil
 	}
 	for _, exit := range r.Exits {
-		if exit.PortTaken() {
-			return fmt.Errorf("the operator cannot start, as another program on this machine has the port that it listens on; in its command, write {port} for one that is free%s", lastWords(exit))
-		}
 		if !exit.Asked {
-			return fmt.Errorf("the operator ended %s before it wrote anything%s (objects that it needs to start are given by --setup)", how(exit), lastWords(exit))
+			return notStarted(exit)
 		}
 	}
 	switch {
@@ -182,6 +179,18 @@ func (r *run) works() error {
 		return errors.New("the operator asked nothing of the API server that it was told to use: it has to read the KUBECONFIG of its environment, or its in-cluster configuration")
 	}
 	return errors.New("the operator wrote nothing, whatever was done: does it watch this namespace, and these kinds?")
+}
+
+// notStarted says how an operator ended that wrote nothing, and what may help.
+func notStarted(exit trace.Exit) error {
+	words := lastWords(exit)
+	switch {
+	case exit.PortTaken():
+		return fmt.Errorf("the operator cannot start, as another program on this machine has the port that it listens on; in its command, write {port} for one that is free%s", words)
+	case strings.Contains(words, "serving-certs"), strings.Contains(words, "tls.crt"):
+		return fmt.Errorf("the operator cannot start, as it wants a certificate for webhooks, and they are not called here: start it without them (ENABLE_WEBHOOKS=false is set)%s", words)
+	}
+	return fmt.Errorf("the operator ended %s before it wrote anything%s (objects that it needs to start are given by --setup)", how(exit), words)
 }
 
 // Fresh returns, for each step that is to be compared with a fresh namespace, the workload of one

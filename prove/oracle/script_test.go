@@ -34,7 +34,7 @@ import (
 //	object Box/a user {…}              an object, and whose fields these are: user, operator, kubernetes
 //	gone Box/a                         an object is deleted
 //	create configmaps/a                a request of the operator; then: unchanged, 403, fault, ×N, in NAMESPACE
-//	exit 1                             the operator ends; or: exit panic MESSAGE; exit asked; exit 1 early; exit 1 port
+//	exit 1                             the operator ends; or: exit panic MESSAGE; exit asked; exit 1 early; exit 1 port; exit 1 certificate
 //	event Box/a Warning Reason ×N      events
 //	wait 5s                            time goes by
 //
@@ -253,6 +253,9 @@ func (w *teller) exit(words []string) {
 	}
 	if slices.Contains(words, "port") {
 		exit.Log = []string{"listen tcp :8080: bind: address already in use"}
+	}
+	if slices.Contains(words, "certificate") {
+		exit.Log = []string{"open /tmp/k8s-webhook-server/serving-certs/tls.crt: no such file or directory"}
 	}
 	w.trace.Exits = append(w.trace.Exits, exit)
 }
