@@ -35,10 +35,17 @@ func definition() *unstructured.Unstructured {
 // A cluster that is kept keeps the definitions that it had, and no others.
 func TestDefinitionsOfAKeptCluster(t *testing.T) {
 	t.Parallel()
-	options := Options{CRDs: []*unstructured.Unstructured{definition()}}
-	testCluster.join(t, &options)
-	options.Disposable = false
-	client, err := dynamic.NewForConfig(options.Config)
+	config, stop, err := StartCluster(t.Context(), t.Output()) // who watches a shared one would miss the kind
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	options := Options{CRDs: []*unstructured.Unstructured{definition()}, Config: config}
+	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -143,11 +143,10 @@ func (s *session) close(ctx context.Context) error {
 	if s.stage != nil {
 		err = s.stage.Close(ctx)
 	}
-	err = errors.Join(err, s.uninstall(ctx))
 	if s.unwatch != nil {
 		s.unwatch()
 	}
-	return err
+	return errors.Join(err, s.uninstall(ctx))
 }
 
 // references is how many runs without faults there are. What differs between them is noise.
