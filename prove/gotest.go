@@ -33,7 +33,7 @@ type Test struct {
 	Budget time.Duration
 	// Plans bounds their number. By default the time alone does.
 	Plans int
-	// FailFast: no plan is begun after the first finding.
+	// FailFast: no plan is begun after the first finding that is not flaky.
 	FailFast bool
 	// Seed chooses between equals. The same seed gives the same plans.
 	Seed int64

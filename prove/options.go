@@ -52,7 +52,7 @@ type Options struct {
 	// Settle is how long an operator without faults has to be silent to be done, by default
 	// [DefaultSettle].
 	Settle time.Duration
-	// FailFast: no plan is begun after the first finding.
+	// FailFast: no plan is begun after the first finding that is not flaky.
 	FailFast bool
 	// Witness watches the cluster, where several sessions share one. By default a session has its own.
 	Witness *witness.Witness

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/report"
 )
@@ -101,40 +103,41 @@ func TestKubebuilder(t *testing.T) {
 	}
 }
 
-// What is found in a program is repeated from its file alone.
+// What was found in this process is repeated in a program, from its file alone, and what that shows has
+// such a file again.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	binary := filepath.Join(t.TempDir(), "gallery")
 	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./testdata/gallery").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}
-	target := Target{
-		Run:  "exec " + binary + " half-made --namespace {namespace}",
-		CRDs: "testdata/gallery/config/crd/apps.yaml", Samples: "testdata/gallery/config/samples/app.yaml",
+	file, err := ReadFile("testdata/gallery/plans/half-made.json")
+	if err != nil {
+		t.Fatal(err)
 	}
-	found, options := proven(t, target, func(o *Options) { o.FailFast = true })
-	at := slices.IndexFunc(found.Findings, func(f finding.Finding) bool { return f.Property == finding.SameState })
+	file.Target.Run = strings.Replace(file.Target.Run, "./gallery", binary, 1)
+	options, err := file.Target.Load(t.Context(), t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testCluster.join(t, &options)
+	options.Settle = file.Settle
+	replayed, err := Replay(t.Context(), options, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(replayed.Findings, func(f finding.Finding) bool { return f.Key() == file.Finding })
 	if at < 0 {
-		t.Fatalf("it is not found:\n%s", told(t, found))
+		t.Fatalf("%q is not repeated:\n%s", file.Finding, told(t, replayed))
 	}
-	if _, err := Write(t.TempDir(), found, target, options); err != nil {
+	if _, err := Write(t.TempDir(), replayed, file.Target, options); err != nil {
 		t.Fatal(err)
 	}
-	file, err := ReadFile(found.Findings[at].File)
+	written, err := ReadFile(replayed.Findings[at].File)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := file.Target.Load(t.Context(), t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	testCluster.join(t, &again)
-	again.Settle = file.Settle
-	replayed, err := Replay(t.Context(), again, file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.ContainsFunc(replayed.Findings, func(f finding.Finding) bool { return f.Key() == file.Finding }) {
-		t.Errorf("%q is not repeated:\n%s", file.Finding, told(t, replayed))
+	if written.Finding != file.Finding || !equality.Semantic.DeepEqual(written.Plan, file.Plan) {
+		t.Errorf("written is %+v", written)
 	}
 }

@@ -63,11 +63,16 @@ func (s *session) feed(ctx context.Context, queue chan<- plan.Plan, plans []plan
 	return nil
 }
 
-// failed tells whether something was found.
+// failed tells whether something was found, and seen twice.
 func (s *session) failed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.found) > 0
+	for _, f := range s.found {
+		if !f.Flaky {
+			return true
+		}
+	}
+	return false
 }
 
 // tell shows how far the work is.

@@ -31,7 +31,7 @@ var rules = map[Kind]rule{
 	Hold:      {moments: early, lasts: DefaultHold, views: true, events: true},
 	Skip:      {moments: early, lasts: DefaultHold, views: true, events: true},
 	Relist:    {moments: early, views: true, events: true},
-	Past:      {moments: all, lasts: DefaultHold, views: true, events: true},
+	Past:      {moments: all, lasts: DefaultPast, views: true, events: true},
 	Outage:    {moments: all, lasts: DefaultOutage, events: true},
 	Expire:    {moments: early, lasts: DefaultExpire, events: true},
 	Overlap:   {moments: early, events: true},

@@ -81,9 +81,11 @@ const (
 	// DefaultQuiet is how long an operator is quiet when its view is no longer frozen.
 	DefaultQuiet = 200 * time.Millisecond
 	// DefaultAwake is the same for one that begins again: its caches have to fill before it does anything.
-	DefaultAwake = 500 * time.Millisecond
+	DefaultAwake = time.Second
 	// DefaultHold is the longest time that a view is frozen.
 	DefaultHold = 2 * time.Second
+	// DefaultPast is the same for one that begins again.
+	DefaultPast = 4 * time.Second
 	// DefaultOutage is how long a server is away.
 	DefaultOutage = time.Second
 	// DefaultExpire is how long an old token is refused. An operator whose tokens come from the

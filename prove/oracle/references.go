@@ -131,12 +131,13 @@ func (refs *References) confirmed(all []finding.Finding) []finding.Finding {
 			found = append(found, one)
 		}
 		refs.known[one.Key()] = true
-		if one.Property == finding.Bounded && one.Of != nil {
-			refs.heaps[one.Of.Kind] = true
-		}
 	}
 	for i := range found {
-		found[i].Flaky = times[found[i].Key()] < len(refs.runs)
+		one := &found[i]
+		one.Flaky = times[one.Key()] < len(refs.runs)
+		if one.Property == finding.Bounded && one.Of != nil && !one.Flaky {
+			refs.heaps[one.Of.Kind] = true
+		}
 	}
 	return found
 }

@@ -67,7 +67,7 @@ func (m *moment) polls() bool {
 		}
 	}
 	lasted := (m.step.Took - m.step.Took/3).Seconds()
-	return reads > 1 && float64(reads) <= perSecond*max(lasted, 1)
+	return reads > 1 && float64(reads) <= looksPerSecond*max(lasted, 1)
 }
 
 const (
@@ -107,8 +107,9 @@ func (m *moment) about(r *record.Request) *workload.Ref {
 }
 
 const (
-	// perSecond is what an operator may read in a second that has to look by itself.
-	perSecond = 8
+	// looksPerSecond is what an operator may read in a second that has to look by itself, and
+	// perSecond what it may read in the last one of a step, in which much may come together.
+	looksPerSecond, perSecond = 4, 8
 	// storm is how many requests more than a few times as many as without faults are too many in a
 	// step: who cannot go on has to wait, and each time longer.
 	storm, factor = 300, 10

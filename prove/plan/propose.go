@@ -43,10 +43,11 @@ const (
 	slow        = "slow"
 	absent      = "away when something changes"
 	halfWay     = "sees as undone what it did"
+	contested   = "conflicts in a row"
 )
 
 var classes = []string{
-	killed, stale, travelled, absent, halfWay, partly, conflicting, skipped, lost, killedEarly, twice, deposed, refused, broken, away, killedLate, expired, readFails, slow,
+	killed, stale, travelled, absent, halfWay, partly, conflicting, contested, skipped, lost, killedEarly, twice, deposed, refused, broken, away, killedLate, expired, readFails, slow,
 }
 
 // proposers are the kinds of plans that there are.
@@ -126,6 +127,9 @@ func answers(c *course) []proposal {
 			}
 		case "update", "patch":
 			add(conflicting, fault.Conflict, fault.Before, "somebody was faster"+then(p))
+			if p.on.Nth == 1 {
+				all = append(all, contest(p))
+			}
 		case "delete":
 			add(conflicting, fault.NotFound, fault.Effect, "it deleted the object, and is told that there is none")
 		}
@@ -137,6 +141,21 @@ func answers(c *course) []proposal {
 		add(refused, fault.TimeOut, fault.Before, "the write takes too long, and no effect"+then(p))
 	}
 	return all
+}
+
+// inARow is how many conflicts in a row an operator has to get over.
+const inARow = 8
+
+// contest lets somebody be faster several times in a row: who gives a write up, and makes it good with
+// the next event, has none left then.
+func contest(p point) proposal {
+	one := at(p, contested, fault.Fault{Kind: fault.Conflict, Moment: fault.Before}, fmt.Sprintf("somebody is faster, %d times in a row", inARow))
+	one.faults[0].On.Times = inARow
+	one.same += "|in a row"
+	if p.request.Subresource == "status" {
+		one.promise += 5 // what is not tried again is mostly this
+	}
+	return one
 }
 
 // reads are errors where the operator reads just before it writes.

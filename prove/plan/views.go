@@ -47,12 +47,13 @@ func otherChanges(c *course) []proposal {
 	return all
 }
 
-// absences end the operator just before it sees a change by the user: what it does at the event itself,
-// and not by what is there, it never does.
+// absences end the operator just before it sees a change by others: each one of a custom resource by the
+// user, and the last one in a step of each other kind, in which a child is ready, or done. What it does
+// at the event itself, and not by what is there, it never does.
 func absences(c *course) []proposal {
 	var all []proposal
-	for _, one := range c.changes {
-		if one.Manager != userManager && !one.Deleting && one.Type != "DELETED" || one.byOperator || one.Resource != c.asked || !c.isWatched(one.Resource) {
+	for i, one := range c.changes {
+		if one.byOperator || !c.isWatched(one.Resource) || one.Resource != c.asked && c.comesAgain(i) {
 			continue
 		}
 		p := on(one, absent, fault.Fault{Kind: fault.Kill}, "it is away when "+said(one)+", and finds it so when it begins again")
@@ -61,6 +62,14 @@ func absences(c *course) []proposal {
 		all = append(all, p)
 	}
 	return all
+}
+
+// comesAgain tells whether a change is followed by others of the same kind by others than the operator,
+// in the same step.
+func (c *course) comesAgain(i int) bool {
+	return slices.ContainsFunc(c.changes[i+1:], func(later change) bool {
+		return later.step == c.changes[i].step && later.Resource == c.changes[i].Resource && !later.byOperator
+	})
 }
 
 // halfWays let the operator begin again and see the custom resources, among all else as it is, as they

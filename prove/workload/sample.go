@@ -43,7 +43,8 @@ func Sample(samples, crds []*unstructured.Unstructured) Workload {
 }
 
 // Around are workloads that change what the custom resources only refer to: for each such sample
-// one, in which its content changes and changes back, and then all of it is there again.
+// one, in which its content changes, which leads to what a new object of that content leads to, and
+// changes back, and then all of it is there again.
 func Around(samples, crds []*unstructured.Unstructured) []Workload {
 	own, others := split(samples, crds)
 	var all []Workload
@@ -55,7 +56,7 @@ func Around(samples, crds []*unstructured.Unstructured) []Workload {
 		ref := RefOf(object)
 		all = append(all, Workload{Name: fmt.Sprintf("%s: %s", ref, path), Steps: []Step{
 			{Name: create, Apply: slices.Concat(others, own)},
-			{Name: "change " + ref.String(), Apply: []*unstructured.Unstructured{changed}},
+			{Name: "change " + ref.String(), Apply: []*unstructured.Unstructured{changed}, Fresh: true},
 			{Name: "restore " + ref.String(), Apply: []*unstructured.Unstructured{object}, Same: create},
 			{Name: remove, Delete: refsOf(own)},
 		}})

@@ -233,8 +233,8 @@ func (l *life) overlap() {
 }
 
 // overlapFor is how long two instances run side by side: some starts of a controller-runtime
-// operator.
-const overlapFor = 1500 * time.Millisecond
+// operator, and longer than what an operator may wait for by times of Kubernetes, which are in seconds.
+const overlapFor = 2200 * time.Millisecond
 
 // close ends the operator for good.
 func (l *life) close() {

@@ -3,6 +3,7 @@ package world_test
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,6 +38,8 @@ type boxOperator struct {
 	client client.Client
 	// before is called in each reconcile, for operators that misbehave.
 	before func() error
+	// again is how soon the status is written once more, never where it is 0.
+	again time.Duration
 }
 
 // run runs the operator until ctx ends.
@@ -77,6 +80,10 @@ func (o boxOperator) Reconcile(ctx context.Context, request reconcile.Request) (
 	})
 	if err != nil {
 		return reconcile.Result{}, err
+	}
+	if o.again > 0 {
+		box.SetAnnotations(map[string]string{"looked": time.Now().String()})
+		return reconcile.Result{RequeueAfter: o.again}, o.client.Update(ctx, box)
 	}
 	if seen, _, _ := unstructured.NestedInt64(box.Object, "status", "observedGeneration"); seen == box.GetGeneration() {
 		return reconcile.Result{}, nil

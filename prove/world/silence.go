@@ -71,7 +71,7 @@ type end struct {
 func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (end, error) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
-	looked, reached, working := -1, false, ""
+	looked, reached, working, churned := -1, false, "", began
 	for {
 		if err := w.life.dead(); err != nil {
 			return end{why: err.Error()}, nil
@@ -92,6 +92,12 @@ func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (
 		}
 		if w.onlyReads(began) {
 			return end{reached: reached, why: "the operator reads all the time"}, nil
+		}
+		if time.Since(churned) > churnFor/10 {
+			churned = time.Now()
+			if why := w.churns(began); why != "" {
+				return end{reached: reached, why: why}, nil
+			}
 		}
 		if time.Since(began) > scaled(w.pace.Patience, slow) {
 			if busy == "" {

@@ -254,3 +254,18 @@ func TestElsewhereInOrder(t *testing.T) {
 		}
 	}
 }
+
+// Who writes the same all the time, and nothing else happens, is not waited for as long as patience
+// lasts.
+func TestChurn(t *testing.T) {
+	t.Parallel()
+	stage := newStage(t, world.Function(boxOperator{again: 50 * time.Millisecond}.run))
+	began := time.Now()
+	seen, err := stage.Carry(t.Context(), plan.Plan{Workload: workload.Workload{Steps: life.Steps[:1]}}, world.Pace{Patience: 45 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if step := seen.Steps[0]; step.Silent || !strings.HasPrefix(step.Why, "the operator goes on, and nothing else happens: update boxes") {
+		t.Errorf("after %s the step ends with %+v", time.Since(began), step)
+	}
+}

@@ -17,18 +17,25 @@ var generatedTwice = Operator{
 	Name:  "generated-twice",
 	About: "creates a Job with a generated name whenever its status does not name one",
 	Model: "Sieve, intermediate state; a create with a generated name that is not idempotent",
-	Class: finding.Intermediate, Property: finding.SameState, Also: []finding.Property{finding.Bounded},
+	Class: finding.Intermediate, Property: finding.SameState, Also: []finding.Property{finding.Bounded, finding.SameFresh},
 	Needs: []Need{Kill}, CRDs: backups, Samples: "config/samples/backup.yaml",
 	Setup: func(m ctrl.Manager) error {
-		return run(m, "generated-twice", &recordedBackup{m.GetClient()}, &api.Backup{}, &batchv1.Job{})
+		return run(m, "generated-twice", &recordedBackup{m.GetClient(), m.GetAPIReader()}, &api.Backup{}, &batchv1.Job{})
 	},
 }
 
-type recordedBackup struct{ client.Client }
+type recordedBackup struct {
+	client.Client
+	live client.Reader
+}
 
 func (r *recordedBackup) Reconcile(ctx context.Context, backup *api.Backup) (ctrl.Result, error) {
 	if going(backup) {
 		return ctrl.Result{}, nil
+	}
+	// The cache may not show yet what was noted last.
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(backup), backup); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if backup.Status.Job != "" {
 		return ctrl.Result{}, followJob(ctx, r, backup)
