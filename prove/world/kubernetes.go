@@ -120,8 +120,10 @@ func miscounted(set *unstructured.Unstructured, all []*unstructured.Unstructured
 	switch {
 	case number(set, "status", "replicas") != pods, number(set, "status", "readyReplicas") != ready:
 		return "does not know its pods yet"
-	case pods != number(set, "spec", "replicas") && set.GetKind() == "ReplicaSet" && !hasCondition(set, "ReplicaFailure"):
-		return "has not its pods yet"
+	case pods == number(set, "spec", "replicas"):
+		return ""
+	case set.GetKind() == "ReplicaSet" && !hasCondition(set, "ReplicaFailure"), set.GetKind() == "StatefulSet" && ready == pods:
+		return "has not its pods yet" // a StatefulSet makes or ends one after the other, and waits for those that are not ready
 	}
 	return ""
 }

@@ -30,6 +30,7 @@ func TestAtWork(t *testing.T) {
 	t.Parallel()
 	const set = "apiVersion: apps/v1\nkind: ReplicaSet\nmetadata: {name: r, uid: r, generation: 1}\nspec: {replicas: 1}\n"
 	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p, ownerReferences: [{kind: ReplicaSet, name: r, uid: r}]}\n"
+	const stateful = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: r, uid: r, generation: 1}\nspec: {replicas: 2}\n"
 	const job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j, uid: j}\nspec: {parallelism: 1}\n"
 	const ofJob = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p, ownerReferences: [{kind: Job, name: j, uid: j}]}\nspec: {nodeName: node}\n"
 	const placed = "spec: {nodeName: node}\nstatus: {containerStatuses: [{name: c}], conditions: [{type: Ready, status: 'True'}]}\n"
@@ -38,6 +39,8 @@ func TestAtWork(t *testing.T) {
 		"unseen":       {set + "status: {replicas: 1, readyReplicas: 1}\n---\n" + pod + placed, "was not seen"},
 		"miscounted":   {set + "status: {observedGeneration: 1, replicas: 1}\n---\n" + pod + placed, "does not know its pods"},
 		"short":        {set + "status: {observedGeneration: 1}\n", "has not its pods"},
+		"next member":  {stateful + "status: {observedGeneration: 1, replicas: 1, readyReplicas: 1}\n---\n" + pod + placed, "has not its pods"},
+		"member waits": {stateful + "status: {observedGeneration: 1, replicas: 1}\n---\n" + pod + "spec: {nodeName: node}\nstatus: {containerStatuses: [{name: c}]}\n", ""},
 		"over quota":   {set + "status: {observedGeneration: 1, conditions: [{type: ReplicaFailure}]}\n", ""},
 		"unscheduled":  {"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p}\n", "is not scheduled"},
 		"no room":      {"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p}\nstatus: {conditions: [{type: PodScheduled, status: 'False'}]}\n", ""},
