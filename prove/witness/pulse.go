@@ -25,9 +25,8 @@ const (
 	// between is the time between two beats, and beats how many are remembered.
 	between = 250 * time.Millisecond
 	beats   = 8
-	// usual is what a beat may take before a cluster counts as slow: four times what it takes on a
-	// machine that has nothing else to do. Silence is waited for ten times as long as a beat takes there.
-	usual = 40 * time.Millisecond
+	// usual is how long a beat takes on a machine that has nothing else to do, with room to spare.
+	usual = 15 * time.Millisecond
 	// slowest bounds Slowness.
 	slowest = 8
 )

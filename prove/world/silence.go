@@ -43,6 +43,9 @@ const (
 	defaultPatience = 30 * time.Second
 	// brief divides the silence that ends a step in which nothing is waited for any more.
 	brief = 3
+	// mild divides the slowness of the cluster where what is expected is there: where it is not known
+	// what to expect, to end too early would be a wrong reference, and here it is little lost.
+	mild = 2.5
 	// look is how often it is looked whether a step is over.
 	look = 10 * time.Millisecond
 	// firstRequest is how long an operator may take until it asks for something.
@@ -131,7 +134,7 @@ func (w *world) need(s *workload.Step, slow float64) time.Duration {
 	case !w.expects(s):
 		return scaled(w.pace.Unsure, slow)
 	case len(steps) == len(w.plan.Workload.Steps):
-		return scaled(w.pace.Quiet, slow)
+		return scaled(w.pace.Quiet, max(slow/mild, 1))
 	case w.awaits(s.Name):
 		return w.pace.Quiet
 	}

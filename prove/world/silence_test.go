@@ -32,7 +32,7 @@ func TestNeed(t *testing.T) {
 		{name: "more steps follow", seen: []trace.Step{{Name: "create"}}, want: pace.Quiet / brief},
 		{name: "a fault has still to strike", seen: []trace.Step{{Name: "create"}}, faults: []fault.Fault{kill("create")}, want: pace.Quiet},
 		{name: "a fault strikes later", seen: []trace.Step{{Name: "create"}}, faults: []fault.Fault{kill("unknown")}, want: pace.Quiet / brief},
-		{name: "the last one", seen: []trace.Step{{}, {Name: "create"}}, want: slow * pace.Quiet},
+		{name: "the last one", seen: []trace.Step{{}, {Name: "create"}}, want: scaled(pace.Quiet, slow/mild)},
 		{name: "nothing is known", seen: []trace.Step{{}, {Name: "unknown"}}, want: slow * pace.Unsure},
 		{name: "it was refused", seen: []trace.Step{{}, {Name: "unknown", Refused: "is invalid"}}, want: pace.Quiet},
 		{name: "the operator is listened to", seen: []trace.Step{{Name: "create"}}, listen: time.Minute, want: slow * time.Minute},
