@@ -43,10 +43,17 @@ type definition struct {
 // schemas are those of the kinds that definitions define.
 type schemas map[schema.GroupVersionKind]*spec.Schema
 
-// defined reads the definitions: the kinds, and their schemas.
+// defined reads the operator's definitions: the kinds, and their schemas.
 func (o *Operator[T]) defined() ([]kind, schemas, error) {
-	kinds, all := o.kinds[:len(o.kinds):len(o.kinds)], schemas{}
-	for _, path := range o.definitions {
+	kinds, all, err := definedIn(o.definitions)
+	return slices.Concat(o.kinds, kinds), all, err
+}
+
+// definedIn reads the definitions in files and folders.
+func definedIn(paths []string) ([]kind, schemas, error) {
+	var kinds []kind
+	all := schemas{}
+	for _, path := range paths {
 		found, err := documentsIn(path)
 		if err != nil {
 			return nil, nil, err
@@ -62,8 +69,8 @@ func (o *Operator[T]) defined() ([]kind, schemas, error) {
 			kinds = append(kinds, crd.register(all)...)
 		}
 	}
-	if len(o.definitions) > 0 && len(all) == 0 {
-		return nil, nil, fmt.Errorf("no CustomResourceDefinitions in %q", o.definitions)
+	if len(paths) > 0 && len(all) == 0 {
+		return nil, nil, fmt.Errorf("no CustomResourceDefinitions in %q", paths)
 	}
 	return kinds, all, nil
 }

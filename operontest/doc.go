@@ -27,6 +27,8 @@
 // The same case runs with the real operator on a real API server with [Operator.RunOn], and
 // [Operator.Story] tells what happens in it.
 //
+// [Conversion] tests that conversions between the versions of a kind lose nothing.
+//
 // [Sample] reads the object that a project ships as its sample, and [Object] copies one;
 // both take changes as functions. Nothing that a case does reaches another one's objects.
 package operontest

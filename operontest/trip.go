@@ -1,0 +1,296 @@
+package operontest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/yaml"
+)
+
+// trip is the way from one version through another and back.
+type trip struct {
+	from, through version
+	there, back   func(source, target runtime.Object) error
+	adjust        []func(runtime.Object)
+	// fromSchema and throughSchema are nil where there are none.
+	fromSchema, throughSchema *spec.Schema
+}
+
+// define finds the schemas of the versions. Where there are some, both have one.
+func (w *trip) define(all schemas) error {
+	for kind, of := range all {
+		if kind.Kind != w.from.Kind {
+			continue
+		}
+		if kind.Version == w.from.Version {
+			w.from.Group, w.fromSchema = kind.Group, of
+		}
+		if kind.Version == w.through.Version {
+			w.through.Group, w.throughSchema = kind.Group, of
+		}
+	}
+	switch {
+	case len(all) > 0 && w.fromSchema == nil:
+		return missing(w.from)
+	case len(all) > 0 && w.throughSchema == nil:
+		return missing(w.through)
+	}
+	return nil
+}
+
+func missing(v version) error {
+	return fmt.Errorf("no CustomResourceDefinition has version %s of %s", v.Version, v.Kind)
+}
+
+func (w *trip) String() string {
+	return fmt.Sprintf("%s %s → %s → %s", w.from.Kind, w.from.Version, w.through.Version, w.from.Version)
+}
+
+// unfitError says that no object could be made.
+type unfitError struct{ error }
+
+func isUnfit(err error) bool {
+	var unfit unfitError
+	return errors.As(err, &unfit)
+}
+
+// explore makes objects and sends them on the trip. The error tells of the first one that does not
+// come back as it was, made as small as it can be.
+func (w *trip) explore(source rand.Source, objects int) error {
+	fit, why := 0, error(nil)
+	for n := range objects {
+		fields, err := w.make(rand.New(source))
+		if err != nil {
+			why = err
+			continue
+		}
+		fit++
+		if w.try(fields) == nil {
+			continue
+		}
+		smallest := shrink(fields, func(candidate map[string]any) bool { return w.fits(candidate) == nil && w.try(candidate) != nil })
+		return &tripError{way: w, made: n + 1, object: smallest, flaw: w.try(smallest)}
+	}
+	if fit == 0 {
+		return unfitError{fmt.Errorf("%s: none of %d objects that were made is valid; make them so with Adjust, or give the schemas with CRDs: %w", w, objects, why)}
+	}
+	return nil
+}
+
+// try sends an object on the trip, and returns what went wrong, or nil. It does not change fields.
+func (w *trip) try(fields map[string]any) *flaw {
+	between, wrong := w.convert(w.from, w.through, w.there, fields, w.throughSchema)
+	if wrong != nil {
+		return wrong
+	}
+	after, wrong := w.convert(w.through, w.from, w.back, between, w.fromSchema)
+	if wrong != nil {
+		return wrong
+	}
+	if wrong = differ(fields, after); wrong != nil {
+		wrong.after = after
+	}
+	return wrong
+}
+
+// convert does what an API server does with one answer of a conversion webhook.
+func (w *trip) convert(from, to version, convert func(source, target runtime.Object) error, fields map[string]any, of *spec.Schema) (map[string]any, *flaw) {
+	step := fmt.Sprintf("%s → %s", from.Version, to.Version)
+	source, target := from.empty(), to.empty()
+	if err := decode(fields, source); err != nil {
+		return nil, &flaw{path: step, what: fmt.Sprintf("%s cannot be read: %v", from.Version, err)}
+	}
+	if err := guard(func() error { return convert(source, target) }); err != nil {
+		return nil, &flaw{path: step, what: fmt.Sprintf("the conversion fails: %v", err)}
+	}
+	if left, err := encode(source); err == nil && sameAs(fields, left) != nil {
+		return nil, &flaw{path: step, what: fmt.Sprintf("the conversion changes the object that it reads: %v", sameAs(fields, left))}
+	}
+	target.GetObjectKind().SetGroupVersionKind(to.GroupVersionKind)
+	converted, err := encode(target)
+	if err != nil {
+		return nil, &flaw{path: step, what: fmt.Sprintf("what it makes cannot be written: %v", err)}
+	}
+	return admitted(converted, of), nil
+}
+
+// admitted is what an API server makes of fields by a schema, if there is one.
+func admitted(fields map[string]any, of *spec.Schema) map[string]any {
+	if of == nil {
+		return fields
+	}
+	dropUnknown(fields, of, true)
+	setDefaults(fields, of)
+	return numbered(fields)
+}
+
+// numbered makes numbers what they are in JSON: what schemas hold are all floating.
+func numbered(fields map[string]any) map[string]any {
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return fields
+	}
+	again := map[string]any{}
+	if err := json.Unmarshal(data, &again); err != nil {
+		return fields
+	}
+	return again
+}
+
+// guard turns a panic into an error.
+func guard(do func() error) (err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("it panics: %v", panicked)
+		}
+	}()
+	return do()
+}
+
+func encode(object runtime.Object) (map[string]any, error) {
+	data, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	fields := map[string]any{}
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return nil, err
+	}
+	tidy(fields)
+	return fields, nil
+}
+
+func decode(fields map[string]any, into runtime.Object) error {
+	data, err := json.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, into)
+}
+
+// tidy removes what is null, and lists that are empty: to most they mean the same as nothing.
+func tidy(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, inner := range value {
+			if list, ok := inner.([]any); inner == nil || ok && len(list) == 0 {
+				delete(value, name)
+				continue
+			}
+			tidy(inner)
+		}
+	case []any:
+		for _, element := range value {
+			tidy(element)
+		}
+	}
+}
+
+// flaw is what is wrong with a conversion.
+type flaw struct {
+	path, what string
+	after      map[string]any // what came back, if anything did
+}
+
+// differ finds the first field that did not come back as it was. An annotation that was added is
+// where a conversion keeps what it could not put elsewhere.
+func differ(before, after map[string]any) *flaw {
+	return differAt("", before, after)
+}
+
+func differAt(at string, before, after any) *flaw {
+	was, isMap := before.(map[string]any)
+	is, stillMap := after.(map[string]any)
+	if isMap && stillMap {
+		return differInMap(at, was, is)
+	}
+	list, isList := before.([]any)
+	now, stillList := after.([]any)
+	if isList && stillList && len(list) == len(now) {
+		for i := range list {
+			if found := differAt(fmt.Sprintf("%s[%d]", at, i), list[i], now[i]); found != nil {
+				return found
+			}
+		}
+		return nil
+	}
+	if reflect.DeepEqual(before, after) {
+		return nil
+	}
+	return &flaw{path: at, what: fmt.Sprintf("%s was %s and comes back as %s", at, shown(before), shown(after))}
+}
+
+func differInMap(at string, was, is map[string]any) *flaw {
+	for _, name := range names(was, is) {
+		inner := strings.TrimPrefix(at+"."+name, ".")
+		before, there := was[name]
+		after, still := is[name]
+		switch {
+		case there && !still:
+			return &flaw{path: inner, what: fmt.Sprintf("%s is lost; it was %s", inner, shown(before))}
+		case !there && (at == "metadata.annotations" || inner == "metadata.annotations"):
+		case !there:
+			return &flaw{path: inner, what: fmt.Sprintf("%s comes back as %s, and was not there", inner, shown(after))}
+		default:
+			if found := differAt(inner, before, after); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
+}
+
+func shown(value any) string {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(data)
+}
+
+// tripError tells of an object that does not come back as it was.
+type tripError struct {
+	way    *trip
+	made   int
+	object map[string]any
+	*flaw
+}
+
+func (e *tripError) Error() string {
+	before := asYAML(e.object)
+	story := fmt.Sprintf("%s: %s\nThe smallest object that shows it, of the %s that was made:\n\n%s", e.way, e.what, ordinal(e.made), before)
+	if e.after == nil {
+		return story
+	}
+	return story + "\nWhat comes back:\n\n" + difference(before, asYAML(e.after)) + "\n"
+}
+
+func asYAML(fields map[string]any) string {
+	data, err := yaml.Marshal(fields)
+	if err != nil {
+		return fmt.Sprint(fields)
+	}
+	return string(data)
+}
+
+func ordinal(n int) string {
+	suffixes := map[int]string{1: "st", 2: "nd", 3: "rd"}
+	if suffix := suffixes[n%10]; suffix != "" && n/10%10 != 1 {
+		return fmt.Sprint(n, suffix)
+	}
+	return fmt.Sprint(n, "th")
+}
+
+// sameAs tells where two forms of an object differ.
+func sameAs(one, other map[string]any) error {
+	if found := differ(one, other); found != nil {
+		return errors.New(found.what)
+	}
+	return nil
+}
