@@ -142,7 +142,7 @@ func tried(t *testing.T, o operators.Operator) *report.Report {
 func searched(t *testing.T, o operators.Operator) *report.Report {
 	t.Helper()
 	test := galleryTest(o)
-	test.Budget, test.FailFast = 3*time.Minute, true
+	test.Budget, test.FailFast = 8*time.Minute, true // side by side with others, and one plan at a time where it reaches out
 	if o.Property == finding.Needed {
 		test.Plans = enoughPlans // it takes that many until it is said
 	}

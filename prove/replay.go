@@ -11,7 +11,9 @@ import (
 )
 
 // Replay carries out the plan of a file, after the runs without faults that it is compared with, and
-// returns what it shows. What shows without any fault needs no more than those runs.
+// returns what it shows. What shows without any fault needs no more than those runs. Where the file names
+// a finding and the plan does not show it, the plan is tried three times, with more patience, as a race is not won
+// by the same one each time; the report has a run for each.
 //
 // Guarantees: what is found is neither confirmed by another run nor made smaller: it was.
 func Replay(ctx context.Context, options Options, file *File) (*report.Report, error) {

@@ -17,7 +17,7 @@ var wideSelector = Operator{
 	Name:  "wide-selector",
 	About: "removes whatever ConfigMap has the label with the name of the App",
 	Model: "a selector that is too wide: objects of others are deleted",
-	Class: finding.Leak, Property: finding.NothingForeign, Also: []finding.Property{finding.SameState, finding.DataKept},
+	Class: finding.Leak, Property: finding.NothingForeign, Also: []finding.Property{finding.SameState, finding.SameFresh, finding.DataKept},
 	Needs: []Need{Create}, CRDs: apps, Samples: "config/samples/app-shared.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "wide-selector", &sweepingApp{m.GetClient()}, &api.App{}, appKinds()...)
