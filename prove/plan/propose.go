@@ -41,13 +41,14 @@ const (
 	expired     = "token expires"
 	readFails   = "read fails"
 	slow        = "slow"
-	absent      = "away when something changes"
+	absent      = "away when a custom resource changes"
+	childless   = "away when a child changes"
 	halfWay     = "sees as undone what it did"
 	contested   = "conflicts in a row"
 )
 
 var classes = []string{
-	killed, stale, travelled, absent, halfWay, partly, conflicting, contested, skipped, lost, killedEarly, twice, deposed, refused, broken, away, killedLate, expired, readFails, slow,
+	killed, stale, travelled, absent, halfWay, partly, conflicting, childless, contested, skipped, lost, killedEarly, twice, deposed, refused, broken, away, killedLate, expired, readFails, slow,
 }
 
 // proposers are the kinds of plans that there are.

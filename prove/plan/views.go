@@ -56,9 +56,16 @@ func absences(c *course) []proposal {
 		if one.byOperator || !c.isWatched(one.Resource) || one.Resource != c.asked && c.comesAgain(i) {
 			continue
 		}
-		p := on(one, absent, fault.Fault{Kind: fault.Kill}, "it is away when "+said(one)+", and finds it so when it begins again")
+		class := childless
+		if one.Resource == c.asked {
+			class = absent
+		}
+		p := on(one, class, fault.Fault{Kind: fault.Kill}, "it is away when "+said(one)+", and finds it so when it begins again")
 		p.same += "|" + one.on.Step
 		p.promise -= one.step // the sooner, the shorter the run
+		if class == absent && one.Type == "DELETED" {
+			p.promise += len(c.steps) // nothing is there any more that could tell it what to clean up
+		}
 		all = append(all, p)
 	}
 	return all
