@@ -25,6 +25,7 @@ type proposal struct {
 // Classes of plans, in the order in which they take turns.
 const (
 	killed      = "killed after the effect"
+	removing    = "killed after it deleted"
 	stale       = "acts on an old view"
 	travelled   = "begins again in the past"
 	partly      = "sees one kind as it was"
@@ -48,7 +49,7 @@ const (
 )
 
 var classes = []string{
-	killed, stale, travelled, absent, halfWay, partly, conflicting, childless, contested, skipped, lost, killedEarly, twice, deposed, refused, broken, away, killedLate, expired, readFails, slow,
+	killed, stale, removing, travelled, absent, halfWay, partly, conflicting, childless, contested, skipped, lost, killedEarly, twice, deposed, refused, broken, away, killedLate, expired, readFails, slow,
 }
 
 // proposers are the kinds of plans that there are.
@@ -96,8 +97,12 @@ func promising(p point) int {
 func kills(c *course) []proposal {
 	var all []proposal
 	for _, p := range c.writes {
+		effective := killed
+		if p.request.Verb == "delete" {
+			effective = removing
+		}
 		all = append(all,
-			at(p, killed, fault.Fault{Kind: fault.Kill, Moment: fault.Effect}, "it wrote, and does not know"+then(p)),
+			at(p, effective, fault.Fault{Kind: fault.Kill, Moment: fault.Effect}, "it wrote, and does not know"+then(p)),
 			at(p, killedEarly, fault.Fault{Kind: fault.Kill, Moment: fault.Before}, "it has not written what it was about to"+then(p)),
 			at(p, killedLate, fault.Fault{Kind: fault.Kill, Moment: fault.Answer}, "it wrote, and has to find that out when it begins again"+then(p)),
 		)
