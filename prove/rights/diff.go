@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/operon-framework/operon/project"
 )
 
@@ -38,7 +40,8 @@ func (u Unused) Place() string {
 //
 // What is not said to be unused though no request used it: verbs that are no requests (escalate,
 // bind, use); update of finalizers, which some clusters ask for; get with list, list with watch;
-// events in the other of their two groups; what only goes to Roles that the operator makes.
+// events in the other of their two groups; what only goes to Roles that the operator makes; update and
+// patch of Jobs, Pods and claims that it creates, which no run changes behind its back.
 //
 // What is not said to be missing: rights that only go with others, but for those of events and
 // elections, which are needed later; and, where a Role's rules are not known, what was not refused.
@@ -93,7 +96,7 @@ func (g Granted) unused(needed Needs) []Unused {
 	for i, rule := range g.Rules {
 		for _, right := range rightsOf(rule) {
 			used := g.users(right, needed)
-			if len(used) > 0 && !right.wild() || excused(right, needed) {
+			if len(used) > 0 && !right.wild() || excused(right, needed) || undisturbed(right, needed) {
 				continue
 			}
 			verb := right.Verb
@@ -155,4 +158,19 @@ func excused(right Right, needed Needs) bool {
 		return slices.ContainsFunc(needed, func(n Need) bool { return isEvent(n.Right) && n.Verb == right.Verb })
 	}
 	return false
+}
+
+// leftAlone are the resources whose objects no run changes behind an operator's back: they run once, or
+// hold data. See workload.WithDrift.
+var leftAlone = []schema.GroupResource{{Group: "batch", Resource: "jobs"}, {Resource: "pods"}, {Resource: "persistentvolumeclaims"}}
+
+// undisturbed tells whether a right may be there to put right what the operator made, and no run gave it
+// reason to.
+func undisturbed(right Right, needed Needs) bool {
+	if right.Verb != "update" && right.Verb != "patch" || !slices.Contains(leftAlone, schema.GroupResource{Group: right.Group, Resource: right.Resource}) {
+		return false
+	}
+	return slices.ContainsFunc(needed, func(n Need) bool {
+		return n.Verb == "create" && n.Group == right.Group && n.Resource == right.Resource
+	})
 }
