@@ -1,0 +1,181 @@
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/operon-framework/operon/journal"
+	"github.com/operon-framework/operon/outcome"
+)
+
+// Reasons of the outcome of a call.
+const (
+	// ReasonWaiting: a step waits for something.
+	ReasonWaiting = "StepWaiting"
+	// ReasonRetrying: a step failed and is to be tried again.
+	ReasonRetrying = "StepRetrying"
+	// ReasonUndoing: what was done cannot be undone yet.
+	ReasonUndoing = "StepUndoing"
+	// ReasonFailed: a step failed for good, and what was done is undone.
+	ReasonFailed = "StepFailed"
+	// ReasonCancelled: the run was cancelled, and what was done is undone.
+	ReasonCancelled = "Cancelled"
+	// ReasonNext: the run is over, and another one is to be begun.
+	ReasonNext = "NextRun"
+)
+
+// Carry calls the work once, and brings the run as far as it goes now. The outcome tells where
+// that is: done if it succeeded, stalled if it failed or was cancelled. An error is none of the
+// run, which is as it was: nobody may have to do with it, or the journal cannot be stored.
+// What Journal returns then is to be stored, on the same condition as by Save.
+func (r *Run) Carry(ctx context.Context, work func(context.Context, *Run) error) (outcome.Outcome, error) {
+	if r.journal != nil {
+		if err := r.journal.Check(); err != nil {
+			return outcome.Done(), err
+		}
+	}
+	if r.cfg.Cancel != "" {
+		if r.journal == nil {
+			return outcome.Done(), nil
+		}
+		r.journal.Cancel(r.cfg.Cancel)
+	}
+	err := work(ctx, r)
+	switch {
+	case r.halted != nil && !errors.Is(r.halted, errStopped):
+		return r.stopped()
+	case r.journal == nil || r.journal.Phase.Over():
+		return r.verdict(), nil
+	case err != nil:
+		r.journal.Break(err.Error())
+	default:
+		if err := r.journal.Finish(len(r.steps)); err != nil {
+			return outcome.Done(), err
+		}
+	}
+	return r.unwind(ctx)
+}
+
+// stopped is the outcome of a call that ended early.
+func (r *Run) stopped() (outcome.Outcome, error) {
+	if later, ok := as[*suspended](r.halted); ok {
+		return later.outcome, nil
+	}
+	if errors.Is(r.halted, errCancelled) {
+		return outcome.Retry(time.Millisecond, ReasonUndoing, errCancelled.Error()), nil
+	}
+	return outcome.Done(), r.halted
+}
+
+// verdict is the outcome of a run that is over.
+func (r *Run) verdict() outcome.Outcome {
+	switch {
+	case r.journal == nil:
+		return outcome.Done()
+	case r.another && r.cfg.Cancel == "":
+		return outcome.Retry(time.Millisecond, ReasonNext, "the work is over, and the next begins")
+	case r.journal.Phase == journal.Failed:
+		return outcome.Stalled(ReasonFailed, r.journal.Message)
+	case r.journal.Phase == journal.Cancelled:
+		return outcome.Stalled(ReasonCancelled, r.journal.Message)
+	}
+	return outcome.Done()
+}
+
+// unwind undoes what was done, or cleans up after it, and closes the run.
+func (r *Run) unwind(ctx context.Context) (outcome.Outcome, error) {
+	if err := r.complete(); err != nil {
+		return outcome.Done(), err
+	}
+	for {
+		now := r.cfg.Clock.Now()
+		place, next, more := r.journal.Undo(r.cleans, now)
+		if !more {
+			break
+		}
+		if next == journal.Later {
+			step := r.journal.Steps[place]
+			return outcome.Retry(step.NextAt.Sub(now), ReasonUndoing, fmt.Sprintf("step %s: %s", step.Name, step.Message)), nil
+		}
+		if o, err := r.clean(ctx, place); err != nil || o.Kind() != outcome.KindDone {
+			return o, err
+		}
+	}
+	r.journal.Close(r.cfg.Clock.Now())
+	if r.cfg.Release != nil {
+		if err := r.cfg.Release(ctx); err != nil {
+			return outcome.Done(), err
+		}
+	}
+	return r.verdict(), nil
+}
+
+// complete tells whether the code reached all that is to be undone. What comes after a step that
+// is undone was so before it.
+func (r *Run) complete() error {
+	reached := len(r.steps)
+	if reached == len(r.journal.Steps) {
+		return nil
+	}
+	if reached > 0 {
+		switch r.journal.Steps[reached-1].State {
+		case journal.StepUndoing, journal.StepUndone:
+			return nil
+		}
+	}
+	return &journal.ChangedError{Why: fmt.Sprintf("the step %q is to be undone, and the code does not take it any more", r.journal.Steps[reached].Name)}
+}
+
+// cleans tells whether there is something to do about the step at a place as the run ends.
+func (r *Run) cleans(place int) bool {
+	if place >= len(r.steps) || r.steps[place].undo == nil {
+		return false
+	}
+	return r.journal.Phase == journal.Undoing || r.steps[place].finally
+}
+
+// clean undoes one step.
+func (r *Run) clean(ctx context.Context, place int) (outcome.Outcome, error) {
+	s := r.steps[place]
+	r.journal.UndoBegun(place)
+	if err := r.save(ctx); err != nil {
+		return outcome.Done(), err
+	}
+	_, err := guarded(ctx, func() (string, error) {
+		return "", s.undo(ctx, r.attemptAt(place), r.journal.Steps[place].Result)
+	})
+	if err == nil {
+		r.journal.Undone(place)
+		return outcome.Done(), nil
+	}
+	if ctx.Err() != nil {
+		return outcome.Done(), context.Cause(ctx)
+	}
+	message := fmt.Sprintf("undoing step %s: %v", s.name, err)
+	if wait, ok := as[*waitError](err); ok {
+		r.journal.UndoWaits(place, wait.message)
+		if wait.after > 0 {
+			return outcome.Retry(wait.after, ReasonUndoing, message), nil
+		}
+		return outcome.Wait(ReasonUndoing, message), nil
+	}
+	now := r.cfg.Clock.Now()
+	r.journal.UndoFailed(place, err.Error(), s.retry, now)
+	return outcome.Retry(r.journal.Steps[place].NextAt.Sub(now), ReasonUndoing, message), nil
+}
+
+// guarded makes an error of a panic: the attempt failed.
+func guarded(ctx context.Context, do func() (string, error)) (text string, err error) {
+	defer func() {
+		if recovered := recover(); recovered != nil {
+			err = fmt.Errorf("the operator's code panicked: %v", recovered)
+			log.FromContext(ctx).Error(err, "a step panicked", "stack", string(debug.Stack()))
+		}
+	}()
+	return do()
+}

@@ -1,0 +1,300 @@
+package durable
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/journal"
+	"github.com/operon-framework/operon/outcome"
+)
+
+// Config is what a run needs. Journal, Hold, Release, Stop, Client and REST may be nil.
+type Config struct {
+	// Object names what the run is for, and no other.
+	Object string
+	// Journal is what was written down. It is not changed.
+	Journal *journal.Journal
+	// Save writes a journal down, on condition that the one which is there is the one that was
+	// read, or saved last; else the error is ErrSuperseded. The run goes on with what it returns.
+	Save func(ctx context.Context, journal *journal.Journal) (*journal.Journal, error)
+	// Confirm tells by ErrSuperseded that somebody else wrote since.
+	Confirm func(ctx context.Context) error
+	// Hold is called before the first step begins that may have to be undone, and Release when the
+	// run is over.
+	Hold, Release func(ctx context.Context) error
+	// Cancel, if not empty, is why the run is not wanted any more.
+	Cancel string
+	// Stop ends when the run is not wanted any more while a step is done.
+	Stop context.Context
+	// Clock tells the time.
+	Clock clock.PassiveClock
+	// Reader, Client and REST are handed to attempts.
+	Reader Reader
+	Client client.Client
+	REST   *rest.Config
+}
+
+// Run is one call of the work. Take steps by Do, and begin another run by Begin.
+type Run struct {
+	cfg     Config
+	journal *journal.Journal
+	steps   []plain // that were reached, in the journal's order
+	halted  error   // why no further step is taken in this call
+	another bool    // is to be run when this one is over
+	told    time.Time
+}
+
+// New returns a run that goes on where its journal stands.
+func New(cfg Config) *Run { return &Run{cfg: cfg, journal: cfg.Journal.DeepCopy()} }
+
+// Journal is where the run stands now, which may not be written down yet.
+func (r *Run) Journal() *journal.Journal { return r.journal }
+
+// ErrSuperseded says that somebody else goes on with the run.
+var ErrSuperseded = errors.New("somebody else has gone on with this work")
+
+// errStopped ends the work where a run that is over, or being undone, goes no further.
+var errStopped = errors.New("the run goes no further")
+
+// suspended ends the work until later.
+type suspended struct{ outcome outcome.Outcome }
+
+func (s *suspended) Error() string { return s.outcome.Message() }
+
+// halt lets no further step be taken.
+func (r *Run) halt(why error) error {
+	if r.halted == nil {
+		r.halted = why
+	}
+	return r.halted
+}
+
+// begun makes the first journal of an object.
+func (r *Run) begun() {
+	if r.journal == nil {
+		r.journal = journal.New(r.cfg.Object, 1, "", r.cfg.Clock.Now())
+	}
+}
+
+// Begin says what the work is to achieve: there is a run for each want, and the one that has begun
+// is brought to its end before the next. It returns what the current run is for, which may be an
+// earlier want. Work that never calls it is done once in the life of the object.
+func Begin[W any](run *Run, want W) (W, error) {
+	text, err := json.Marshal(want)
+	if err != nil {
+		return want, run.halt(fmt.Errorf("what the work is for, a %T, cannot be stored as JSON: %w", want, err))
+	}
+	if len(run.steps) > 0 {
+		return want, run.halt(&journal.ChangedError{Why: "what the work is for was said after its first step"})
+	}
+	current := run.begin(string(text))
+	var now W
+	if err := json.Unmarshal([]byte(current), &now); err != nil {
+		return want, run.misread("what the run is for", want, err)
+	}
+	return now, nil
+}
+
+func (r *Run) begin(want string) (current string) {
+	j := r.journal
+	switch {
+	case j == nil:
+		r.journal = journal.New(r.cfg.Object, 1, want, r.cfg.Clock.Now())
+	case j.Input == want:
+	case j.Phase.Over() && r.cfg.Cancel == "":
+		r.journal = journal.New(r.cfg.Object, j.Run+1, want, r.cfg.Clock.Now())
+	default:
+		r.another = true
+	}
+	return r.journal.Input
+}
+
+// Artifact tells others what the run made, by name. A later Artifact of the name replaces it.
+func (r *Run) Artifact(name, value string) {
+	r.begun()
+	if r.journal.Phase != journal.Running {
+		return
+	}
+	if r.journal.Artifacts == nil {
+		r.journal.Artifacts = map[string]string{}
+	}
+	r.journal.Artifacts[name] = value
+}
+
+// misread lets the work go no further where what was stored has another type now. In a run that is
+// over, nobody has to read it.
+func (r *Run) misread(what string, want any, err error) error {
+	if r.journal.Phase.Over() {
+		return r.halt(errStopped)
+	}
+	return r.halt(&journal.ChangedError{Why: fmt.Sprintf("%s is not a %T any more: %v", what, want, err)})
+}
+
+// do does a step, if it is to be done.
+func (r *Run) do(ctx context.Context, s plain) (string, error) {
+	if r.halted != nil {
+		return "", r.halted
+	}
+	r.begun()
+	place := len(r.steps)
+	next, err := r.journal.Reach(place, s.name, r.cfg.Clock.Now())
+	if err != nil {
+		return "", r.halt(err)
+	}
+	if place < len(r.journal.Steps) || next != journal.Stop {
+		r.steps = append(r.steps, s)
+	}
+	switch next {
+	case journal.Recall:
+		return r.journal.Steps[place].Result, nil
+	case journal.Fail:
+		return "", &StepError{Step: s.name, Message: r.journal.Steps[place].Message}
+	case journal.Stop:
+		return "", r.halt(errStopped)
+	}
+	return r.attempt(ctx, place, s, next)
+}
+
+// attempt does a step that is not done, or tells until when it is not.
+func (r *Run) attempt(ctx context.Context, place int, s plain, next journal.Next) (string, error) {
+	if left, limited := r.left(place, s); limited && left <= 0 {
+		return r.failed(place, s, fmt.Errorf("it is not done after %s", s.timeout), true)
+	}
+	if err := r.enter(ctx, place, s, next); err != nil {
+		return "", r.halt(err)
+	}
+	attempt, end := r.limit(ctx, place, s)
+	defer end()
+	text, err := guarded(attempt, func() (string, error) { return s.do(attempt, r.attemptAt(place)) })
+	return r.ended(attempt, place, s, text, err)
+}
+
+// enter writes down that an attempt begins, where that is to be.
+func (r *Run) enter(ctx context.Context, place int, s plain, next journal.Next) error {
+	switch next {
+	case journal.Later:
+		step := r.journal.Steps[place]
+		return r.suspend(place, s, step.NextAt.Sub(r.cfg.Clock.Now()), ReasonRetrying, step.Message)
+	case journal.Look:
+		return r.cfg.Confirm(ctx)
+	}
+	if s.undo != nil && r.cfg.Hold != nil {
+		if err := r.cfg.Hold(ctx); err != nil {
+			return err
+		}
+	}
+	r.journal.Begun(place, s.name, r.cfg.Clock.Now())
+	return r.save(ctx)
+}
+
+// attemptAt is what the code of the step at a place gets.
+func (r *Run) attemptAt(place int) *Attempt {
+	step := r.journal.Steps[place]
+	return &Attempt{
+		Reader: r.cfg.Reader, Client: r.cfg.Client, REST: r.cfg.REST,
+		Key: r.journal.Key(step.Name), Number: int(step.Attempts), run: r, place: place,
+	}
+}
+
+// ended notes how an attempt ended. ctx is the attempt's.
+func (r *Run) ended(ctx context.Context, place int, s plain, text string, err error) (string, error) {
+	if err == nil {
+		if err = r.journal.Done(place, text, r.cfg.Clock.Now()); err == nil {
+			return text, nil
+		}
+		return r.failed(place, s, err, true)
+	}
+	if left, limited := r.left(place, s); limited && left <= 0 {
+		return r.failed(place, s, fmt.Errorf("it is not done after %s: %w", s.timeout, err), true)
+	}
+	if wait, ok := as[*waitError](err); ok {
+		r.journal.Wait(place, wait.message)
+		return "", r.halt(r.suspend(place, s, wait.after, ReasonWaiting, wait.message))
+	}
+	if ctx.Err() != nil {
+		return "", r.halt(context.Cause(ctx)) // an attempt that was cut off did not fail
+	}
+	_, final := as[*failError](err)
+	return r.failed(place, s, err, final)
+}
+
+// failed notes that an attempt failed.
+func (r *Run) failed(place int, s plain, err error, final bool) (string, error) {
+	now := r.cfg.Clock.Now()
+	if r.journal.Failed(place, err.Error(), final, s.retry, now) {
+		return "", &StepError{Step: s.name, Message: r.journal.Steps[place].Message}
+	}
+	step := r.journal.Steps[place]
+	return "", r.halt(r.suspend(place, s, step.NextAt.Sub(now), ReasonRetrying, step.Message))
+}
+
+// suspend ends the call until something changes, and where after is more than 0 for no longer
+// than that, or than the step has time.
+func (r *Run) suspend(place int, s plain, after time.Duration, reason, message string) error {
+	if left, limited := r.left(place, s); limited && (after <= 0 || left < after) {
+		after = max(left, time.Millisecond)
+	}
+	message = fmt.Sprintf("step %s: %s", s.name, message)
+	if after <= 0 {
+		return &suspended{outcome.Wait(reason, message)}
+	}
+	return &suspended{outcome.Retry(after, reason, message)}
+}
+
+// left is how much time a step has.
+func (r *Run) left(place int, s plain) (left time.Duration, limited bool) {
+	if s.timeout <= 0 {
+		return 0, false
+	}
+	if place >= len(r.journal.Steps) {
+		return s.timeout, true
+	}
+	return r.journal.Steps[place].StartedAt.Add(s.timeout).Sub(r.cfg.Clock.Now()), true
+}
+
+// limit is the context of an attempt: it ends with the step's time, and when the run is not
+// wanted any more.
+func (r *Run) limit(ctx context.Context, place int, s plain) (context.Context, func()) {
+	attempt, cancel := context.WithCancelCause(ctx)
+	end := func() { cancel(nil) }
+	if r.cfg.Stop != nil {
+		stopped := context.AfterFunc(r.cfg.Stop, func() { cancel(errCancelled) })
+		end = func() { stopped(); cancel(nil) }
+	}
+	if left, limited := r.left(place, s); limited {
+		limitedTo, free := context.WithTimeout(attempt, left)
+		return limitedTo, func() { free(); end() }
+	}
+	return attempt, end
+}
+
+// errCancelled ends an attempt whose run is not wanted any more.
+var errCancelled = errors.New("the run was cancelled")
+
+// save writes the journal down.
+func (r *Run) save(ctx context.Context) error {
+	saved, err := r.cfg.Save(ctx, r.journal)
+	if err != nil {
+		return err
+	}
+	r.journal, r.told = saved.DeepCopy(), r.cfg.Clock.Now()
+	return nil
+}
+
+// progressPeriod is how often progress is written.
+const progressPeriod = 2 * time.Second
+
+func (r *Run) progress(ctx context.Context, place int, text string) error {
+	r.journal.Steps[place].Progress = text[:min(len(text), 200)]
+	if r.cfg.Clock.Since(r.told) < progressPeriod {
+		return nil
+	}
+	return r.save(ctx)
+}

@@ -1,0 +1,265 @@
+package journal
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Next is what is to be done about a step that the work has come to.
+type Next string
+
+const (
+	// Begin: write down that an attempt begins, then do it.
+	Begin Next = "begin"
+	// Look: the step waits; see whether it can go on. Nothing has to be written first.
+	Look Next = "look"
+	// Later: not before the step's NextAt.
+	Later Next = "later"
+	// Recall: it is done; its result is in the journal.
+	Recall Next = "recall"
+	// Fail: it failed for good; why is in the journal.
+	Fail Next = "fail"
+	// Stop: the work goes no further than here.
+	Stop Next = "stop"
+)
+
+// ChangedError says that the steps which the code takes are not those that the journal tells of.
+type ChangedError struct{ Why string }
+
+func (e *ChangedError) Error() string {
+	return e.Why + "; steps of work that has begun may not change: run the operator's version that began it, or delete the object, or take status.journal out if the work may begin anew"
+}
+
+// Reach tells what to do about the step that the work reaches at a place, from 0.
+func (j *Journal) Reach(place int, name string, now time.Time) (Next, error) {
+	if j.Phase.Over() {
+		return j.recall(place, name), nil
+	}
+	if place >= len(j.Steps) {
+		return j.reachNew(place, name)
+	}
+	step := &j.Steps[place]
+	if step.Name != name {
+		return Stop, &ChangedError{Why: fmt.Sprintf("step %d of the journal is %q, and the code now takes %q there", place+1, step.Name, name)}
+	}
+	switch {
+	case step.State == StepDone || step.Result != "" && j.Phase == Finishing:
+		return Recall, nil
+	case step.State == StepFailed:
+		return Fail, nil
+	case j.Phase != Running:
+		return Stop, nil
+	case step.State == StepWaiting:
+		return Look, nil
+	case step.State == StepRetrying && now.Before(step.NextAt.Time):
+		return Later, nil
+	}
+	return Begin, nil // again, if whoever began it is gone
+}
+
+// recall is Reach in a run that is over. What the code would do otherwise now is of no interest.
+func (j *Journal) recall(place int, name string) Next {
+	if place >= len(j.Steps) || j.Steps[place].Name != name {
+		return Stop
+	}
+	switch step := &j.Steps[place]; {
+	case step.State == StepFailed:
+		return Fail
+	case step.State == StepDone || j.Phase == Succeeded && step.Result != "":
+		return Recall
+	}
+	return Stop
+}
+
+// reachNew is Reach for a step that the journal does not have yet.
+func (j *Journal) reachNew(place int, name string) (Next, error) {
+	switch {
+	case j.Phase == Finishing:
+		return Stop, &ChangedError{Why: fmt.Sprintf("the work was at its end after %d steps, and the code now takes the step %q after them", len(j.Steps), name)}
+	case j.Phase != Running:
+		return Stop, nil
+	case name == "":
+		return Stop, &ChangedError{Why: fmt.Sprintf("step %d has no name", place+1)}
+	case slices.ContainsFunc(j.Steps, func(s Step) bool { return s.Name == name }):
+		return Stop, &ChangedError{Why: fmt.Sprintf("two steps are named %q", name)}
+	case len(j.Steps) >= MaxSteps:
+		return Stop, &ChangedError{Why: fmt.Sprintf("step %q is one more than the %d that a run may have", name, MaxSteps)}
+	}
+	return Begin, nil
+}
+
+// Begun notes an attempt of the step at a place, which Reach said to begin.
+func (j *Journal) Begun(place int, name string, now time.Time) {
+	if place == len(j.Steps) {
+		j.Steps = append(j.Steps, Step{Name: name, StartedAt: at(now)})
+	}
+	s := &j.Steps[place]
+	s.State, s.NextAt, s.Message = StepRunning, nil, ""
+	s.Attempts++
+}
+
+// Done notes the result of a step. One that is too long fails the step, and is an error.
+func (j *Journal) Done(place int, result string, now time.Time) error {
+	total := len(j.Input) + len(result)
+	for _, s := range j.Steps {
+		total += len(s.Result)
+	}
+	switch {
+	case len(result) > MaxResult:
+		return fmt.Errorf("its result has %d bytes as JSON, at most %d can be kept: put it somewhere else and return where", len(result), MaxResult)
+	case total > MaxTotal:
+		return fmt.Errorf("the results of the run have %d bytes as JSON with this one, at most %d can be kept: put them somewhere else and return where", total, MaxTotal)
+	}
+	s := &j.Steps[place]
+	s.State, s.Result, s.EndedAt = StepDone, result, at(now)
+	s.Message, s.Progress, s.NextAt, s.Failures = "", "", nil, 0
+	return nil
+}
+
+// Wait notes that the step at a place waits.
+func (j *Journal) Wait(place int, message string) {
+	s := &j.Steps[place]
+	s.State, s.Message, s.NextAt, s.Failures = StepWaiting, short(message), nil, 0
+}
+
+// Retry is how often a step is tried, and how soon again.
+type Retry struct {
+	// Attempts is how often it may fail in a row. 0: five times. An attempt that a crash ends is
+	// not one that failed.
+	Attempts int
+	// First is how long after the first failure it is tried again; each further time is twice as
+	// long. 0: a second.
+	First time.Duration
+	// Max is the longest time. 0: five minutes.
+	Max time.Duration
+}
+
+const (
+	retryAttempts = 5
+	retryFirst    = time.Second
+	retryMax      = 5 * time.Minute
+)
+
+func (r Retry) limit() int32 {
+	if r.Attempts > 0 {
+		return int32(r.Attempts)
+	}
+	return retryAttempts
+}
+
+// after is how long after so many failures a step is tried again.
+func (r Retry) after(failures int32) time.Duration {
+	wait, most := r.First, r.Max
+	if wait <= 0 {
+		wait = retryFirst
+	}
+	if most <= 0 {
+		most = retryMax
+	}
+	for ; failures > 1 && wait < most; failures-- {
+		wait *= 2
+	}
+	return min(wait, most)
+}
+
+// Failed notes that an attempt failed. It tells whether that was the last one.
+func (j *Journal) Failed(place int, message string, final bool, retry Retry, now time.Time) (last bool) {
+	s := &j.Steps[place]
+	s.Failures++
+	s.Message = short(message)
+	if final || s.Failures >= retry.limit() {
+		s.State, s.EndedAt, s.NextAt = StepFailed, at(now), nil
+		return true
+	}
+	s.State, s.NextAt = StepRetrying, at(now.Add(retry.after(s.Failures)))
+	return false
+}
+
+// Finish ends a run whose code has come to its end after so many steps. What has to be cleaned
+// up is still to be.
+func (j *Journal) Finish(steps int) error {
+	if j.Phase != Running {
+		return nil
+	}
+	if steps < len(j.Steps) {
+		return &ChangedError{Why: fmt.Sprintf("the journal has the step %q, which the code does not take any more", j.Steps[steps].Name)}
+	}
+	j.Phase = Finishing
+	return nil
+}
+
+// Break ends a run that cannot go on. What was done is to be undone.
+func (j *Journal) Break(message string) {
+	if j.Phase == Running {
+		j.Phase, j.Message = Undoing, short(message)
+	}
+}
+
+// Cancel ends a run that somebody does not want any more. It comes too late for one that has
+// come to its end.
+func (j *Journal) Cancel(why string) {
+	if j.Phase == Running {
+		j.Phase, j.Cancelled, j.Message = Undoing, true, short(why)
+	}
+}
+
+// Undo tells which step is to be undone next, the last one first, of those that can be; and
+// whether that is to be done now or Later. Without one, ok is false.
+func (j *Journal) Undo(can func(place int) bool, now time.Time) (place int, next Next, ok bool) {
+	for place = len(j.Steps) - 1; place >= 0; place-- {
+		s := &j.Steps[place]
+		if s.State == StepUndone || !can(place) {
+			continue
+		}
+		if s.State == StepUndoing && s.NextAt != nil && now.Before(s.NextAt.Time) {
+			return place, Later, true
+		}
+		return place, Begin, true
+	}
+	return 0, Stop, false
+}
+
+// UndoBegun notes that undoing a step begins.
+func (j *Journal) UndoBegun(place int) {
+	s := &j.Steps[place]
+	if s.State != StepUndoing {
+		s.Failures = 0
+	}
+	s.State, s.NextAt, s.Message = StepUndoing, nil, ""
+}
+
+// UndoFailed notes that undoing a step failed. It is tried again for as long as it takes: what
+// was done would be left behind otherwise.
+func (j *Journal) UndoFailed(place int, message string, retry Retry, now time.Time) {
+	s := &j.Steps[place]
+	s.Failures++
+	s.Message, s.NextAt = short(message), at(now.Add(retry.after(s.Failures)))
+}
+
+// UndoWaits notes that undoing a step waits for something.
+func (j *Journal) UndoWaits(place int, message string) {
+	s := &j.Steps[place]
+	s.Message, s.NextAt = short(message), nil
+}
+
+// Undone notes that a step is undone.
+func (j *Journal) Undone(place int) {
+	s := &j.Steps[place]
+	s.State, s.NextAt, s.Message, s.Failures = StepUndone, nil, "", 0
+}
+
+// Close ends the run when nothing is left to be undone.
+func (j *Journal) Close(now time.Time) {
+	switch {
+	case j.Phase == Finishing:
+		j.Phase = Succeeded
+	case j.Phase == Undoing && j.Cancelled:
+		j.Phase = Cancelled
+	case j.Phase == Undoing:
+		j.Phase = Failed
+	default:
+		return
+	}
+	j.FinishedAt = at(now)
+}

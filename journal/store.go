@@ -1,0 +1,145 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// UnreadableError says that a journal is not one that this version of the operator can go on
+// with. It is left as it is.
+type UnreadableError struct{ Why string }
+
+func (e *UnreadableError) Error() string {
+	return "the journal of the work on this object " + e.Why + "; it is left untouched"
+}
+
+// Check tells whether a journal can be gone on with.
+func (j *Journal) Check() error {
+	if j.unread == nil {
+		return nil
+	}
+	var found struct{ Version json.RawMessage }
+	if err := json.Unmarshal(j.unread, &found); err != nil || len(found.Version) == 0 {
+		return &UnreadableError{Why: "has no version, so that nobody knows what it says: take it out of the status if the work may begin anew"}
+	}
+	var version int32
+	if err := json.Unmarshal(found.Version, &version); err == nil && version <= Version {
+		return &UnreadableError{Why: fmt.Sprintf("is of version %d and yet cannot be read: take it out of the status if the work may begin anew", version)}
+	}
+	return &UnreadableError{Why: fmt.Sprintf("is of version %s, and this operator knows %d: run the newer operator again, which wrote it", found.Version, Version)}
+}
+
+// fields are a journal without its methods.
+type fields Journal
+
+// UnmarshalJSON takes a journal that it cannot read as it is, so that the object around it can
+// be read.
+func (j *Journal) UnmarshalJSON(data []byte) error {
+	*j = Journal{}
+	if string(data) == "null" {
+		return nil
+	}
+	read := fields{}
+	if err := json.Unmarshal(data, &read); err != nil || read.Version != Version || !known(&read) {
+		j.unread = bytes.Clone(data)
+		return nil
+	}
+	*j = Journal(read)
+	return nil
+}
+
+// known tells whether a journal says nothing that this package does not know.
+func known(j *fields) bool {
+	for _, step := range j.Steps {
+		if step.Name == "" || !slices.Contains([]State{StepRunning, StepWaiting, StepRetrying, StepDone, StepFailed, StepUndoing, StepUndone}, step.State) {
+			return false
+		}
+	}
+	return slices.Contains([]Phase{Running, Finishing, Undoing, Succeeded, Failed, Cancelled}, j.Phase)
+}
+
+// MarshalJSON writes a journal that could not be read as it was.
+func (j Journal) MarshalJSON() ([]byte, error) {
+	if j.unread != nil {
+		return j.unread, nil
+	}
+	return json.Marshal(fields(j))
+}
+
+// Same tells whether two journals say the same. Nil is one that says nothing.
+func Same(a, b *Journal) bool { return reflect.DeepEqual(a.DeepCopy(), b.DeepCopy()) }
+
+// DeepCopy returns a copy, which is in the form that a journal has after it was stored.
+func (j *Journal) DeepCopy() *Journal {
+	if j == nil {
+		return nil
+	}
+	out := new(Journal)
+	j.DeepCopyInto(out)
+	return out
+}
+
+// DeepCopyInto copies the journal.
+func (j *Journal) DeepCopyInto(out *Journal) {
+	*out = *j
+	out.unread = bytes.Clone(j.unread)
+	out.Steps = slices.Clone(j.Steps)
+	out.Artifacts = maps.Clone(j.Artifacts)
+	out.StartedAt, out.FinishedAt = j.StartedAt.DeepCopy(), j.FinishedAt.DeepCopy()
+	for i := range out.Steps {
+		s := &out.Steps[i]
+		s.StartedAt, s.EndedAt, s.NextAt = s.StartedAt.DeepCopy(), s.EndedAt.DeepCopy(), s.NextAt.DeepCopy()
+	}
+}
+
+// DropMessages empties what steps say of themselves while they wait, so that what is left can
+// be compared.
+func (j *Journal) DropMessages() {
+	for i := range j.Steps {
+		if j.Steps[i].State == StepWaiting {
+			j.Steps[i].Message, j.Steps[i].Progress = "", ""
+		}
+	}
+}
+
+// Summary tells how far a run is, in a sentence.
+func (j *Journal) Summary() string {
+	done, last := 0, ""
+	for _, step := range j.Steps {
+		if step.State == StepDone {
+			done++
+		}
+		if step.State != StepUndone {
+			last = step.describe()
+		}
+	}
+	parts := []string{fmt.Sprintf("%d steps done", done)}
+	if done == 1 {
+		parts[0] = "1 step done"
+	}
+	if j.Phase == Finishing {
+		parts = append(parts, "cleaning up")
+	}
+	if j.Phase == Undoing {
+		parts = append(parts, "undoing because "+j.Message)
+	}
+	if last != "" {
+		parts = append(parts, last)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (s *Step) describe() string {
+	text := fmt.Sprintf("%s is %s", s.Name, strings.ToLower(string(s.State)))
+	for _, more := range []string{s.Progress, s.Message} {
+		if more != "" && s.State != StepDone {
+			text += ": " + more
+		}
+	}
+	return text
+}
