@@ -73,6 +73,7 @@ func manage[T client.Object](o *operator, composer Composer[T], settings manageS
 		Manager:   o.name,
 		Client:    o.manager.GetClient(),
 		Direct:    o.direct,
+		REST:      o.manager.GetConfig(),
 		Endpoints: o.wire,
 		Memory:    o.memory,
 		Reads:     func(reader types.NamespacedName) reconcile.Reads { return o.read(waiting, reader) },

@@ -39,6 +39,12 @@ type Composer[T client.Object] = reconcile.Composer[T]
 // Observer is a composer that also fills the object's status.
 type Observer[T client.Object] = reconcile.Observer[T]
 
+// Worker is a composer that also does work in steps, each of them once: see package durable.
+type Worker[T client.Object] = reconcile.Worker[T]
+
+// Canceller is a Worker that tells by the object whether its work is not wanted any more.
+type Canceller[T client.Object] = reconcile.Canceller[T]
+
 // Composition collects the children that a composer declares.
 type Composition = reconcile.Composition
 

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -55,7 +56,7 @@ const slowRetry = 30 * time.Second
 // explain is the rule by which an error becomes an outcome: what somebody else may cure
 // at any time is tried again soon and then ever later; what only a person can, at slowRetry.
 func explain(err error) outcome.Outcome {
-	if reason := mistake(err); reason != "" && !is[*TimeoutError](err) {
+	if reason := cmp.Or(workMistake(err), mistake(err)); reason != "" && !is[*TimeoutError](err) {
 		return again(outcome.Stalled(reason, err.Error()))
 	}
 	switch {

@@ -89,7 +89,10 @@ func (o *own) forget(key types.NamespacedName) {
 // News lets the objects of the reconciler's kind be queued for what happens to them, but for
 // the status that a reconcile of them wrote: it knows.
 func (r *Reconciler[T]) News() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e ctrlevent.UpdateEvent) bool { return changed(e.ObjectOld, e.ObjectNew) || !r.own.is(e.ObjectNew) }}
+	return predicate.Funcs{UpdateFunc: func(e ctrlevent.UpdateEvent) bool {
+		r.heed(e.ObjectNew)
+		return changed(e.ObjectOld, e.ObjectNew) || !r.own.is(e.ObjectNew)
+	}}
 }
 
 // changed tells whether more than the status differs. A watch that was interrupted may show

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,6 +49,7 @@ type pass[T client.Object] struct {
 	incomplete bool              // more may be composed later
 
 	outcomes []outcome.Outcome
+	aside    []outcome.Outcome // of steps that end nothing
 	err      error
 	over     bool // nothing is left to do, not even to report
 	again    bool // there is more to do at once, or something happened to the object meanwhile
@@ -81,13 +83,24 @@ func (r *Reconciler[T]) newObject() (T, error) {
 	return object, nil
 }
 
-func (p *pass[T]) note(_ string, o outcome.Outcome) { p.outcomes = append(p.outcomes, o) }
+func (p *pass[T]) note(s step[T], o outcome.Outcome) {
+	if s.aside {
+		p.aside = append(p.aside, o)
+		return
+	}
+	p.outcomes = append(p.outcomes, o)
+}
 
-// failed tells whether a step has ended in something else than done.
-func (p *pass[T]) failed() bool { return p.outcome().Kind() != outcome.KindDone }
+// failed tells whether a step has ended in something else than done, which ends the pass.
+func (p *pass[T]) failed() bool { return outcome.Combine(p.outcomes...).Kind() != outcome.KindDone }
 
 // outcome is what the steps so far make together.
-func (p *pass[T]) outcome() outcome.Outcome { return outcome.Combine(p.outcomes...) }
+func (p *pass[T]) outcome() outcome.Outcome { return p.combined(p.outcomes) }
+
+// combined is what some of the outcomes make together with those that end nothing.
+func (p *pass[T]) combined(outcomes []outcome.Outcome) outcome.Outcome {
+	return outcome.Combine(append(slices.Clone(outcomes), p.aside...)...)
+}
 
 func (p *pass[T]) errored(ctx context.Context, step string, err error) {
 	var panicked *panicError

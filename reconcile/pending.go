@@ -57,6 +57,7 @@ func (p *pass[T]) onlyMessages() (bool, error) {
 			return false, err
 		}
 		conditions.DropMessages()
+		dropSteps(object)
 	}
 	return reflect.DeepEqual(statusOf(before), statusOf(after)), nil
 }

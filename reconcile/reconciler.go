@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -55,6 +56,8 @@ type Config[T client.Object] struct {
 	Client client.Client
 	// Direct reads and writes without a cache.
 	Direct client.WithWatch
+	// REST is the connection of Direct, for what takes streams. It may be nil.
+	REST *rest.Config
 	// Endpoints reach the children.
 	Endpoints apply.Endpoints
 	// Memory of writes to children is the operator's, shared by its kinds.
@@ -92,6 +95,7 @@ type Reconciler[T client.Object] struct {
 	applier *apply.Applier
 	family  apply.Family
 	own     own
+	working working
 	pending pending
 	buckets *buckets
 	ledger  *contest.Ledger
@@ -127,6 +131,9 @@ func New[T client.Object](cfg Config[T]) (*Reconciler[T], error) {
 	r.readyStates.kind = r.kind.Kind
 	r.History.Manages(r.kind)
 	if _, err := condition.Of(object); err != nil {
+		return nil, err
+	}
+	if err := checkWorker(cfg.Composer, object); err != nil {
 		return nil, err
 	}
 	return r, nil

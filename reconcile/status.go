@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/condition"
+	"github.com/operon-framework/operon/durable"
+	"github.com/operon-framework/operon/journal"
 	"github.com/operon-framework/operon/outcome"
 )
 
@@ -51,20 +54,37 @@ func (r *Reconciler[T]) writeStatus(ctx context.Context, p *pass[T]) error {
 	if reflect.DeepEqual(statusOf(p.object), statusOf(p.before)) {
 		return nil
 	}
-	// Only the status is written: what else the author's code may have changed stays here.
-	written := p.before.DeepCopyObject().(T)
-	reflect.ValueOf(written).Elem().FieldByName("Status").Set(reflect.ValueOf(p.object).Elem().FieldByName("Status"))
+	err := r.locked(ctx, p, func() error {
+		// Only the status is written: what else the author's code may have changed stays here.
+		written := p.before.DeepCopyObject().(T)
+		reflect.ValueOf(written).Elem().FieldByName("Status").Set(reflect.ValueOf(p.object).Elem().FieldByName("Status"))
+		return r.patchStatus(ctx, p, written)
+	})
+	if errors.Is(err, durable.ErrSuperseded) {
+		p.again = true // somebody else tells
+		return nil
+	}
+	if err == nil {
+		r.wrote(p, r.kind.Kind, "status")
+	}
+	return r.unlessGone(ctx, p, err)
+}
+
+// patchStatus writes the status of an object: where its journal changes, on condition that
+// nobody has written since.
+func (r *Reconciler[T]) patchStatus(ctx context.Context, p *pass[T], written T) error {
+	patch := client.MergeFrom(p.before)
+	if field := journalOf(written); field != nil && !journal.Same(*field, *journalOf(p.before)) {
+		patch = lockOn(p.before)
+	}
 	r.own.begin(p.request.NamespacedName, p.before.GetResourceVersion())
-	err := r.Client.Status().Patch(ctx, written, client.MergeFrom(p.before), client.FieldOwner(r.Manager))
+	err := r.Client.Status().Patch(ctx, written, patch, client.FieldOwner(r.Manager))
 	made := written.GetResourceVersion()
 	if err != nil {
 		made = ""
 	}
 	p.again = r.own.end(p.request.NamespacedName, made) || p.again
-	if err == nil {
-		r.wrote(p, r.kind.Kind, "status")
-	}
-	return r.unlessGone(ctx, p, err)
+	return err
 }
 
 func statusOf(object any) any {

@@ -14,21 +14,25 @@ type step[T client.Object] struct {
 	run  func(context.Context, *pass[T]) (outcome.Outcome, error)
 	// last steps run however the ones before ended.
 	last bool
+	// aside steps end nothing: what they come to is told with the rest.
+	aside bool
 }
 
 // steps are a reconcile, from top to bottom. Each ends in an outcome; one that is not done
 // ends the pass, except that what was found out is still reported.
 func (r *Reconciler[T]) steps() []step[T] {
 	return []step[T]{
-		{name: "fetch", run: r.fetch},       // the object, or its absence
-		{name: stepPace, run: r.pace},       // later, if it is reconciled too often
-		{name: "pause", run: r.pause},       // nothing, if a user asked for nothing
-		{name: "finalize", run: r.finalize}, // an object that is being deleted, and nothing else
-		{name: "compose", run: r.compose},   // the author declares the children
-		{name: "observe", run: r.look},      // the children that there are
-		{name: "plan", run: r.plan},         // what to do, decided without doing it
-		{name: "apply", run: r.apply},       // doing it
-		{name: "await", run: r.await},       // until the children are ready
+		{name: "fetch", run: r.fetch},            // the object, or its absence
+		{name: stepPace, run: r.pace},            // later, if it is reconciled too often
+		{name: "pause", run: r.pause},            // nothing, if a user asked for nothing
+		{name: "undo", run: r.undo},              // the steps of work on an object that is being deleted
+		{name: "finalize", run: r.finalize},      // an object that is being deleted, and nothing else
+		{name: "work", run: r.work, aside: true}, // the author's steps, each of them once
+		{name: "compose", run: r.compose},        // the author declares the children
+		{name: "observe", run: r.look},           // the children that there are
+		{name: "plan", run: r.plan},              // what to do, decided without doing it
+		{name: "apply", run: r.apply},            // doing it
+		{name: "await", run: r.await},            // until the children are ready
 		{name: "status", run: r.status, last: true},
 		{name: stepReport, run: r.report, last: true},
 	}
@@ -47,7 +51,7 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, request Request) (Result,
 		if p.over || (p.failed() && !s.last) {
 			continue
 		}
-		p.note(s.name, r.timed(ctx, s, p))
+		p.note(s, r.timed(ctx, s, p))
 	}
 	return r.end(ctx, p)
 }

@@ -122,7 +122,7 @@ func (p *pass[T]) close(result Result, err error, now time.Time) {
 func (p *pass[T]) verdict() outcome.Outcome {
 	last := len(p.outcomes) - 1
 	if p.reported != nil && p.outcomes[last].Kind() == outcome.KindRetry && p.outcomes[last].Reason() == "" {
-		return outcome.Combine(p.outcomes[:last]...)
+		return p.combined(p.outcomes[:last])
 	}
 	return p.outcome()
 }

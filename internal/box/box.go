@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/journal"
 )
 
 // Box is the kind that the tests' operators manage.
@@ -27,9 +29,11 @@ type BoxSpec struct {
 // BoxStatus is what the operator reports.
 type BoxStatus struct {
 	// Seen is what an observer saw.
-	Seen               []string           `json:"seen,omitempty"`
-	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
-	Conditions         []metav1.Condition `json:"conditions,omitempty"`
+	Seen               []string `json:"seen,omitempty"`
+	ObservedGeneration int64    `json:"observedGeneration,omitempty"`
+	// Journal is of a worker's steps.
+	Journal    *journal.Journal   `json:"journal,omitempty"`
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
 // BoxList is a list of Boxes.
