@@ -35,12 +35,16 @@
 //
 //	func (Memcached) Observe(ctx context.Context, m *v1alpha1.Memcached, seen *operon.Observed) error
 //
-// What either reads, by Get and List of the [Composition] and of [Observed], is watched
+// A [Worker] does what takes several steps, such as a migration, each of them once, by package durable:
+//
+//	func (Memcached) Work(ctx context.Context, m *v1alpha1.Memcached, run *durable.Run) error
+//
+// What these read, by Get and List of the [Composition] and of [Observed], is watched
 // from then on, and the object reconciled again when that changes.
 //
 // # What happens in a reconcile
 //
-// The list of steps stands in reconcile/steps.go: fetch, pace, pause, finalize, compose, observe,
+// The list of steps stands in reconcile/steps.go: fetch, pace, pause, undo, finalize, work, compose, observe,
 // plan, apply, await, status, report. The status gets the conditions Ready, Reconciling
 // and Stalled and observedGeneration; the kind's Go type has to have the fields for them.
 //

@@ -176,7 +176,8 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// killing kills a process at one point after the other, each time in the work on a new Box.
+// killing kills a process at one point after the other, each time in the work on a new Box, after
+// it has brought the one before to its end.
 type killing struct {
 	*world
 	files string
@@ -187,10 +188,13 @@ func (k *killing) everywhere(data map[string]string, end func(*Box) error) (poin
 	k.Helper()
 	for {
 		b := &Box{ObjectMeta: k.meta(fmt.Sprintf("box-%d", len(k.boxes))), Spec: BoxSpec{Data: data}}
+		process, died := k.start(b.Name, len(k.boxes)+1)
+		for _, earlier := range k.boxes[max(0, len(k.boxes)-1):] {
+			k.eventually("the end of "+earlier.Name, func(ctx context.Context) error { return k.ended(ctx, earlier, end) })
+		}
 		k.must(os.Mkdir(filepath.Join(k.files, b.Name), 0o700))
 		k.must(k.client.Create(k.Context(), b))
 		k.boxes = append(k.boxes, b)
-		process, died := k.start(b.Name, len(k.boxes))
 		k.eventually("the process to be killed, or the work to end", func(ctx context.Context) error {
 			select {
 			case <-died:
@@ -204,9 +208,6 @@ func (k *killing) everywhere(data map[string]string, end func(*Box) error) (poin
 			points++
 			continue
 		default:
-		}
-		for _, b := range k.boxes {
-			k.eventually("the end of "+b.Name, func(ctx context.Context) error { return k.ended(ctx, b, end) })
 		}
 		k.must(process.Kill())
 		<-died

@@ -40,10 +40,7 @@ func (r *Run) Carry(ctx context.Context, work func(context.Context, *Run) error)
 		}
 	}
 	if r.cfg.Cancel != "" {
-		if r.journal == nil {
-			return outcome.Done(), nil
-		}
-		r.journal.Cancel(r.cfg.Cancel)
+		r.Cancel(r.cfg.Cancel)
 	}
 	err := work(ctx, r)
 	switch {

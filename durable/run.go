@@ -41,8 +41,10 @@ type Config struct {
 	REST   *rest.Config
 }
 
-// Run is one call of the work. Take steps by Do, and begin another run by Begin.
+// Run is one call of the work. Take steps by Do, and begin another run by Begin. What is read by Get
+// and List is watched until the next call.
 type Run struct {
+	Reader
 	cfg     Config
 	journal *journal.Journal
 	steps   []plain // that were reached, in the journal's order
@@ -52,7 +54,7 @@ type Run struct {
 }
 
 // New returns a run that goes on where its journal stands.
-func New(cfg Config) *Run { return &Run{cfg: cfg, journal: cfg.Journal.DeepCopy()} }
+func New(cfg Config) *Run { return &Run{Reader: cfg.Reader, cfg: cfg, journal: cfg.Journal.DeepCopy()} }
 
 // Journal is where the run stands now, which may not be written down yet.
 func (r *Run) Journal() *journal.Journal { return r.journal }
@@ -114,6 +116,33 @@ func (r *Run) begin(want string) (current string) {
 		r.another = true
 	}
 	return r.journal.Input
+}
+
+// Current returns what the run that has begun is for, as Begin was told.
+func Current[W any](run *Run) (want W, ok bool, err error) {
+	if run.journal == nil || run.journal.Input == "" {
+		return want, false, nil
+	}
+	if err := json.Unmarshal([]byte(run.journal.Input), &want); err != nil {
+		return want, false, run.misread("what the run is for", want, err)
+	}
+	return want, true, nil
+}
+
+// Wait ends the call before the next step, until something changes that was read by the run. The
+// error is for the caller to return.
+func (r *Run) Wait(message string) error {
+	return r.halt(&suspended{outcome.Wait(ReasonWaiting, message)})
+}
+
+// Retry ends the call before the next step with an error that time may cure, such as that of a read.
+// Any other error that the work returns by itself fails the run.
+func (r *Run) Retry(err error) error { return r.halt(err) }
+
+// Cancel ends the run: the steps that are taken from here on are only undone.
+func (r *Run) Cancel(why string) {
+	r.begun()
+	r.journal.Cancel(why)
 }
 
 // Artifact tells others what the run made, by name. A later Artifact of the name replaces it.

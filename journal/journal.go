@@ -106,7 +106,7 @@ type Journal struct {
 	FinishedAt *metav1.MicroTime `json:"finishedAt,omitempty"`
 
 	// unread is a journal that this package cannot read, as it was.
-	unread []byte
+	unread []byte `json:"-"`
 }
 
 // Step is what is written down of one step.

@@ -114,16 +114,19 @@ func (r *Reconciler[T]) carry(ctx context.Context, p *pass[T], work func(context
 
 // saveJournal writes a journal down, on condition that the one which is there is that of the pass.
 func (r *Reconciler[T]) saveJournal(ctx context.Context, p *pass[T], j *journal.Journal) (*journal.Journal, error) {
+	if journal.Same(j, *journalOf(p.before)) {
+		return j, r.confirm(ctx, p) // as of a step that is being undone, which a crash interrupted
+	}
 	var written T
 	err := r.locked(ctx, p, func() error {
 		written = p.before.DeepCopyObject().(T)
 		*journalOf(written) = j.DeepCopy()
 		return r.patchStatus(ctx, p, written)
 	})
-	if err = r.unlessGone(ctx, p, err); err != nil {
-		return nil, fmt.Errorf("write the journal of %s: %w", r.self(p.object), err)
+	if failed := r.unlessGone(ctx, p, err); failed != nil {
+		return nil, fmt.Errorf("write the journal of %s: %w", r.self(p.object), failed)
 	}
-	if written.GetResourceVersion() == p.before.GetResourceVersion() {
+	if err != nil {
 		return nil, durable.ErrSuperseded // by the end of the object
 	}
 	saved := *journalOf(written)
