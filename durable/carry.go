@@ -46,9 +46,10 @@ func (r *Run) Carry(ctx context.Context, work func(context.Context, *Run) error)
 	switch {
 	case r.halted != nil && !errors.Is(r.halted, errStopped):
 		return r.stopped()
-	case r.journal == nil || r.journal.Phase.Over():
+	case r.journal == nil && err == nil || r.journal != nil && r.journal.Phase.Over():
 		return r.verdict(), nil
 	case err != nil:
+		r.begun()
 		r.journal.Break(err.Error())
 	default:
 		if err := r.journal.Finish(len(r.steps)); err != nil {

@@ -303,6 +303,8 @@ func TestOutcomes(t *testing.T) {
 		"fails": {take(durable.Step[int]{Name: "s", Do: func(context.Context, *durable.Attempt) (int, error) {
 			return 0, durable.Fail(errors.New("no"))
 		}}), "stalled: StepFailed: step s failed: no", 0},
+		"refuses":           {func(context.Context, *durable.Run) error { return errors.New("never") }, "stalled: StepFailed: never", 0},
+		"has nothing to do": {func(context.Context, *durable.Run) error { return nil }, "done", 0},
 		"is no JSON": {take(durable.Step[result]{Name: "s", Do: func(context.Context, *durable.Attempt) (result, error) {
 			return result{func() {}}, nil
 		}}), "stalled: StepFailed: step s failed: its result, a durable_test.result, cannot be stored as JSON: json: unsupported type: func()", 0},
