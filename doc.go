@@ -39,6 +39,11 @@
 //
 //	func (Memcached) Work(ctx context.Context, m *v1alpha1.Memcached, run *durable.Run) error
 //
+// An [Actor] offers what can be done on its objects, such as a backup, which users ask for by objects of
+// the kind Action:
+//
+//	func (Memcached) Actions() operon.Actions[*v1alpha1.Memcached]
+//
 // What these read, by Get and List of the [Composition] and of [Observed], is watched
 // from then on, and the object reconciled again when that changes.
 //

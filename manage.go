@@ -15,8 +15,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/operon-framework/operon/api/actions/v1alpha1"
 	"github.com/operon-framework/operon/cause"
 	"github.com/operon-framework/operon/reconcile"
 	"github.com/operon-framework/operon/track"
@@ -39,11 +41,14 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // Manage lets the operator manage the objects of the kind that composer composes. Further
 // roles that composer has, such as Observer, are found by their methods.
 func Manage[T client.Object](composer Composer[T], options ...ManageOption) Part {
-	settings := manageSettings{concurrency: concurrency, rate: reconcile.DefaultRate}
+	settings := manageSettings{concurrency: concurrency, rate: reconcile.DefaultRate, only: predicate.Funcs{}}
 	for _, option := range options {
 		option(&settings)
 	}
 	return func(p *parts) {
+		if _, acts := any(composer).(Actor[T]); acts {
+			p.schemes = append(p.schemes, v1alpha1.AddToScheme)
+		}
 		p.setups = append(p.setups, func(_ context.Context, o *operator) error {
 			if err := manage(o, composer, settings); err != nil {
 				return fmt.Errorf("manage %s: %w", reflect.TypeFor[T](), err)
@@ -100,12 +105,15 @@ func manage[T client.Object](o *operator, composer Composer[T], settings manageS
 		return err
 	}
 	o.cached[kind.GroupKind()] = true // whoever manages a kind has named it
+	if err := o.offer(kind.GroupKind(), offerOf(composer)); err != nil {
+		return err
+	}
 	takeQueue := source.Func(func(_ context.Context, q queue) error {
 		work.Store(&q)
 		return nil
 	})
 	return ctrl.NewControllerManagedBy(o.manager).
-		For(object, builder.WithPredicates(r.News(), r.Noting())).
+		For(object, builder.WithPredicates(settings.only, r.News(), r.Noting())).
 		WatchesRawSource(takeQueue).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: settings.concurrency,

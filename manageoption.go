@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
 	"github.com/operon-framework/operon/reconcile"
 )
 
@@ -16,6 +18,7 @@ type manageSettings struct {
 	applySets   bool
 	rate        reconcile.Rate
 	timeout     time.Duration
+	only        predicate.Predicate // which objects of the kind
 }
 
 func (s *manageSettings) validate() error {

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/operon-framework/operon/action"
 	"github.com/operon-framework/operon/apply"
 	"github.com/operon-framework/operon/history"
 	"github.com/operon-framework/operon/overlay"
@@ -83,6 +84,7 @@ type operator struct {
 	log        logr.Logger
 	tracer     *telemetry.Tracer
 	history    *history.Store
+	offers     map[schema.GroupKind]action.Offer // what can be done on objects, by their kind
 }
 
 // claim tells whether no other Manage is of the kind.
@@ -155,6 +157,9 @@ func Run(ctx context.Context, name string, cluster *rest.Config, cfg Config, all
 			return err
 		}
 	}
+	if err := o.act(); err != nil {
+		return err
+	}
 	if o.history != nil {
 		if err := o.manager.serve(ctx, cfg.HealthProbeBindAddress, o.history); err != nil {
 			return err
@@ -190,7 +195,7 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 	if err != nil {
 		return nil, nil, err
 	}
-	o := &operator{name: name, managed: map[reflect.Type]bool{}, clock: cfg.Clock, dryRun: cfg.DryRun}
+	o := &operator{name: name, managed: map[reflect.Type]bool{}, offers: map[schema.GroupKind]action.Offer{}, clock: cfg.Clock, dryRun: cfg.DryRun}
 	namespaces := cfg.namespaces()
 	o.namespaces = cacheOf(namespaces)
 	o.overlay = overlay.New(scheme, namespaces)

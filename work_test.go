@@ -211,3 +211,43 @@ func TestNewerJournal(t *testing.T) {
 		t.Errorf("the journal is %s (%v), and the steps did %q", text, err, d.all())
 	}
 }
+
+// Of two operators that overlap, as where one was frozen and another took over, one goes on: the other
+// writes nothing any more, and begins no step.
+func TestOperatorsOverlap(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var d did
+	frozen, thaw := make(chan struct{}), make(chan struct{})
+	worker := working{nothing, func(ctx context.Context, b *Box, run *durable.Run) error {
+		return take(ctx, run, d.step("slow", func(_ context.Context, a *durable.Attempt) error {
+			if a.Number == 1 {
+				close(frozen)
+				<-thaw
+			}
+			return nil
+		}), d.step("after", nil))
+	}}
+	w.run(worker)
+	b := w.box("one", nil)
+	<-frozen
+	w.run(worker)
+	w.isReady(b)
+	close(thaw)
+	w.eventually("the frozen one to end its step", func(context.Context) error {
+		if all := d.all(); len(all) < 3 {
+			return fmt.Errorf("the steps did %q", all)
+		}
+		return nil
+	})
+	w.still("nothing else to be done", func(ctx context.Context) error {
+		now := &Box{}
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(b), now); err != nil {
+			return err
+		}
+		if want := []string{"do slow", "do after", "do slow"}; !slices.Equal(d.all(), want) || now.ResourceVersion != b.ResourceVersion {
+			return fmt.Errorf("the steps did %q, and the journal is %+v", d.all(), now.Status.Journal)
+		}
+		return nil
+	})
+}

@@ -55,6 +55,10 @@ type Outcome struct {
 // Done is the outcome of a step that did what it is for.
 func Done() Outcome { return Outcome{} }
 
+// Again is the outcome of a step that did what it is for and is to be run again after a while. With
+// after 0 it is Done.
+func Again(after time.Duration) Outcome { return Outcome{after: after} }
+
 // Wait is the outcome of a step that waits for an event. reason is one CamelCase word, as
 // in a condition; message is a sentence for people.
 func Wait(reason, message string) Outcome {

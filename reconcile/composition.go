@@ -1,6 +1,8 @@
 package reconcile
 
 import (
+	"time"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/outcome"
@@ -11,6 +13,7 @@ type Composition struct {
 	reading
 	children []*child
 	waits    []outcome.Outcome
+	again    time.Duration
 }
 
 // NewComposition returns the composition of an owner, whose composer reads by reads. Without
@@ -36,6 +39,14 @@ func (c *Composition) Child(object client.Object, options ...ChildOption) {
 // declared is applied; nothing is deleted for not being declared.
 func (c *Composition) Wait(reason, message string) {
 	c.waits = append(c.waits, outcome.Wait(reason, message))
+}
+
+// Again lets the object be reconciled again after a while, whatever it comes to until then. Of several,
+// the soonest counts.
+func (c *Composition) Again(after time.Duration) {
+	if after = max(after, time.Millisecond); c.again == 0 || after < c.again {
+		c.again = after
+	}
 }
 
 // Children are what was declared, in order.

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"sync"
@@ -34,7 +35,16 @@ func workMistake(err error) string {
 	case is[*LostJournalError](err):
 		return ReasonJournalLost
 	}
+	if final, ok := errors.AsType[staller](err); ok {
+		return final.Stalled()
+	}
 	return ""
+}
+
+// staller is an error that only a person can cure. It has the reason for the condition.
+type staller interface {
+	error
+	Stalled() (reason string)
 }
 
 // journalOf finds the field Status.Journal of object, a pointer to a struct; nil where it has none.

@@ -1,0 +1,211 @@
+package operon_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/api/actions/v1alpha1"
+	"github.com/operon-framework/operon/durable"
+	steps "github.com/operon-framework/operon/journal"
+)
+
+// acting is a composer of Boxes that offers actions.
+type acting struct {
+	compose
+	actions operon.Actions[*Box]
+}
+
+func (a acting) Actions() operon.Actions[*Box] { return a.actions }
+
+// deeds is a world with the kinds of actions in it.
+type deeds struct {
+	*world
+	did did
+}
+
+func newDeeds(t *testing.T) *deeds {
+	t.Helper()
+	w := newWorld(t)
+	w.InstallCRDs(t, "api/actions/v1alpha1/crd")
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{addBox, v1alpha1.AddToScheme} {
+		w.must(add(scheme))
+	}
+	var err error
+	w.client, err = client.New(w.Config, client.Options{Scheme: scheme})
+	w.must(err)
+	return &deeds{world: w}
+}
+
+func (d *deeds) serve(actions operon.Actions[*Box]) (*traffic, func()) {
+	return d.run(acting{nothing, actions})
+}
+
+func (d *deeds) ask(name string, spec v1alpha1.ActionSpec) *v1alpha1.Action {
+	d.Helper()
+	if spec.Target.Name == "" {
+		spec.Target = v1alpha1.Target{APIGroup: "test.operon.dev", Kind: "Box", Name: "one"}
+	}
+	a := &v1alpha1.Action{ObjectMeta: d.meta(name), Spec: spec}
+	d.must(d.client.Create(d.Context(), a))
+	return a
+}
+
+// comes waits until an Action is in a phase, with a text in its Ready condition.
+func (d *deeds) comes(a *v1alpha1.Action, phase steps.Phase, reason, text string) {
+	d.Helper()
+	d.eventually(fmt.Sprintf("%s to be %s", a.Name, phase), func(ctx context.Context) error {
+		if err := d.client.Get(ctx, client.ObjectKeyFromObject(a), a); err != nil {
+			return err
+		}
+		ready := meta.FindStatusCondition(a.Status.Conditions, "Ready")
+		now := steps.Phase("")
+		if a.Status.Journal != nil {
+			now = a.Status.Journal.Phase
+		}
+		if ready == nil || now != phase || ready.Reason != reason || !strings.Contains(ready.Message, text) {
+			return fmt.Errorf("it is %q, %+v", now, ready)
+		}
+		return nil
+	})
+}
+
+// An action is done with its parameters, and another one takes what it made.
+func TestActions(t *testing.T) {
+	t.Parallel()
+	d := newDeeds(t)
+	requests, _ := d.serve(operon.Actions[*Box]{
+		"backup": func(ctx context.Context, b *Box, act *operon.Act) error {
+			if err := take(ctx, act.Run, d.did.step("dump "+b.Name, nil)); err != nil {
+				return err
+			}
+			act.Artifact("dump", act.Parameters["to"]+"/"+b.Name)
+			return nil
+		},
+		"restore": func(ctx context.Context, b *Box, act *operon.Act) error {
+			return take(ctx, act.Run, d.did.step("load "+act.Artifacts["dump"], nil))
+		},
+	})
+	restore := d.ask("restore", v1alpha1.ActionSpec{Action: "restore", ArtifactsFrom: "backup"})
+	d.comes(restore, "", durable.ReasonWaiting, "there is no Box one")
+	d.box("one", nil)
+	d.comes(restore, "", durable.ReasonWaiting, "there is no Action backup to take artifacts from")
+	backup := d.ask("backup", v1alpha1.ActionSpec{Action: "backup", Parameters: map[string]v1alpha1.Parameter{"to": "disk"}})
+	d.comes(backup, steps.Succeeded, "Ready", "")
+	d.comes(restore, steps.Succeeded, "Ready", "")
+	if want := []string{"do dump one", "do load disk/one"}; !slices.Equal(d.did.all(), want) {
+		t.Errorf("the actions did %q, want %q", d.did.all(), want)
+	}
+	unknown := d.ask("unknown", v1alpha1.ActionSpec{Action: "bakcup"})
+	d.comes(unknown, steps.Failed, durable.ReasonFailed, `the operator of Box has no action "bakcup", it has backup, restore`)
+	before := len(requests.all(true))
+	d.change(backup, func() { backup.Labels = map[string]string{"poke": "it"} })
+	d.still("no write for an action that is over", func(context.Context) error {
+		if all := requests.all(true); len(all) > before {
+			return fmt.Errorf("there was %q", all[before:])
+		}
+		return nil
+	})
+	err := d.client.Patch(t.Context(), backup, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"parameters":{"to":"tape"}}}`)))
+	if err == nil || !strings.Contains(err.Error(), "the parameters of an Action stay as they are") {
+		t.Errorf("an Action was changed: %v", err)
+	}
+}
+
+// Of two Actions on one object, one is at work; another one's is not of interest.
+func TestActionsTakeTurns(t *testing.T) {
+	t.Parallel()
+	d := newDeeds(t)
+	d.serve(operon.Actions[*Box]{"wait": func(ctx context.Context, b *Box, act *operon.Act) error {
+		return take(ctx, act.Run, d.did.step(act.Name, func(context.Context, *durable.Attempt) error { return durable.Wait("for ever") }))
+	}})
+	d.box("one", nil)
+	foreign := d.ask("foreign", v1alpha1.ActionSpec{Action: "wait", Target: v1alpha1.Target{APIGroup: "elsewhere.dev", Kind: "Box", Name: "one"}})
+	first := d.ask("first", v1alpha1.ActionSpec{Action: "wait"})
+	d.comes(first, steps.Running, durable.ReasonWaiting, "step first: for ever")
+	second := d.ask("second", v1alpha1.ActionSpec{Action: "wait"})
+	d.comes(second, "", durable.ReasonWaiting, "the Action first is at work on Box one")
+	d.change(first, func() { first.Spec.Cancel = true })
+	d.comes(first, steps.Cancelled, durable.ReasonCancelled, "spec.cancel is true")
+	d.comes(second, steps.Running, durable.ReasonWaiting, "step second: for ever")
+	d.must(d.client.Delete(t.Context(), second))
+	d.eventually("the second to go", func(ctx context.Context) error {
+		if err := d.client.Get(ctx, client.ObjectKeyFromObject(second), second); client.IgnoreNotFound(err) != nil || err == nil {
+			return fmt.Errorf("it is there, %v", err)
+		}
+		return nil
+	})
+	if want := []string{"undo first", "undo second"}; !slices.Equal(d.did.all(), want) {
+		t.Errorf("the actions did %q, want %q", d.did.all(), want)
+	}
+	d.must(d.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign))
+	if len(foreign.Status.Conditions) > 0 {
+		t.Errorf("the Action on another operator's kind has the status %+v", foreign.Status)
+	}
+}
+
+// nearly is a clock that a minute is soon over by.
+type nearly struct {
+	clock.RealClock
+	ahead time.Duration
+}
+
+func (n nearly) Now() time.Time { return n.RealClock.Now().Add(n.ahead) }
+
+// A schedule makes an Action when it is due, keeps so many, and tells of what it cannot read.
+func TestActionSchedule(t *testing.T) {
+	t.Parallel()
+	d := newDeeds(t)
+	acts := acting{nothing, operon.Actions[*Box]{"backup": func(ctx context.Context, b *Box, act *operon.Act) error {
+		return take(ctx, act.Run, d.did.step("dump", nil))
+	}}}
+	early := nearly{ahead: time.Until(time.Now().Truncate(time.Minute).Add(59 * time.Second))}
+	d.runWith(d.Config, operon.Config{Namespace: d.Namespace, Clock: early}, operon.API(addBox), operon.Manage(acts))
+	d.box("one", nil)
+	schedule := &v1alpha1.ActionSchedule{ObjectMeta: d.meta("often"), Spec: v1alpha1.ActionScheduleSpec{
+		Schedule: "61 * * * *",
+		Template: v1alpha1.ActionSpec{Action: "backup", Target: v1alpha1.Target{APIGroup: "test.operon.dev", Kind: "Box", Name: "one"}},
+	}}
+	d.must(d.client.Create(t.Context(), schedule))
+	d.readySchedule(schedule, metav1.ConditionFalse, `spec.schedule: "61 * * * *": minute "61": want 0 to 59`)
+	d.change(schedule, func() { schedule.Spec.Schedule = "* * * * *" })
+	d.readySchedule(schedule, metav1.ConditionTrue, "")
+	if schedule.Status.NextAt == nil || schedule.Status.NextAt.Sub(early.Now()) > time.Minute {
+		t.Errorf("the next is due at %v", schedule.Status.NextAt)
+	}
+	d.eventually("an Action that was made and has succeeded", func(ctx context.Context) error {
+		var made v1alpha1.ActionList
+		if err := d.client.List(ctx, &made, client.InNamespace(d.Namespace)); err != nil {
+			return err
+		}
+		if len(made.Items) == 0 || made.Items[0].Status.Journal == nil || made.Items[0].Status.Journal.Phase != steps.Succeeded {
+			return fmt.Errorf("there is %+v", made.Items)
+		}
+		return nil
+	})
+}
+
+func (d *deeds) readySchedule(s *v1alpha1.ActionSchedule, status metav1.ConditionStatus, text string) {
+	d.Helper()
+	d.eventually("the schedule to be Ready="+string(status), func(ctx context.Context) error {
+		if err := d.client.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
+			return err
+		}
+		ready := meta.FindStatusCondition(s.Status.Conditions, "Ready")
+		if ready == nil || ready.Status != status || s.Status.ObservedGeneration != s.Generation || !strings.Contains(ready.Message, text) {
+			return fmt.Errorf("it is %+v", ready)
+		}
+		return nil
+	})
+}

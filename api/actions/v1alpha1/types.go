@@ -1,0 +1,130 @@
+// Package v1alpha1 holds the API of group actions.operon.dev: the kinds Action, which is one deed on
+// an object, such as a backup, and ActionSchedule, which makes Actions again and again. Any operator
+// built with Operon serves those on objects of its own kinds. Its CustomResourceDefinitions stand in
+// the folder crd, and are returned by CRDs.
+//
+// +kubebuilder:object:generate=true
+// +groupName=actions.operon.dev
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/journal"
+)
+
+//go:generate go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0 object crd:maxDescLen=200 paths=. output:crd:dir=crd
+
+// GroupVersion of this API.
+var GroupVersion = schema.GroupVersion{Group: "actions.operon.dev", Version: "v1alpha1"}
+
+// AddToScheme registers the kinds of this API.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &Action{}, &ActionList{}, &ActionSchedule{}, &ActionScheduleList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}
+
+// Action is one deed on an object, done in steps, each of them once. It begins when no other Action
+// on the object is at work.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name=Kind,type=string,JSONPath=.spec.target.kind
+// +kubebuilder:printcolumn:name=Target,type=string,JSONPath=.spec.target.name
+// +kubebuilder:printcolumn:name=Action,type=string,JSONPath=.spec.action
+// +kubebuilder:printcolumn:name=Phase,type=string,JSONPath=.status.journal.phase
+// +kubebuilder:printcolumn:name=Message,type=string,JSONPath=.status.conditions[?(@.type=="Ready")].message
+// +kubebuilder:printcolumn:name=Age,type=date,JSONPath=.metadata.creationTimestamp
+type Action struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target && self.action == oldSelf.action",message="an Action stays what it is: make another one"
+	// +kubebuilder:validation:XValidation:rule="has(self.parameters) == has(oldSelf.parameters) && (!has(self.parameters) || self.parameters == oldSelf.parameters)",message="the parameters of an Action stay as they are: make another one"
+	// +kubebuilder:validation:XValidation:rule="has(self.artifactsFrom) == has(oldSelf.artifactsFrom) && (!has(self.artifactsFrom) || self.artifactsFrom == oldSelf.artifactsFrom)",message="an Action takes artifacts from where it was told at first: make another one"
+	// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.cancel) && oldSelf.cancel) || (has(self.cancel) && self.cancel)",message="an Action that was cancelled stays so: make another one"
+	Spec   ActionSpec   `json:"spec"`
+	Status ActionStatus `json:"status,omitempty"`
+}
+
+// ActionSpec is what is to be done.
+type ActionSpec struct {
+	// Target is the object that it is done on, in the Action's namespace.
+	Target Target `json:"target"`
+	// Action is the name of what is to be done: the operator of the target offers it.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Action string `json:"action"`
+	// Parameters are for the action.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	Parameters map[string]Parameter `json:"parameters,omitempty"`
+	// ArtifactsFrom names another Action in the namespace, whose artifacts the action uses, such as
+	// the backup that is to be restored. It has to have succeeded.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ArtifactsFrom string `json:"artifactsFrom,omitempty"`
+	// Cancel ends the action. What it has done is undone.
+	//
+	// +optional
+	Cancel bool `json:"cancel,omitempty"`
+}
+
+// Parameter is the value of a parameter.
+//
+// +kubebuilder:validation:MaxLength=1024
+type Parameter string
+
+// Target refers to an object in the same namespace.
+type Target struct {
+	// APIGroup of the object's kind.
+	//
+	// +kubebuilder:validation:MaxLength=253
+	APIGroup string `json:"apiGroup"`
+	// Kind of the object.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind"`
+	// Name of the object.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// GroupKind is the kind of the target.
+func (t Target) GroupKind() schema.GroupKind {
+	return schema.GroupKind{Group: t.APIGroup, Kind: t.Kind}
+}
+
+// ActionStatus is how far it is.
+type ActionStatus struct {
+	// ObservedGeneration is the generation of the spec that the conditions speak of.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Conditions are Ready, which is True when the action succeeded, Reconciling while it goes on,
+	// and Stalled when it failed or was cancelled.
+	//
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Journal tells the phase, the steps and how far they are, and the artifacts.
+	Journal *journal.Journal `json:"journal,omitempty"`
+}
+
+// ActionList is a list of Actions.
+//
+// +kubebuilder:object:root=true
+type ActionList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []Action `json:"items"`
+}
