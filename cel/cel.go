@@ -35,7 +35,21 @@ func ReadyWhen(expression string) operon.ChildOption {
 	if err != nil {
 		return reconcile.Invalid(fmt.Errorf("readiness %q: %w", expression, err))
 	}
-	return reconcile.ReadyAs(expression, func(live *unstructured.Unstructured) (bool, string) {
+	return reconcile.ReadyAs(expression, told(expression, program))
+}
+
+// Condition is an expression as a function, which tells whether it is true of an object, which is self,
+// and else why not. Expressions are compiled once.
+func Condition(expression string) (func(*unstructured.Unstructured) (bool, string), error) {
+	program, err := compiled(expression)
+	if err != nil {
+		return nil, fmt.Errorf("condition %q: %w", expression, err)
+	}
+	return told(expression, program), nil
+}
+
+func told(expression string, program gocel.Program) func(*unstructured.Unstructured) (bool, string) {
+	return func(live *unstructured.Unstructured) (bool, string) {
 		result, _, err := program.Eval(map[string]any{"self": live.Object})
 		if err != nil {
 			return false, fmt.Sprintf("%s: %v", expression, err)
@@ -44,7 +58,7 @@ func ReadyWhen(expression string) operon.ChildOption {
 			return false, fmt.Sprintf("%s is %v", expression, result.Value())
 		}
 		return true, ""
-	})
+	}
 }
 
 // programs are the expressions that were compiled.
