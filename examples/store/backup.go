@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/durable"
+
+	"github.com/operon-framework/operon/examples/store/api/v1alpha1"
+)
+
+// Names of what a backup hands on.
+const (
+	artifactFile = "file"
+	artifactSum  = "sum"
+)
+
+// Dump is a backup: a file in the folder of backups, and its SHA-256.
+type Dump struct {
+	File string `json:"file"`
+	Sum  string `json:"sum"`
+}
+
+// backup writes all values of a Store into a file. Nothing is set while that goes on, and whatever
+// becomes of the backup, the Store goes on afterwards.
+func (s Store) backup(ctx context.Context, store *v1alpha1.Store, act *operon.Act) error {
+	if s.Backups == "" {
+		return errors.New("the operator has no folder for backups: set STORE_BACKUPS")
+	}
+	if _, err := durable.Do(ctx, act.Run, s.pause(store)); err != nil {
+		return err
+	}
+	dump, err := durable.Do(ctx, act.Run, s.dump(store))
+	if err != nil {
+		return err
+	}
+	if _, err := durable.Do(ctx, act.Run, s.verify(dump)); err != nil {
+		return err
+	}
+	act.Artifact(artifactFile, dump.File)
+	act.Artifact(artifactSum, dump.Sum)
+	return nil
+}
+
+// restore brings a Store to what a backup holds.
+func (s Store) restore(ctx context.Context, store *v1alpha1.Store, act *operon.Act) error {
+	dump := Dump{File: act.Artifacts[artifactFile], Sum: act.Artifacts[artifactSum]}
+	if dump.File == "" {
+		return errors.New("there is no backup to restore: name the Action that made it in spec.artifactsFrom")
+	}
+	if _, err := durable.Do(ctx, act.Run, s.verify(dump)); err != nil {
+		return err
+	}
+	_, err := durable.Do(ctx, act.Run, s.load(store, dump))
+	return err
+}
+
+// pause lets nothing be set until the end of the run. It is under the step's key that the store is
+// paused, so that to pause it again is the same.
+func (s Store) pause(store *v1alpha1.Store) durable.Step[bool] {
+	say := func(word string) func(context.Context, *durable.Attempt) error {
+		return func(ctx context.Context, a *durable.Attempt) error {
+			c, err := s.dial(ctx, store)
+			if err != nil {
+				return err
+			}
+			defer c.close()
+			return c.tell("OK", "%s %s", word, a.Key)
+		}
+	}
+	return durable.Step[bool]{
+		Name:    "pause",
+		Timeout: 5 * time.Minute,
+		Do:      func(ctx context.Context, a *durable.Attempt) (bool, error) { return true, say("pause")(ctx, a) },
+		Finally: func(ctx context.Context, a *durable.Attempt, _ bool) error { return say("resume")(ctx, a) },
+	}
+}
+
+// dump writes the values into a file of the step's key: to write it again is to replace it.
+func (s Store) dump(store *v1alpha1.Store) durable.Step[Dump] {
+	name := func(a *durable.Attempt) string { return fmt.Sprintf("%s-%s.json", store.Name, a.Key) }
+	return durable.Step[Dump]{
+		Name:    "dump",
+		Timeout: time.Hour,
+		Do: func(ctx context.Context, a *durable.Attempt) (Dump, error) {
+			c, err := s.dial(ctx, store)
+			if err != nil {
+				return Dump{}, err
+			}
+			defer c.close()
+			values, err := c.dump()
+			if err != nil {
+				return Dump{}, err
+			}
+			text, err := json.MarshalIndent(values, "", " ")
+			if err != nil {
+				return Dump{}, err
+			}
+			return Dump{File: name(a), Sum: sum(text)}, write(filepath.Join(s.Backups, name(a)), text)
+		},
+		Undo: func(_ context.Context, a *durable.Attempt, _ Dump) error {
+			file := filepath.Join(s.Backups, name(a))
+			return errors.Join(remove(file), remove(partOf(file)))
+		},
+	}
+}
+
+// verify reads a backup again. One that is not what was written does not get better.
+func (s Store) verify(dump Dump) durable.Step[int] {
+	return durable.Step[int]{
+		Name: "verify",
+		Do: func(context.Context, *durable.Attempt) (int, error) {
+			values, err := s.read(dump)
+			return len(values), err
+		},
+	}
+}
+
+// load sets all values of a backup, and no others. To do it again is the same.
+func (s Store) load(store *v1alpha1.Store, dump Dump) durable.Step[int] {
+	return durable.Step[int]{
+		Name:    "load",
+		Timeout: time.Hour,
+		Do: func(ctx context.Context, a *durable.Attempt) (int, error) {
+			values, err := s.read(dump)
+			if err != nil {
+				return 0, err
+			}
+			c, err := s.dial(ctx, store)
+			if err != nil {
+				return 0, err
+			}
+			defer c.close()
+			if err := c.tell("OK", "flush"); err != nil {
+				return 0, err
+			}
+			for i, key := range slices.Sorted(maps.Keys(values)) {
+				if err := c.tell("STORED", "set %s %s", key, values[key]); err != nil {
+					return 0, err
+				}
+				if err := a.Progress(ctx, "%d of %d values", i+1, len(values)); err != nil {
+					return 0, err
+				}
+			}
+			return len(values), nil
+		},
+	}
+}
+
+// read returns the values of a backup.
+func (s Store) read(dump Dump) (map[string]string, error) {
+	text, err := os.ReadFile(filepath.Join(s.Backups, filepath.Base(dump.File)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, durable.Fail(err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if sum(text) != dump.Sum {
+		return nil, durable.Fail(fmt.Errorf("the backup %s is not what was written", dump.File))
+	}
+	values := map[string]string{}
+	return values, json.Unmarshal(text, &values)
+}
+
+// write makes a file, for the owner alone, as a whole or not at all.
+func write(file string, text []byte) error {
+	if err := os.WriteFile(partOf(file), text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(partOf(file), file)
+}
+
+// partOf is a file that is being written.
+func partOf(file string) string { return file + ".part" }
+
+// remove removes a file, if it is there.
+func remove(file string) error {
+	if err := os.Remove(file); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func sum(text []byte) string {
+	digest := sha256.Sum256(text)
+	return hex.EncodeToString(digest[:])
+}

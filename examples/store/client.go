@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/operon-framework/operon/examples/store/api/v1alpha1"
+)
+
+// client speaks to one Store's server.
+type client struct {
+	conn  net.Conn
+	lines *bufio.Reader
+}
+
+// patience is how long the server may take for an answer.
+const patience = 10 * time.Second
+
+func newClient(conn net.Conn) *client { return &client{conn: conn, lines: bufio.NewReader(conn)} }
+
+// dial connects to a Store's server.
+func (s Store) dial(ctx context.Context, store *v1alpha1.Store) (*client, error) {
+	address := cmp.Or(s.Address, fmt.Sprintf("%s.%s.svc:%d", store.Name, store.Namespace, port))
+	dialer := net.Dialer{Timeout: patience}
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("reach the store: %w", err)
+	}
+	return newClient(conn), nil
+}
+
+func (c *client) close() { _ = c.conn.Close() }
+
+// say sends a command and returns the answer.
+func (c *client) say(format string, args ...any) (string, error) {
+	if err := c.conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return "", err
+	}
+	if _, err := fmt.Fprintf(c.conn, format+"\n", args...); err != nil {
+		return "", err
+	}
+	answer, err := c.lines.ReadString('\n')
+	return strings.TrimSuffix(answer, "\n"), err
+}
+
+// tell sends a command that has to be answered as wanted.
+func (c *client) tell(want, format string, args ...any) error {
+	answer, err := c.say(format, args...)
+	if err == nil && answer != want {
+		err = fmt.Errorf("the store answers %q, want %q", answer, want)
+	}
+	return err
+}
+
+// dump returns all that the store holds.
+func (c *client) dump() (map[string]string, error) {
+	answer, err := c.say("dump")
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]string{}
+	if err := json.Unmarshal([]byte(answer), &values); err != nil {
+		return nil, fmt.Errorf("the store's dump is no JSON: %w", err)
+	}
+	return values, nil
+}

@@ -1,0 +1,41 @@
+// Command store runs an operator that keeps a server for each Store, backs its values up and restores
+// them by Actions. `store serve ADDRESS` is the server.
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/operon-framework/operon"
+
+	"github.com/operon-framework/operon/examples/store/api/v1alpha1"
+	"github.com/operon-framework/operon/examples/store/server"
+)
+
+//go:generate go tool controller-gen object crd:maxDescLen=0 rbac:roleName=store-operator paths=./... output:crd:dir=config/crd output:rbac:dir=config/rbac
+//go:generate cp ../../api/actions/v1alpha1/crd/actions.operon.dev_actions.yaml ../../api/actions/v1alpha1/crd/actions.operon.dev_actionschedules.yaml config/crd/
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == "serve" {
+		if err := serve(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, "store:", err)
+			os.Exit(1)
+		}
+		return
+	}
+	operon.Main("store-operator",
+		operon.API(v1alpha1.AddToScheme),
+		operon.Manage(Store{Backups: os.Getenv("STORE_BACKUPS"), Address: os.Getenv("STORE_ADDRESS")}),
+	)
+}
+
+// serve is the store itself.
+func serve(address string) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	return server.New().Serve(context.Background(), listener)
+}

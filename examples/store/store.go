@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/operon-framework/operon"
+
+	"github.com/operon-framework/operon/examples/store/api/v1alpha1"
+)
+
+// What the operator may do. `go generate` writes config/rbac/role.yaml from it.
+//
+// +kubebuilder:rbac:groups=store.example.com,resources=stores,verbs=get;list;watch
+// +kubebuilder:rbac:groups=store.example.com,resources=stores/status,verbs=patch
+// +kubebuilder:rbac:groups=store.example.com,resources=stores/finalizers,verbs=update
+// +kubebuilder:rbac:groups=actions.operon.dev,resources=actions,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=actions.operon.dev,resources=actionschedules,verbs=get;list;watch
+// +kubebuilder:rbac:groups=actions.operon.dev,resources=actions/status;actionschedules/status,verbs=patch
+// +kubebuilder:rbac:groups=actions.operon.dev,resources=actions/finalizers;actionschedules/finalizers,verbs=update
+// +kubebuilder:rbac:groups=apps,resources=statefulsets,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update
+
+// port is the one that a server listens on.
+const port = 11311
+
+// Store keeps a server running, and offers to back it up and to restore it.
+type Store struct {
+	// Backups is the folder of a volume that backups go to.
+	Backups string
+	// Address of the server, for an operator that runs outside of the cluster. Empty: that of the
+	// Store's Service.
+	Address string
+}
+
+// Compose declares the server and its address.
+func (Store) Compose(_ context.Context, s *v1alpha1.Store, out *operon.Composition) error {
+	out.Child(service(s))
+	out.Child(statefulSet(s))
+	return nil
+}
+
+// Actions are what can be done on a Store.
+func (s Store) Actions() operon.Actions[*v1alpha1.Store] {
+	return operon.Actions[*v1alpha1.Store]{"backup": s.backup, "restore": s.restore}
+}
+
+func service(s *v1alpha1.Store) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: s.Name},
+		Spec: corev1.ServiceSpec{
+			Selector: labels(s),
+			Ports:    []corev1.ServicePort{{Name: "store", Port: port, TargetPort: intstr.FromString("store")}},
+		},
+	}
+}
+
+func statefulSet(s *v1alpha1.Store) *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: s.Name, Labels: labels(s)},
+		Spec: appsv1.StatefulSetSpec{
+			ServiceName: s.Name,
+			Replicas:    new(int32(1)),
+			Selector:    &metav1.LabelSelector{MatchLabels: labels(s)},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels(s)},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{
+					Name:           "store",
+					Image:          "store:latest",
+					Args:           []string{"serve", fmt.Sprintf(":%d", port)},
+					Env:            []corev1.EnvVar{{Name: "GOMEMLIMIT", Value: fmt.Sprintf("%dMiB", s.Spec.MemoryMiB)}},
+					Ports:          []corev1.ContainerPort{{Name: "store", ContainerPort: port}},
+					ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString("store")}}},
+				}}},
+			},
+		},
+	}
+}
+
+func labels(s *v1alpha1.Store) map[string]string {
+	return map[string]string{"app.kubernetes.io/name": "store", "app.kubernetes.io/instance": s.Name}
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	k8s "sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/api/actions/v1alpha1"
+	"github.com/operon-framework/operon/journal"
+	"github.com/operon-framework/operon/local/localtest"
+	"github.com/operon-framework/operon/operontest"
+
+	storev1 "github.com/operon-framework/operon/examples/store/api/v1alpha1"
+	"github.com/operon-framework/operon/examples/store/server"
+)
+
+// What is declared for the sample, without a cluster.
+func TestChildren(t *testing.T) {
+	t.Parallel()
+	operontest.New(Store{}, storev1.AddToScheme).CRDs("config/crd").
+		Golden(t, operontest.Sample[*storev1.Store](t, "config/samples/store.yaml"), "testdata/children.yaml")
+}
+
+// The definitions of Actions are those of the framework.
+func TestDefinitionsOfActions(t *testing.T) {
+	t.Parallel()
+	for _, crd := range v1alpha1.CRDs() {
+		name := fmt.Sprintf("actions.operon.dev_%s.yaml", strings.TrimSuffix(crd.GetName(), ".actions.operon.dev"))
+		ours, err := os.ReadFile(filepath.Join("config/crd", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs, err := os.ReadFile(filepath.Join("../../api/actions/v1alpha1/crd", name))
+		if err != nil || string(ours) != string(theirs) {
+			t.Errorf("%s is not that of the framework: copy it again (%v)", name, err)
+		}
+	}
+}
+
+// shop is a namespace of a real cluster with a Store in it, whose server runs in this process: the
+// pods of simulated nodes run nothing.
+type shop struct {
+	*testing.T
+	*localtest.Env
+	api     k8s.Client
+	backups string
+	store   *storev1.Store
+}
+
+func newShop(t *testing.T) *shop {
+	t.Helper()
+	env := localtest.Shared(t)
+	env.InstallCRDs(t, "config/crd")
+	scheme := runtime.NewScheme()
+	s := &shop{T: t, Env: env, backups: t.TempDir()}
+	for _, add := range []func(*runtime.Scheme) error{storev1.AddToScheme, v1alpha1.AddToScheme} {
+		s.must(add(scheme))
+	}
+	var err error
+	s.api, err = k8s.New(env.Config, k8s.Options{Scheme: scheme})
+	s.must(err)
+	return s
+}
+
+func (s *shop) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// serve runs an empty server at an address, until stop is called.
+func serveAt(t *testing.T, address string) (listening string, stop func()) {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- server.New().Serve(ctx, listener) }()
+	stop = func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		ended <- nil
+	}
+	t.Cleanup(stop)
+	return listener.Addr().String(), stop
+}
+
+// open makes the Store.
+func (s *shop) open() {
+	s.Helper()
+	s.store = operontest.Sample[*storev1.Store](s.T, "config/samples/store.yaml")
+	s.store.Namespace = s.Namespace
+	s.must(s.api.Create(s.Context(), s.store))
+}
+
+// act asks for an Action on the Store.
+func (s *shop) act(name, action, from string) *v1alpha1.Action {
+	s.Helper()
+	a := &v1alpha1.Action{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.Namespace},
+		Spec: v1alpha1.ActionSpec{
+			Target: v1alpha1.Target{APIGroup: storev1.GroupVersion.Group, Kind: "Store", Name: s.store.Name},
+			Action: action, ArtifactsFrom: from,
+		},
+	}
+	s.must(s.api.Create(s.Context(), a))
+	return a
+}
+
+// over waits until an Action is in a phase.
+func (s *shop) over(a *v1alpha1.Action, phase journal.Phase) {
+	s.Helper()
+	localtest.Eventually(s.T, fmt.Sprintf("%s to be %s", a.Name, phase), func(ctx context.Context) error {
+		if err := s.api.Get(ctx, k8s.ObjectKeyFromObject(a), a); err != nil {
+			return err
+		}
+		if a.Status.Journal == nil || a.Status.Journal.Phase != phase {
+			return fmt.Errorf("it is %+v, %+v", a.Status.Journal, a.Status.Conditions)
+		}
+		return nil
+	})
+}
+
+// speaking connects to the server at an address.
+func speaking(t *testing.T, address string) *client {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(conn)
+	t.Cleanup(c.close)
+	return c
+}
+
+var goods = map[string]string{"apple": "3", "pear": "a dozen of them", "plum": ""}
+
+// fill sets values.
+func fill(t *testing.T, c *client, values map[string]string) {
+	t.Helper()
+	for key, value := range values {
+		if err := c.tell("STORED", "set %s %s", key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// holds tells whether a server has the values and no others.
+func holds(c *client, want map[string]string) error {
+	got, err := c.dump()
+	if err == nil && !maps.Equal(got, want) {
+		err = fmt.Errorf("the store holds %q, want %q", got, want)
+	}
+	return err
+}
+
+// A Store is backed up, loses everything, and is restored.
+func TestBackupAndRestore(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	address, stop := serveAt(t, "127.0.0.1:0")
+	s.run(address)
+	s.open()
+	c := speaking(t, address)
+	fill(t, c, goods)
+
+	backup := s.act("backup", "backup", "")
+	s.over(backup, journal.Succeeded)
+	fill(t, c, map[string]string{"late": "after the backup"}) // it is not paused any more
+	c.close()
+	stop()
+	serveAt(t, address)
+	c = speaking(t, address)
+	s.must(holds(c, map[string]string{}))
+
+	s.over(s.act("restore", "restore", "backup"), journal.Succeeded)
+	s.must(holds(c, goods))
+
+	file := filepath.Join(s.backups, backup.Status.Journal.Artifacts[artifactFile])
+	s.must(os.WriteFile(file, []byte(`{"apple":"30"}`), 0o600))
+	s.over(s.act("restore-damaged", "restore", "backup"), journal.Failed)
+	s.must(holds(c, goods))
+}
+
+// run runs the operator in this process.
+func (s *shop) run(address string) {
+	s.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- runOperator(ctx, s.Config, s.Namespace, s.backups, address) }()
+	s.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			s.Error(err)
+		}
+	})
+}
+
+func runOperator(ctx context.Context, config *rest.Config, namespace, backups, address string) error {
+	return operon.Run(ctx, "store-operator", config, operon.Config{Namespace: namespace},
+		operon.API(storev1.AddToScheme), operon.Manage(Store{Backups: backups, Address: address}))
+}
+
+func keyOf(object k8s.Object) k8s.ObjectKey { return k8s.ObjectKeyFromObject(object) }
