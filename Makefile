@@ -1,5 +1,11 @@
 # The whole build: Go does the rest. Each folder here is a module of its own.
-MODULES := cluster . examples/memcached bench
+EXAMPLES := $(wildcard examples/*)
+MODULES := cluster . $(EXAMPLES) bench
+
+BINARY = OPERON_CLUSTER_BINARY=$(CURDIR)/bin/operon-cluster
+GO_TEST = $(BINARY) go test -p 3 -parallel 6 -timeout 20m
+# What is left out, or mostly skipped, where data races are looked for, as it takes too long then.
+UNRACED := ./prove ./prove/testdata/gallery/operators
 
 .PHONY: run test lint clean
 
@@ -9,9 +15,9 @@ run: ## run the example operator on a cluster of its own
 test: lint ## pass all tests; RACE=-race looks for data races in the root module
 	go build -o bin/ ./cmd/operon && cd cluster && go build -o ../bin/ ./cmd/operon-cluster
 	cd cluster && go test ./...
-	OPERON_CLUSTER_BINARY=$(CURDIR)/bin/operon-cluster go test $(RACE) -parallel 6 -timeout 20m ./... ./prove/testdata/gallery/operators
-	$(if $(RACE),OPERON_CLUSTER_BINARY=$(CURDIR)/bin/operon-cluster go test -timeout 20m -run TestGallery ./prove)
-	cd examples/memcached && OPERON_CLUSTER_BINARY=$(CURDIR)/bin/operon-cluster go test ./...
+	$(if $(RACE),$(GO_TEST) $(RACE) ./...)
+	$(GO_TEST) $(if $(RACE),$(UNRACED),./... $(UNRACED))
+	@for module in $(EXAMPLES); do echo "go test ./... in $$module"; (cd $$module && $(BINARY) go test ./...) || exit 1; done
 	cd bench && go test ./...
 
 lint:

@@ -76,13 +76,19 @@ func galleryTest(o operators.Operator) Test {
 // raced tells that this test looks for data races.
 var raced bool
 
+// skipRaced skips what takes too long for the race detector. make test runs it without.
+func skipRaced(t *testing.T) {
+	t.Helper()
+	if raced && !*whole {
+		t.Skip("it takes too long for the race detector, and other tests of this package run the same code: make test runs it without")
+	}
+}
+
 // In each operator of the gallery that has a mistake, its file shows it, and in none of the others a
 // few plans show one. With -gallery the mistakes are searched for, and correct operators have to stand
 // many plans.
 func TestGallery(t *testing.T) {
-	if raced && !*whole {
-		t.Skip("nearly sixty operators are too much for the race detector, and the same code runs in the tests of this package: make test runs them without it")
-	}
+	skipRaced(t)
 	t.Parallel()
 	all := operators.All()
 	t.Run("wide", func(t *testing.T) {

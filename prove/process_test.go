@@ -46,6 +46,7 @@ func TestPython(t *testing.T) {
 
 // An operator that always listens on the same port is run once at a time.
 func TestFixedPort(t *testing.T) {
+	skipRaced(t)
 	t.Parallel()
 	needs(t, "python3")
 	const listening = `exec python3 -c 'import runpy, socket; s = socket.create_server(("127.0.0.1", %d)); runpy.run_path("testdata/shell/notes.py", run_name="__main__")'`
@@ -96,6 +97,7 @@ func needs(t *testing.T, program string) {
 
 // A project of kubebuilder's goes through as it is.
 func TestKubebuilder(t *testing.T) {
+	skipRaced(t)
 	t.Parallel()
 	found, _ := proven(t, Target{Dir: "testdata/kubebuilder"}, func(o *Options) { o.Plans, o.Budget = 8, 30*time.Second })
 	if len(found.Findings) > 0 || found.Plans.Run == 0 {
@@ -106,6 +108,7 @@ func TestKubebuilder(t *testing.T) {
 // What was found in this process is repeated in a program, from its file alone, and what that shows has
 // such a file again.
 func TestReplay(t *testing.T) {
+	skipRaced(t)
 	t.Parallel()
 	binary := filepath.Join(t.TempDir(), "gallery")
 	if output, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./testdata/gallery").CombinedOutput(); err != nil {
