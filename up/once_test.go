@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/up"
@@ -137,5 +138,36 @@ func TestARoleThatIsTakenOutOfTheProjectIsTakenBack(t *testing.T) {
 	got := f.once(t, func(o *up.Options) { o.Timeout = 3 * time.Second })
 	if got.err == nil || lacks(got.err.Error(), "the operator lacks permissions", `resources: ["configmaps"]`) != nil {
 		t.Errorf("%v", got.err)
+	}
+}
+
+// A changed definition that breaks an object which somebody stored is not applied, unless that is
+// asked for. The sample is of the project, and changes with it.
+func TestADefinitionThatBreaksStoredObjectsIsRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	if got := f.once(t, nil); got.err != nil {
+		t.Fatalf("%v\n%s", got.err, got.stderr)
+	}
+	stored := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": f.group + "/v1", "kind": "Gadget", "metadata": map[string]any{"name": "stored"}, "spec": map[string]any{"size": int64(8)},
+	}}
+	if _, err := f.gadgets(t).Create(t.Context(), stored, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.edit(t, "config/crd/gadgets.yaml", "maximum: 9", "maximum: 2")
+	f.edit(t, "config/samples/gadget.yaml", "size: 3", "size: 2")
+	got := f.once(t, nil)
+	if got.err == nil {
+		t.Fatal("no error")
+	}
+	if err := lacks(got.err.Error(), "--unsafe-crds", "BREAKS object-invalid v1 spec.size", "1 object: "+f.env.Namespace+"/stored"); err != nil {
+		t.Error(err)
+	}
+	if err := lacks(got.err.Error(), "/one"); err == nil {
+		t.Errorf("the sample is told: %v", got.err)
+	}
+	if got := f.once(t, func(o *up.Options) { o.UnsafeCRDs = true }); got.err != nil {
+		t.Errorf("%v\n%s", got.err, got.stderr)
 	}
 }

@@ -56,6 +56,8 @@ type Options struct {
 	Timeout time.Duration
 	// Output is the format of mode Once's final state, by default Text.
 	Output Format
+	// UnsafeCRDs lets changed CustomResourceDefinitions be applied that break stored objects.
+	UnsafeCRDs bool
 	// Stdout gets the live picture or the final state, Stderr the progress; by default the
 	// process's own.
 	Stdout, Stderr *os.File

@@ -121,7 +121,12 @@ func (s *session) foreign(object *unstructured.Unstructured) {
 func (s *session) installAll(ctx context.Context, p *project.Project) error {
 	both, ctx := errgroup.WithContext(ctx)
 	both.Go(func() error { return installAccess(ctx, s.installer, p) })
-	both.Go(func() error { return installCRDs(ctx, s.installer, s.target.config, p) })
+	both.Go(func() error {
+		if err := s.checkCRDs(ctx, p); err != nil {
+			return err
+		}
+		return installCRDs(ctx, s.installer, s.target.config, p)
+	})
 	return both.Wait()
 }
 

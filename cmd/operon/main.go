@@ -1,6 +1,7 @@
 // Command operon is the operator framework in one binary: `operon up` runs an operator's
 // project on a Kubernetes of its own and keeps it running while its author edits it,
 // `operon explain` tells why an object is as it is, `operon prove` finds its reliability bugs,
+// `operon crd check` tells what a changed CustomResourceDefinition would do to stored objects,
 // `operon down` removes it all again, `operon cluster` and `operon kubectl` serve the local Kubernetes
 // itself.
 //
@@ -107,7 +108,7 @@ cluster that somebody else set up.`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newUp(), newDown(), newExplain(), newProve(), newCluster(), newKubectl(), newVersion())
+	root.AddCommand(newUp(), newDown(), newExplain(), newProve(), newCRD(), newCluster(), newKubectl(), newVersion())
 	return root
 }
 

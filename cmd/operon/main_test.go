@@ -67,6 +67,9 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		"prove --replay a --run b":         "operon: --replay takes everything from its file",
 		"explain a/b --endpoint nonsense":  "operon: --endpoint nonsense: want HOST:PORT",
 		"explain a/b --name c --context d": "operon: --name is for local clusters",
+		"crd chek":                         "operon: there is no \"chek\"; want `operon crd check PATH`",
+		"crd check":                        "operon: want a file or a folder",
+		"crd check x -o yaml":              "operon: -o yaml: want text or json",
 		"version now":                      `operon: unexpected argument "now"`,
 	} {
 		t.Run(call, func(t *testing.T) {
@@ -82,8 +85,10 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 func TestFailuresAreOneLine(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string]string{
-		"up /nowhere":   "operon: there is no folder /nowhere; name the folder of an operator project\n",
-		"down /nowhere": "operon: there is no folder /nowhere; name the folder of an operator project\n",
+		"up /nowhere":        "operon: there is no folder /nowhere; name the folder of an operator project\n",
+		"crd check /nowhere": "operon: stat /nowhere: no such file or directory\n",
+		"crd check .":        "operon: no CustomResourceDefinitions in [\".\"]\n",
+		"down /nowhere":      "operon: there is no folder /nowhere; name the folder of an operator project\n",
 	} {
 		if got := operon(t, strings.Fields(call)...); got.code != exitFailed || got.stderr != want {
 			t.Errorf("%s: exit %d\n%s", call, got.code, got.stderr)

@@ -37,6 +37,7 @@ what was made.`,
 	set.StringVar(&options.Main, "main", "", "folder of the main package, where the project has several")
 	set.BoolVar(&once, "once", false, "exit when every sample is ready, with its final state")
 	set.DurationVar(&options.Timeout, "timeout", up.DefaultTimeout, "with --once: how long the samples may take, from the operator's start")
+	set.BoolVar(&options.UnsafeCRDs, "unsafe-crds", false, "apply changed CustomResourceDefinitions even if they break stored objects")
 	set.StringVarP(&output, "output", "o", "text", "with --once: how to print the final state, text or json")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		options.Dir = folderOf(args)

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/crdsafe"
+	"github.com/operon-framework/operon/project"
+	"github.com/operon-framework/operon/up"
+)
+
+func newCRD() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "crd",
+		Short: "See what a changed CustomResourceDefinition does to stored objects",
+		Long: `See what a changed CustomResourceDefinition would do to the objects that a cluster
+has stored, before it is applied.`,
+		Example: `  operon crd check config/crd --context production`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("there is no %q; want `operon crd check PATH`", args[0])}
+			}
+			return nil
+		},
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	command.AddCommand(newCRDCheck())
+	return command
+}
+
+func newCRDCheck() *cobra.Command {
+	var where up.Where
+	output := ""
+	command := &cobra.Command{
+		Use:   "check PATH...",
+		Short: "Tell whether definitions are safe for stored objects",
+		Long: `Compare the CustomResourceDefinitions in files and folders with those in a cluster, and look at
+all stored objects of the ones that differ: which fields that hold data would be dropped, which
+objects could not be written any more, which versions go in which objects may be stored.
+
+Nothing is written. It exits with 1 if applying the definitions would break a stored object.`,
+		Example: `  operon crd check config/crd
+  operon crd check config/crd --context production -o json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError{errors.New("want a file or a folder of CustomResourceDefinitions")}
+			}
+			return nil
+		},
+	}
+	whereFlags(command, &where)
+	command.Flags().StringVarP(&output, "output", "o", "text", "how to print the findings, text or json")
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if output != "text" && output != "json" {
+			return usageError{fmt.Errorf("-o %s: want text or json", output)}
+		}
+		if err := oneCluster(where); err != nil {
+			return err
+		}
+		definitions, err := definitionsIn(args)
+		if err != nil {
+			return err
+		}
+		cluster, err := up.Find(command.Context(), where)
+		if err != nil {
+			return err
+		}
+		report, err := crdsafe.Check(command.Context(), cluster.Config, nil, definitions...)
+		if err != nil {
+			return err
+		}
+		return printFindings(command, report, output)
+	}
+	return command
+}
+
+// definitionsIn reads the definitions in files and folders.
+func definitionsIn(paths []string) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		read := project.ReadFile
+		if info.IsDir() {
+			read = project.ReadFolder
+		}
+		objects, err := read(filepath.Dir(path), filepath.Base(path))
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range objects {
+			if object.GetKind() == "CustomResourceDefinition" {
+				all = append(all, object.Unstructured)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no CustomResourceDefinitions in %q", paths)
+	}
+	return all, nil
+}
+
+func printFindings(command *cobra.Command, report *crdsafe.Report, output string) error {
+	out := command.OutOrStdout()
+	if output == "text" {
+		fmt.Fprint(out, report)
+	} else {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(report); err != nil {
+			return err
+		}
+	}
+	if !report.Safe() {
+		return exitError{code: exitFailed}
+	}
+	return nil
+}
