@@ -1,0 +1,265 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// Pace is how many objects are written in a second.
+	Pace = 100
+	// again is how often the definition is looked at, for one that is changed while the operator
+	// runs.
+	again = 10 * time.Minute
+	// A migration that failed is tried again after firstRetry and then ever later, up to lastRetry.
+	firstRetry = time.Second
+	lastRetry  = time.Minute
+)
+
+// Definitions reads the definition of the kind and strikes versions out of it.
+type Definitions interface {
+	Read(ctx context.Context) (Definition, error)
+	// Strike lets a definition that is as it was read have only its storage version in
+	// storedVersions. A definition that changed meanwhile is a conflict.
+	Strike(ctx context.Context, d Definition) error
+	// MayStrike tells whether the operator may do that.
+	MayStrike(ctx context.Context, d Definition) error
+}
+
+// Objects lists the stored objects and writes them as they are.
+type Objects interface {
+	List(ctx context.Context, next string) (Page, error)
+	Rewrite(ctx context.Context, object Object) error
+}
+
+// Marks keeps how far a migration has come.
+type Marks interface {
+	Load(ctx context.Context, name string) (Mark, error)
+	Save(ctx context.Context, name string, mark Mark) error
+}
+
+// Migration migrates the objects of one kind. It is a runnable of a controller-runtime manager
+// that only a leader runs.
+type Migration struct {
+	Definitions Definitions
+	Objects     Objects
+	Marks       Marks
+	// Kind is that of the objects, for logs and metrics.
+	Kind string
+	Log  logr.Logger
+	// Clock tells the time. Nil: the real one.
+	Clock clock.WithTicker
+	// Pace is how many objects are written in a second. Zero: [Pace].
+	Pace rate.Limit
+
+	limiter *rate.Limiter
+	told    string // the last error that was told
+}
+
+// NeedLeaderElection implements controller-runtime's LeaderElectionRunnable.
+func (m *Migration) NeedLeaderElection() bool { return true }
+
+// Start migrates whenever there is something to migrate, until ctx ends. What fails is told and
+// tried again.
+func (m *Migration) Start(ctx context.Context) error {
+	for pause := firstRetry; ctx.Err() == nil; {
+		err := m.Run(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		m.tell(err)
+		next := again
+		if err != nil {
+			next, pause = pause, min(2*pause, lastRetry)
+		} else {
+			pause = firstRetry
+		}
+		m.sleep(ctx, next)
+	}
+	return nil
+}
+
+// Run migrates once, if there is something to migrate.
+func (m *Migration) Run(ctx context.Context) error {
+	d, err := m.Definitions.Read(ctx)
+	if err != nil {
+		return fmt.Errorf("read the definition: %w", err)
+	}
+	if len(d.Older()) == 0 {
+		remaining.WithLabelValues(m.Kind).Set(0)
+		return nil
+	}
+	if err := m.Definitions.MayStrike(ctx, d); err != nil {
+		return err
+	}
+	m.sleep(ctx, d.wait(m.clock().Now()))
+	mark, count, err := m.rewriteAll(ctx, d)
+	if err != nil {
+		return err
+	}
+	if err := m.Definitions.Strike(ctx, d); err != nil {
+		return fmt.Errorf("strike %q out of the stored versions: %w", d.Older(), err)
+	}
+	m.Log.Info("storage migrated", "kind", m.Kind, "to", d.Storage, "from", d.Older(),
+		"rewritten", count.Rewritten, "written meanwhile", count.Meanwhile)
+	m.forget(ctx, d, mark)
+	return nil
+}
+
+// rewriteAll writes all objects that were not written since the migration began.
+func (m *Migration) rewriteAll(ctx context.Context, d Definition) (Mark, Count, error) {
+	mark := m.load(ctx, d)
+	var count Count
+	var stuck *StuckError
+	for next := ""; ; {
+		page, err := m.Objects.List(ctx, next)
+		if apierrors.IsResourceExpired(err) && next != "" {
+			next = "" // what was written is passed over by the mark
+			continue
+		}
+		if err != nil {
+			return mark, count, fmt.Errorf("list the objects: %w", err)
+		}
+		if mark.At == 0 {
+			mark = m.begin(ctx, d, page)
+		}
+		for i, object := range page.Objects {
+			remaining.WithLabelValues(m.Kind).Set(float64(page.Remaining + int64(len(page.Objects)-i)))
+			err := m.rewrite(ctx, mark, object, &count)
+			if ctx.Err() != nil {
+				return mark, count, ctx.Err()
+			}
+			if lacks, ok := errors.AsType[*MissingError](err); ok {
+				return mark, count, lacks
+			}
+			if err != nil {
+				stuck = stuck.add(object, err)
+			}
+		}
+		if next = page.Next; next == "" {
+			break
+		}
+		m.Log.Info("storage is being migrated", "kind", m.Kind, "to", d.Storage, "rewritten", count.Rewritten, "remaining", page.Remaining)
+	}
+	if stuck != nil {
+		return mark, count, stuck
+	}
+	return mark, count, nil
+}
+
+// begin notes where the migration begins.
+func (m *Migration) begin(ctx context.Context, d Definition, first Page) Mark {
+	mark := parseMark(d.Identity + "@" + first.At)
+	m.Log.Info("storage is being migrated", "kind", m.Kind, "to", d.Storage, "from", d.Older(), "objects", int64(len(first.Objects))+first.Remaining)
+	if err := m.Marks.Save(ctx, d.Name, mark); err != nil {
+		m.Log.V(1).Info("the progress of the migration cannot be noted; it would begin anew after a restart", "kind", m.Kind, "error", err.Error())
+	}
+	return mark
+}
+
+// load returns the mark of a migration of the same definition that was cut off, or none.
+func (m *Migration) load(ctx context.Context, d Definition) Mark {
+	mark, err := m.Marks.Load(ctx, d.Name)
+	if err != nil || mark.Of != d.Identity {
+		return Mark{}
+	}
+	return mark
+}
+
+// forget removes the mark of a migration that is done. What is left of it harms nothing.
+func (m *Migration) forget(ctx context.Context, d Definition, mark Mark) {
+	remaining.WithLabelValues(m.Kind).Set(0)
+	if mark == (Mark{}) {
+		return
+	}
+	if err := m.Marks.Save(ctx, d.Name, Mark{}); err != nil {
+		m.Log.V(1).Info("the note of the migration cannot be removed", "kind", m.Kind, "error", err.Error())
+	}
+}
+
+// rewrite writes an object, unless that was done before. A conflict means that somebody else
+// wrote it.
+func (m *Migration) rewrite(ctx context.Context, mark Mark, object Object, count *Count) error {
+	if mark.written(object.ResourceVersion) {
+		count.Meanwhile++
+		migrated.WithLabelValues(m.Kind, "meanwhile").Inc()
+		return nil
+	}
+	if err := m.pace(ctx); err != nil {
+		return err
+	}
+	err := m.Objects.Rewrite(ctx, object)
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+		count.Meanwhile++
+		migrated.WithLabelValues(m.Kind, "meanwhile").Inc()
+		return nil
+	case err != nil:
+		migrated.WithLabelValues(m.Kind, "failed").Inc()
+		return err
+	}
+	count.Rewritten++
+	migrated.WithLabelValues(m.Kind, "rewritten").Inc()
+	return nil
+}
+
+func (m *Migration) pace(ctx context.Context) error {
+	if m.limiter == nil {
+		every := m.Pace
+		if every == 0 {
+			every = Pace
+		}
+		m.limiter = rate.NewLimiter(every, 1)
+	}
+	return m.limiter.Wait(ctx)
+}
+
+// tell logs an error when it is another one than before.
+func (m *Migration) tell(err error) {
+	if err == nil {
+		m.told = ""
+		return
+	}
+	if text := err.Error(); text != m.told {
+		m.told = text
+		m.Log.Error(err, "storage is not migrated; all else goes on", "kind", m.Kind)
+	}
+}
+
+func (m *Migration) clock() clock.WithTicker {
+	if m.Clock == nil {
+		return clock.RealClock{}
+	}
+	return m.Clock
+}
+
+func (m *Migration) sleep(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-m.clock().After(d):
+	}
+}
+
+// MissingError says which permission a migration lacks.
+type MissingError struct {
+	// Group, Resource, Name and Verb are those of the rule. Name may be empty.
+	Group, Resource, Name, Verb string
+}
+
+func (e *MissingError) Error() string {
+	names := ""
+	if e.Name != "" {
+		names = fmt.Sprintf(", resourceNames: [%s]", e.Name)
+	}
+	return fmt.Sprintf("a permission is missing; add to the rules of the operator's ClusterRole: {apiGroups: [%q], resources: [%s]%s, verbs: [%s]}", e.Group, e.Resource, names, e.Verb)
+}
