@@ -35,6 +35,10 @@
 //
 //	func (Memcached) Observe(ctx context.Context, m *v1alpha1.Memcached, seen *operon.Observed) error
 //
+// An [Upgrader] does what has to be done once for objects of an older version of the operator:
+//
+//	func (Memcached) Upgrade(ctx context.Context, m *v1alpha1.Memcached, from *operon.Upgrading) error
+//
 // A [Worker] does what takes several steps, such as a migration, each of them once, by package durable:
 //
 //	func (Memcached) Work(ctx context.Context, m *v1alpha1.Memcached, run *durable.Run) error
@@ -49,8 +53,8 @@
 //
 // # What happens in a reconcile
 //
-// The list of steps stands in reconcile/steps.go: fetch, pace, pause, undo, finalize, work, compose, observe,
-// plan, apply, await, status, report. The status gets the conditions Ready, Reconciling
+// The list of steps stands in reconcile/steps.go: fetch, pace, pause, undo, finalize, upgrade, work,
+// compose, observe, plan, apply, await, status, report. The status gets the conditions Ready, Reconciling
 // and Stalled and observedGeneration; the kind's Go type has to have the fields for them.
 //
 // # Why
@@ -61,7 +65,8 @@
 //
 // # Escape hatches
 //
-// [Concurrency], [RateLimit] and [Timeout] are options of [Manage].
+// [Concurrency], [RateLimit], [Timeout] and [MigrateStorage] are options of [Manage]. [Version] names
+// the operator's.
 //
 // [Cluster] lets composers read in other clusters. [Config] has a dry run, and limits an
 // operator to namespaces. Underneath is a controller-runtime manager. [Setup] reaches it, to

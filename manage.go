@@ -35,6 +35,8 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
+var errUnversioned = errors.New("its composer upgrades objects, and the operator names no version: give it operon.Version")
+
 // queue is the work queue of a controller.
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
@@ -65,6 +67,9 @@ func manage[T client.Object](o *operator, composer Composer[T], settings manageS
 	if !o.claim(reflect.TypeFor[T]()) {
 		return errors.New("the operator manages it twice: each kind has one composer, which declares all of its children")
 	}
+	if _, upgrades := any(composer).(Upgrader[T]); upgrades && o.version == "" {
+		return errUnversioned
+	}
 	var work atomic.Pointer[queue]
 	var r *reconcile.Reconciler[T]
 	waiting := &track.Queue{Changed: func(key types.NamespacedName, why cause.Cause) {
@@ -76,6 +81,7 @@ func manage[T client.Object](o *operator, composer Composer[T], settings manageS
 	r, err := reconcile.New(reconcile.Config[T]{
 		Composer:  composer,
 		Manager:   o.name,
+		Version:   o.version,
 		Client:    o.manager.GetClient(),
 		Direct:    o.direct,
 		REST:      o.manager.GetConfig(),
@@ -106,6 +112,9 @@ func manage[T client.Object](o *operator, composer Composer[T], settings manageS
 	}
 	o.cached[kind.GroupKind()] = true // whoever manages a kind has named it
 	if err := o.offer(kind.GroupKind(), offerOf(composer)); err != nil {
+		return err
+	}
+	if err := o.migrate(kind, settings.migrate); err != nil {
 		return err
 	}
 	takeQueue := source.Func(func(_ context.Context, q queue) error {

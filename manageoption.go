@@ -19,6 +19,7 @@ type manageSettings struct {
 	rate        reconcile.Rate
 	timeout     time.Duration
 	only        predicate.Predicate // which objects of the kind
+	migrate     bool
 }
 
 func (s *manageSettings) validate() error {
@@ -63,4 +64,14 @@ func RateLimit(burst int, every time.Duration) ManageOption {
 // Compose that took too long.
 func Timeout(d time.Duration) ManageOption {
 	return func(s *manageSettings) { s.timeout = d }
+}
+
+// MigrateStorage lets the operator rewrite the stored objects of the kind after its
+// CustomResourceDefinition has begun to store another version, and then strike the older ones out of
+// the definition's storedVersions (see package migrate). Only a leader does, at 100 objects a second.
+//
+// It needs to get the definition and to update its status, and to list and patch the kind in the
+// whole cluster. What is missing is logged with the rule, and all else goes on.
+func MigrateStorage() ManageOption {
+	return func(s *manageSettings) { s.migrate = true }
 }

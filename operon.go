@@ -29,6 +29,7 @@ import (
 	"github.com/operon-framework/operon/history"
 	"github.com/operon-framework/operon/overlay"
 	"github.com/operon-framework/operon/reconcile"
+	"github.com/operon-framework/operon/release"
 	"github.com/operon-framework/operon/telemetry"
 	"github.com/operon-framework/operon/track"
 	"github.com/operon-framework/operon/wire"
@@ -45,6 +46,13 @@ type Worker[T client.Object] = reconcile.Worker[T]
 
 // Canceller is a Worker that tells by the object whether its work is not wanted any more.
 type Canceller[T client.Object] = reconcile.Canceller[T]
+
+// Upgrader is a composer that has something to do once for each object that an older version of the
+// operator took care of last. The operator names its own by Version.
+type Upgrader[T client.Object] = reconcile.Upgrader[T]
+
+// Upgrading is what an upgrader is given.
+type Upgrading = reconcile.Upgrading
 
 // Composition collects the children that a composer declares.
 type Composition = reconcile.Composition
@@ -63,11 +71,14 @@ type parts struct {
 	schemes []func(*runtime.Scheme) error
 	setups  []func(context.Context, *operator) error
 	cached  []client.Object
+	version string
 }
 
 // operator is what a setup can use.
 type operator struct {
 	name       string
+	version    string
+	home       string // the namespace of its Leases
 	manager    *healthy
 	direct     client.WithWatch
 	namespaces map[string]cache.Config
@@ -100,6 +111,13 @@ func (o *operator) claim(kind reflect.Type) bool {
 // known without it.
 func API(addToScheme func(*runtime.Scheme) error) Part {
 	return func(p *parts) { p.schemes = append(p.schemes, addToScheme) }
+}
+
+// Version names the version of the operator, a semantic one. It is recorded in the condition Upgraded
+// of objects as their status is written, so that a later version knows what to upgrade (see Upgrader)
+// and an older one leaves alone what a newer one has upgraded. Default: none, and nothing of that.
+func Version(version string) Part {
+	return func(p *parts) { p.version = version }
 }
 
 // Setup reaches the controller-runtime manager before it starts.
@@ -191,11 +209,14 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 	if len(p.setups) == 0 {
 		return nil, nil, errors.New("the operator manages nothing: give Run an operon.Manage or operon.Setup")
 	}
+	if err := release.Check(p.version); p.version != "" && err != nil {
+		return nil, nil, fmt.Errorf("operon.Version: %w", err)
+	}
 	scheme, err := p.scheme()
 	if err != nil {
 		return nil, nil, err
 	}
-	o := &operator{name: name, managed: map[reflect.Type]bool{}, offers: map[schema.GroupKind]action.Offer{}, clock: cfg.Clock, dryRun: cfg.DryRun}
+	o := &operator{name: name, version: p.version, managed: map[reflect.Type]bool{}, offers: map[schema.GroupKind]action.Offer{}, clock: cfg.Clock, dryRun: cfg.DryRun}
 	namespaces := cfg.namespaces()
 	o.namespaces = cacheOf(namespaces)
 	o.overlay = overlay.New(scheme, namespaces)
@@ -233,7 +254,8 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 	if err != nil {
 		return nil, nil, err
 	}
-	o.record = reconcile.NewRecord(o.direct, cmp.Or(append([]string{cfg.LeaderElectionNamespace}, append(namespaces, metav1.NamespaceDefault)...)...), name)
+	o.home = cmp.Or(append([]string{cfg.LeaderElectionNamespace}, append(namespaces, metav1.NamespaceDefault)...)...)
+	o.record = reconcile.NewRecord(o.direct, o.home, name)
 	return o, p.setups, o.watch(ctx)
 }
 

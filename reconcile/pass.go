@@ -48,6 +48,10 @@ type pass[T client.Object] struct {
 	waits      []outcome.Outcome // what composing waits for
 	incomplete bool              // more may be composed later
 
+	fit        bool // the object is one that this version of the operator may take care of
+	upgraded   bool
+	downgraded bool
+
 	outcomes []outcome.Outcome
 	aside    []outcome.Outcome // of steps that end nothing
 	err      error

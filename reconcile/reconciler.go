@@ -52,6 +52,8 @@ type Config[T client.Object] struct {
 	Composer Composer[T]
 	// Manager is the operator's name: field manager, and value of the managed-by label.
 	Manager string
+	// Version is the operator's. Empty: it names none, and nothing is recorded or upgraded.
+	Version string
 	// Client reads objects of T from the manager's cache and writes.
 	Client client.Client
 	// Direct reads and writes without a cache.

@@ -20,6 +20,7 @@ func (r *Reconciler[T]) rehearsal() []step[T] {
 		{name: "fetch", run: r.fetch},
 		{name: stepPace, run: r.pace},
 		{name: "pause", run: r.rehearsePause},
+		{name: "upgrade", run: r.rehearseUpgrade},
 		{name: "compose", run: r.rehearseCompose},
 		{name: "observe", run: r.look},
 		{name: "plan", run: r.rehearsePlan},

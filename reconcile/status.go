@@ -33,6 +33,7 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T]) (outcome.Outcome
 	before := conditions.Ready()
 	conditions.Report(p.outcome(), p.object.GetGeneration(), r.Clock.Now())
 	conditions.Contest(p.contested, p.object.GetGeneration(), r.Clock.Now())
+	r.recordRelease(p, conditions)
 	p.tellReadiness(before, conditions.Ready())
 	if !p.failed() {
 		if err := p.reads.End(ctx); err != nil {
@@ -44,7 +45,7 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T]) (outcome.Outcome
 	if err != nil {
 		return outcome.Done(), err
 	}
-	if left := r.pending.hold(p.request.NamespacedName, only, r.Clock.Now()); left > 0 {
+	if left := r.pending.hold(p.request.NamespacedName, only && !p.upgraded, r.Clock.Now()); left > 0 {
 		return outcome.Retry(left, "", ""), nil
 	}
 	return outcome.Done(), r.writeStatus(ctx, p)

@@ -27,6 +27,7 @@ func (r *Reconciler[T]) steps() []step[T] {
 		{name: "pause", run: r.pause},            // nothing, if a user asked for nothing
 		{name: "undo", run: r.undo},              // the steps of work on an object that is being deleted
 		{name: "finalize", run: r.finalize},      // an object that is being deleted, and nothing else
+		{name: "upgrade", run: r.upgrade},        // an object that an older operator took care of last
 		{name: "work", run: r.work, aside: true}, // the author's steps, each of them once
 		{name: "compose", run: r.compose},        // the author declares the children
 		{name: "observe", run: r.look},           // the children that there are

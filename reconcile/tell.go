@@ -17,7 +17,7 @@ import (
 )
 
 // stepCount is for how many steps there is place in a record at once.
-const stepCount = 12
+const stepCount = 14
 
 // debugLevel is logr's level that is slog's Debug.
 const debugLevel = 4

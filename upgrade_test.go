@@ -1,0 +1,160 @@
+package operon_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+)
+
+// upgrading is a composer that upgrades too.
+type upgrading struct {
+	compose
+	upgrade func(*Box, *operon.Upgrading) error
+}
+
+func (u upgrading) Upgrade(_ context.Context, b *Box, from *operon.Upgrading) error {
+	return u.upgrade(b, from)
+}
+
+// release runs a version of the operator.
+func (w *world) release(config *rest.Config, version string, composer operon.Composer[*Box]) (*traffic, func()) {
+	return w.runWith(config, operon.Config{Namespace: w.Namespace}, operon.API(addBox), operon.Version(version), operon.Manage(composer))
+}
+
+// recorded waits until a Box tells of a version.
+func (w *world) recorded(b *Box, version, reason string) {
+	w.Helper()
+	w.eventually(fmt.Sprintf("%s to be of version %s", b.Name, version), func(ctx context.Context) error {
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(b.Status.Conditions, "Upgraded")
+		if c == nil || c.Reason != reason || !strings.HasSuffix(c.Message, " "+version) {
+			return fmt.Errorf("the condition is %+v", c)
+		}
+		return nil
+	})
+}
+
+// An object is upgraded once by a newer version, which is composed only then. A version with nothing
+// to upgrade costs an object that is as it should be no write. An older version leaves it alone.
+func TestObjectsAreUpgraded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.box("a", map[string]string{"k": "1"})
+
+	_, stop := w.release(w.Config, "1.0.0", compose(copies))
+	w.isReady(b)
+	w.recorded(b, "1.0.0", "NothingToUpgrade")
+	stop()
+
+	requests, stop := w.release(w.Config, "1.1.0", compose(copies))
+	w.poke(b)
+	w.still("no write of a version with nothing to upgrade", func(context.Context) error {
+		if got := requests.all(true); len(got) > 0 {
+			return fmt.Errorf("%q", got)
+		}
+		return nil
+	})
+	w.recorded(b, "1.0.0", "NothingToUpgrade")
+	stop()
+
+	var mu sync.Mutex
+	var calls []string
+	ready := make(chan struct{})
+	newer := upgrading{copies, func(b *Box, from *operon.Upgrading) error {
+		mu.Lock()
+		defer mu.Unlock()
+		select {
+		case <-ready:
+			calls = append(calls, fmt.Sprintf("%s %s to %s before 2: %t", b.Name, from.From, from.To, from.Before("2.0.0")))
+			return nil
+		default:
+			return errors.New("the archive is away")
+		}
+	}}
+	_, stop = w.release(w.Config, "2.0.0", newer)
+	w.change(b, func() { b.Spec.Data["k"] = "2" })
+	w.ready(b, metav1.ConditionFalse, "ReconcileFailed", "the archive is away")
+	w.holds(config("a", nil), map[string]string{"k": "1"})
+	close(ready)
+	w.isReady(b)
+	w.holds(config("a", nil), map[string]string{"k": "2"})
+	w.recorded(b, "2.0.0", "Upgraded")
+	w.event("Upgraded", "from 1.0.0 to 2.0.0")
+	fresh := w.box("fresh", nil)
+	w.isReady(fresh)
+	w.recorded(fresh, "2.0.0", "Upgraded")
+	w.change(b, func() { b.Spec.Data["k"] = "3" })
+	w.isReady(b)
+	if mu.Lock(); len(calls) != 1 || calls[0] != "a 1.0.0 to 2.0.0 before 2: true" {
+		t.Errorf("upgraded was %q", calls)
+	}
+	mu.Unlock()
+	stop()
+
+	w.release(w.Config, "1.1.0", compose(copies))
+	w.change(b, func() { b.Spec.Data["k"] = "4" })
+	w.ready(b, metav1.ConditionFalse, "NewerVersion", "version 2.0.0 of the operator took care of this object last, which is newer than this one, 1.1.0")
+	w.holds(config("a", nil), map[string]string{"k": "3"})
+	w.change(b, func() { b.Annotations = map[string]string{"operon.dev/downgrade-from": "2.0.0"} })
+	w.isReady(b)
+	w.recorded(b, "1.1.0", "NothingToUpgrade")
+	w.holds(config("a", nil), map[string]string{"k": "4"})
+}
+
+// An upgrade of which the status could not tell is done again.
+func TestAnUpgradeThatWasNotRecordedIsDoneAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	b := w.box("a", nil)
+	_, stop := w.run(compose(copies)) // a version that named itself not
+	w.isReady(b)
+	stop()
+	var calls, refused atomic.Int32
+	config := rest.CopyConfig(w.Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/boxes/a/status") && refused.Add(1) == 1 {
+				return nil, errors.New("killed")
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	w.release(config, "2.0.0", upgrading{copies, func(_ *Box, from *operon.Upgrading) error {
+		if from.From != "" {
+			t.Errorf("upgraded from %q", from.From)
+		}
+		calls.Add(1)
+		return nil
+	}})
+	w.recorded(b, "2.0.0", "Upgraded")
+	if calls.Load() != 2 {
+		t.Errorf("it was upgraded %d times, want twice", calls.Load())
+	}
+}
+
+func TestVersionsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	nothing := upgrading{copies, func(*Box, *operon.Upgrading) error { return nil }}
+	for says, parts := range map[string][]operon.Part{
+		`operon.Version: "latest" is no version`:                {operon.API(addBox), operon.Manage(nothing), operon.Version("latest")},
+		"the operator names no version: give it operon.Version": {operon.API(addBox), operon.Manage(nothing)},
+	} {
+		if err := operon.Run(t.Context(), "box-operator", &rest.Config{Host: "127.0.0.1:1"}, operon.Config{}, parts...); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package operon_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/conversion"
+	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
+
+	"github.com/operon-framework/operon"
+	kind "github.com/operon-framework/operon/internal/box"
+	"github.com/operon-framework/operon/operontest"
+)
+
+// Plot is version v1 of a kind, and OldPlot v1beta1, which calls its one field otherwise.
+type (
+	Plot struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata,omitempty"`
+
+		Spec struct {
+			Host string `json:"host,omitempty"`
+		} `json:"spec,omitempty"`
+		Status BoxStatus `json:"status,omitempty"`
+	}
+	OldPlot struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata,omitempty"`
+
+		Spec struct {
+			Hostname string `json:"hostname,omitempty"`
+		} `json:"spec,omitempty"`
+		Status BoxStatus `json:"status,omitempty"`
+	}
+)
+
+func (p *Plot) DeepCopyObject() runtime.Object    { return kind.Copied(p) }
+func (p *OldPlot) DeepCopyObject() runtime.Object { return kind.Copied(p) }
+
+// Hub marks the version that others are converted to.
+func (p *Plot) Hub() {}
+
+// ConvertTo makes a Plot of an OldPlot.
+func (p *OldPlot) ConvertTo(hub conversion.Hub) error {
+	to := hub.(*Plot)
+	to.ObjectMeta, to.Status = *p.ObjectMeta.DeepCopy(), *kind.Copied(&p.Status)
+	to.Spec.Host = p.Spec.Hostname
+	return nil
+}
+
+// ConvertFrom makes an OldPlot of a Plot.
+func (p *OldPlot) ConvertFrom(hub conversion.Hub) error {
+	from := hub.(*Plot)
+	p.ObjectMeta, p.Status = *from.ObjectMeta.DeepCopy(), *kind.Copied(&from.Status)
+	p.Spec.Hostname = from.Spec.Host
+	return nil
+}
+
+// plotted and oldPlotted are the operators of the two versions: both write the host into a ConfigMap.
+type (
+	plotted    struct{}
+	oldPlotted struct{}
+)
+
+func (plotted) Compose(_ context.Context, p *Plot, out *operon.Composition) error {
+	out.Child(config(p.Name, map[string]string{"host": p.Spec.Host}))
+	return nil
+}
+
+func (oldPlotted) Compose(_ context.Context, p *OldPlot, out *operon.Composition) error {
+	out.Child(config(p.Name, map[string]string{"host": p.Spec.Hostname}))
+	return nil
+}
+
+// estate is a cluster with a kind that changes its version.
+type estate struct {
+	*shelf
+	server *httptest.Server
+}
+
+func newEstate(t *testing.T) *estate {
+	t.Helper()
+	e := &estate{shelf: newShelf(t)}
+	scheme := runtime.NewScheme()
+	e.must(e.add(scheme))
+	e.server = httptest.NewTLSServer(webhook.NewWebhookHandler(scheme, webhook.NewRegistry()))
+	t.Cleanup(e.server.Close)
+	return e
+}
+
+func (e *estate) add(scheme *runtime.Scheme) error {
+	for version, object := range map[string]runtime.Object{"v1": &Plot{}, "v1beta1": &OldPlot{}} {
+		group := schema.GroupVersion{Group: e.group, Version: version}
+		scheme.AddKnownTypeWithName(group.WithKind("Box"), object)
+		scheme.AddKnownTypeWithName(group.WithKind("BoxList"), &unstructured.UnstructuredList{})
+		metav1.AddToGroupVersion(scheme, group)
+	}
+	return nil
+}
+
+// webhook is the definition's, while versions are converted.
+func (e *estate) webhook() map[string]any {
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.server.Certificate().Raw})
+	return map[string]any{"strategy": "Webhook", "webhook": map[string]any{
+		"conversionReviewVersions": []any{"v1"},
+		"clientConfig":             map[string]any{"url": e.server.URL, "caBundle": base64.StdEncoding.EncodeToString(authority)},
+	}}
+}
+
+// serves waits until a plot can be read in a version, with its host in a field.
+func (e *estate) serves(version, name, field string) {
+	e.Helper()
+	e.eventually(name+" to be served in "+version, func(ctx context.Context) error {
+		p := e.box(version, name)
+		if err := e.client.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil {
+			return err
+		}
+		if got, _, _ := unstructured.NestedString(p.Object, "spec", field); got != name+".example.com" {
+			return fmt.Errorf("its spec is %v", p.Object["spec"])
+		}
+		return nil
+	})
+}
+
+// doomed is a connection that is dead after some plots were rewritten.
+func doomed(config *rest.Config, after int32) (_ *rest.Config, died chan struct{}) {
+	config, died = rest.CopyConfig(config), make(chan struct{})
+	var written atomic.Int32
+	once := sync.OnceFunc(func() { close(died) })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/boxes/") && !strings.HasSuffix(r.URL.Path, "/status") && written.Add(1) > after {
+				once()
+				return nil, errors.New("killed")
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	return config, died
+}
+
+// A kind gets a new version: what the old operator stored is served in both, converted, taken over by
+// the new operator, which is killed midway, and migrated; then the old version goes.
+func TestAKindChangesItsVersion(t *testing.T) {
+	t.Parallel()
+	operontest.Conversion(
+		&Plot{TypeMeta: metav1.TypeMeta{APIVersion: "test.operon.dev/v1", Kind: "Plot"}},
+		&OldPlot{TypeMeta: metav1.TypeMeta{APIVersion: "test.operon.dev/v1beta1", Kind: "Plot"}},
+	).RoundTrip(t)
+	e := newEstate(t)
+	e.define("v1beta1", nil, "v1beta1")
+	names := []string{"a", "b", "c", "d", "e", "f"}
+	_, stop := e.runWith(e.Config, operon.Config{Namespace: e.Namespace}, operon.API(e.add), operon.Manage(oldPlotted{}))
+	for _, name := range names {
+		p := e.box("v1beta1", name)
+		e.must(unstructured.SetNestedField(p.Object, name+".example.com", "spec", "hostname"))
+		e.must(e.client.Create(t.Context(), p))
+	}
+	for _, name := range names {
+		e.holds(config(name, nil), map[string]string{"host": name + ".example.com"})
+	}
+	e.eventually("the old operator to be done", e.allReady("v1beta1", names))
+	stop()
+
+	e.define("v1", e.webhook(), "v1beta1", "v1")
+	for _, name := range names {
+		e.serves("v1beta1", name, "hostname")
+		e.serves("v1", name, "host")
+	}
+	dying, died := doomed(e.Config, 3)
+	_, kill := e.runWith(dying, operon.Config{Namespace: e.Namespace}, operon.API(e.add), operon.Manage(plotted{}, operon.MigrateStorage()))
+	<-died
+	kill()
+	e.must(e.stored("v1beta1", "v1")(t.Context()))
+
+	requests, stop := e.runWith(e.Config, operon.Config{Namespace: e.Namespace}, operon.API(e.add), operon.Manage(plotted{}, operon.MigrateStorage()))
+	e.eventually("the older version to be struck out", e.stored("v1"))
+	if got := rewrites(requests); len(got) != 3 {
+		t.Errorf("the second operator wrote %q, want the three that the first did not", got)
+	}
+	stop()
+
+	e.server.Close() // nothing is converted any more
+	e.define("v1", nil, "v1")
+	for _, name := range names {
+		e.serves("v1", name, "host")
+	}
+}
+
+// allReady waits for the condition Ready of plots.
+func (e *estate) allReady(version string, names []string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		for _, name := range names {
+			p := e.box(version, name)
+			if err := e.client.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil {
+				return err
+			}
+			if !strings.Contains(fmt.Sprint(p.Object["status"]), "everything is as the spec wants it") {
+				return fmt.Errorf("%s has the status %v", name, p.Object["status"])
+			}
+		}
+		return nil
+	}
+}
