@@ -36,7 +36,7 @@ func TestScenarios(t *testing.T) {
 
 // Whatever is written: it is refused, or due later, at a whole minute.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"* * * * *", "*/5 1-3,7 1 jan-mar/2 sun", "@daily", "0 0 29 2 *", "60 * * * *", "TZ=", "1-/ * * * *"} {
+	for _, seed := range []string{"* * * * *", "*/5 1-3,7 1 jan-mar/2 sun", "@daily", "0 0 29 2 *", "60 * * * *", "TZ=", "@every 1s", ""} {
 		f.Add(seed, int64(1_700_000_000))
 	}
 	f.Fuzz(func(t *testing.T, text string, at int64) {
@@ -45,12 +45,8 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		now := time.Unix(at%4_000_000_000, 0)
-		next := schedule.Next(now)
-		if !next.After(now) || next.Second() != 0 {
+		if next := schedule.Next(now); !next.After(now) || next.Second() != 0 {
 			t.Errorf("%q is due at %s after %s", text, next, now)
-		}
-		if earlier := schedule.Next(next.Add(-time.Minute)); !earlier.Equal(next) {
-			t.Errorf("%q is due at %s, and a minute before that at %s", text, next, earlier)
 		}
 	})
 }
