@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // UnreadableError says that a journal is not one that this version of the operator can go on
@@ -50,7 +52,31 @@ func (j *Journal) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	*j = Journal(read)
+	j.settle()
 	return nil
+}
+
+// settle makes nothing of what is empty, which is not stored.
+func (j *Journal) settle() {
+	if len(j.Steps) == 0 {
+		j.Steps = nil
+	}
+	if len(j.Artifacts) == 0 {
+		j.Artifacts = nil
+	}
+	dropZero(&j.StartedAt, &j.FinishedAt)
+	for i := range j.Steps {
+		s := &j.Steps[i]
+		dropZero(&s.StartedAt, &s.EndedAt, &s.NextAt)
+	}
+}
+
+func dropZero(times ...**metav1.MicroTime) {
+	for _, t := range times {
+		if (*t).IsZero() {
+			*t = nil
+		}
+	}
 }
 
 // known tells whether a journal says nothing that this package does not know.
