@@ -1,16 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -26,17 +26,19 @@ const (
 	artifactSum  = "sum"
 )
 
-// Dump is a backup: a file in the folder of backups, and its SHA-256.
+// Dump is a backup: a file in the bucket of backups, and its SHA-256.
 type Dump struct {
 	File string `json:"file"`
 	Sum  string `json:"sum"`
 }
 
-// backup writes all values of a Store into a file. Nothing is set while that goes on, and whatever
+var errNoBackups = errors.New("the operator has no place for backups: set STORE_BACKUPS to a folder, or STORE_S3_ENDPOINT and STORE_S3_BUCKET")
+
+// backup puts all values of a Store into a file. Nothing is set while that goes on, and whatever
 // becomes of the backup, the Store goes on afterwards.
 func (s Store) backup(ctx context.Context, store *v1alpha1.Store, act *operon.Act) error {
-	if s.Backups == "" {
-		return errors.New("the operator has no folder for backups: set STORE_BACKUPS")
+	if s.Backups == nil {
+		return errNoBackups
 	}
 	if _, err := durable.Do(ctx, act.Run, s.pause(store)); err != nil {
 		return err
@@ -55,6 +57,9 @@ func (s Store) backup(ctx context.Context, store *v1alpha1.Store, act *operon.Ac
 
 // restore brings a Store to what a backup holds.
 func (s Store) restore(ctx context.Context, store *v1alpha1.Store, act *operon.Act) error {
+	if s.Backups == nil {
+		return errNoBackups
+	}
 	dump := Dump{File: act.Artifacts[artifactFile], Sum: act.Artifacts[artifactSum]}
 	if dump.File == "" {
 		return errors.New("there is no backup to restore: name the Action that made it in spec.artifactsFrom")
@@ -87,7 +92,7 @@ func (s Store) pause(store *v1alpha1.Store) durable.Step[bool] {
 	}
 }
 
-// dump writes the values into a file of the step's key: to write it again is to replace it.
+// dump puts the values into a file of the step's key: to put it again is to replace it.
 func (s Store) dump(store *v1alpha1.Store) durable.Step[Dump] {
 	name := func(a *durable.Attempt) string { return fmt.Sprintf("%s-%s.json", store.Name, a.Key) }
 	return durable.Step[Dump]{
@@ -107,12 +112,9 @@ func (s Store) dump(store *v1alpha1.Store) durable.Step[Dump] {
 			if err != nil {
 				return Dump{}, err
 			}
-			return Dump{File: name(a), Sum: sum(text)}, write(filepath.Join(s.Backups, name(a)), text)
+			return Dump{File: name(a), Sum: sum(text)}, s.Backups.Put(ctx, name(a), bytes.NewReader(text))
 		},
-		Undo: func(_ context.Context, a *durable.Attempt, _ Dump) error {
-			file := filepath.Join(s.Backups, name(a))
-			return errors.Join(remove(file), remove(partOf(file)))
-		},
+		Undo: func(ctx context.Context, a *durable.Attempt, _ Dump) error { return s.Backups.Delete(ctx, name(a)) },
 	}
 }
 
@@ -120,8 +122,8 @@ func (s Store) dump(store *v1alpha1.Store) durable.Step[Dump] {
 func (s Store) verify(dump Dump) durable.Step[int] {
 	return durable.Step[int]{
 		Name: "verify",
-		Do: func(context.Context, *durable.Attempt) (int, error) {
-			values, err := s.read(dump)
+		Do: func(ctx context.Context, _ *durable.Attempt) (int, error) {
+			values, err := s.read(ctx, dump)
 			return len(values), err
 		},
 	}
@@ -133,7 +135,7 @@ func (s Store) load(store *v1alpha1.Store, dump Dump) durable.Step[int] {
 		Name:    "load",
 		Timeout: time.Hour,
 		Do: func(ctx context.Context, a *durable.Attempt) (int, error) {
-			values, err := s.read(dump)
+			values, err := s.read(ctx, dump)
 			if err != nil {
 				return 0, err
 			}
@@ -159,11 +161,16 @@ func (s Store) load(store *v1alpha1.Store, dump Dump) durable.Step[int] {
 }
 
 // read returns the values of a backup.
-func (s Store) read(dump Dump) (map[string]string, error) {
-	text, err := os.ReadFile(filepath.Join(s.Backups, filepath.Base(dump.File)))
+func (s Store) read(ctx context.Context, dump Dump) (map[string]string, error) {
+	file, err := s.Backups.Get(ctx, dump.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, durable.Fail(err)
 	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(file)
 	if err != nil {
 		return nil, err
 	}
@@ -172,25 +179,6 @@ func (s Store) read(dump Dump) (map[string]string, error) {
 	}
 	values := map[string]string{}
 	return values, json.Unmarshal(text, &values)
-}
-
-// write makes a file, for the owner alone, as a whole or not at all.
-func write(file string, text []byte) error {
-	if err := os.WriteFile(partOf(file), text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(partOf(file), file)
-}
-
-// partOf is a file that is being written.
-func partOf(file string) string { return file + ".part" }
-
-// remove removes a file, if it is there.
-func remove(file string) error {
-	if err := os.Remove(file); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }
 
 func sum(text []byte) string {

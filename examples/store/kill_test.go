@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/operon-framework/operon/api/actions/v1alpha1"
+	"github.com/operon-framework/operon/bucket"
 	"github.com/operon-framework/operon/journal"
 	"github.com/operon-framework/operon/local/localtest"
 )
@@ -143,41 +144,63 @@ func TestAsMortal(t *testing.T) {
 	}
 }
 
-// Wherever the operator is killed in a backup, at every step boundary and inside every step, the next
-// one brings it to the same end: one file, whole, and a Store that goes on.
+// Wherever the operator is killed in an action, at every step boundary and inside every step, the next
+// one brings it to the same end: a backup is one file, whole, and the Store goes on; after a restore, it
+// holds what was backed up and nothing else.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	address, _ := serveAt(t, "127.0.0.1:0")
-	s.open()
-	c := speaking(t, address)
-	fill(t, c, goods)
-	var done []*v1alpha1.Action
-	killed := 0
-	for alive := false; !alive; {
-		name := fmt.Sprintf("backup-%d", len(done)+1)
-		died := s.mortal(address, name, len(done)+1)
-		if len(done) > 0 {
-			s.over(done[len(done)-1], journal.Succeeded)
+	for action, test := range map[string]struct {
+		from  string
+		most  int // points that there are at least
+		check func(*shop, *v1alpha1.Action, *client)
+	}{
+		"backup":  {most: 18, check: (*shop).whole},
+		"restore": {from: "first", most: 14, check: (*shop).restored},
+	} {
+		t.Run(action, func(t *testing.T) {
+			t.Parallel()
+			s := newShop(t)
+			address, _ := serveAt(t, "127.0.0.1:0")
+			s.open()
+			c := speaking(t, address)
+			fill(t, c, goods)
+			stop := s.run(address)
+			s.over(s.act("first", "backup", ""), journal.Succeeded)
+			stop()
+			killed := s.killEverywhere(address, action, test.from, func(a *v1alpha1.Action) { test.check(s, a, c) })
+			t.Logf("killed at %d points", killed)
+			if killed < test.most {
+				t.Errorf("the operator was killed at %d points, want %d at least", killed, test.most)
+			}
+			if action == "backup" {
+				files, err := filepath.Glob(filepath.Join(s.backups, "*"))
+				if err != nil || len(files) != killed+2 {
+					t.Errorf("%d backups left %d files: %q", killed+2, len(files), files)
+				}
+			}
+		})
+	}
+}
+
+// killEverywhere kills the operator at one point after the other, each time in the work on a new Action,
+// after it has brought the one before to its end, which is checked.
+func (s *shop) killEverywhere(address, action, from string, check func(*v1alpha1.Action)) (killed int) {
+	s.Helper()
+	var last *v1alpha1.Action
+	for {
+		name := fmt.Sprintf("%s-%d", action, killed+1)
+		died := s.mortal(address, name, killed+1)
+		if last != nil {
+			s.over(last, journal.Succeeded)
+			check(last)
 		}
-		a := s.act(name, "backup", "")
-		done = append(done, a)
-		if alive = s.survives(a, died); !alive {
-			killed++
+		last = s.act(name, action, from)
+		if s.survives(last, died) {
+			check(last)
+			return killed
 		}
+		killed++
 	}
-	t.Logf("killed at %d points", killed)
-	if killed < 18 {
-		t.Errorf("the operator was killed at %d points, want 18 at least", killed)
-	}
-	for _, a := range done {
-		s.whole(a)
-	}
-	files, err := filepath.Glob(filepath.Join(s.backups, "*"))
-	if err != nil || len(files) != len(done) {
-		t.Errorf("%d backups left %d files: %q", len(done), len(files), files)
-	}
-	fill(t, c, map[string]string{"late": "it goes on"})
 }
 
 // survives tells whether an Action is over before the process dies.
@@ -201,13 +224,21 @@ func (s *shop) survives(a *v1alpha1.Action, died <-chan struct{}) (alive bool) {
 	return alive
 }
 
-// whole checks one backup.
-func (s *shop) whole(a *v1alpha1.Action) {
+// restored checks that the Store is as it was backed up, and spoils it.
+func (s *shop) restored(_ *v1alpha1.Action, c *client) {
 	s.Helper()
+	s.must(holds(c, goods))
+	fill(s.T, c, map[string]string{"apple": "none left", "late": "to be gone"})
+}
+
+// whole checks one backup, and that the Store goes on.
+func (s *shop) whole(a *v1alpha1.Action, c *client) {
+	s.Helper()
+	fill(s.T, c, map[string]string{"late": "it goes on"})
 	s.must(s.api.Get(s.Context(), keyOf(a), a))
 	j := a.Status.Journal
-	values, err := Store{Backups: s.backups}.read(Dump{File: j.Artifacts[artifactFile], Sum: j.Artifacts[artifactSum]})
-	if err != nil || !maps.Equal(values, goods) || len(a.Finalizers) > 0 {
+	values, err := Store{Backups: bucket.Folder(s.backups)}.read(s.Context(), Dump{File: j.Artifacts[artifactFile], Sum: j.Artifacts[artifactSum]})
+	if err != nil || !hasAll(values, goods) || len(a.Finalizers) > 0 {
 		s.Errorf("%s holds %q (%v), with the finalizers %q", a.Name, values, err, a.Finalizers)
 	}
 	for _, step := range j.Steps {
@@ -215,6 +246,13 @@ func (s *shop) whole(a *v1alpha1.Action) {
 			s.Errorf("the step %s of %s was begun %d times", step.Name, a.Name, step.Attempts)
 		}
 	}
+}
+
+// hasAll tells whether values are those that are wanted, beside one that each check adds.
+func hasAll(values, want map[string]string) bool {
+	values = maps.Clone(values)
+	delete(values, "late")
+	return maps.Equal(values, want)
 }
 
 // mortal starts an operator that is to die at a point of the work on an Action.

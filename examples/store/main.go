@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/bucket"
 
 	"github.com/operon-framework/operon/examples/store/api/v1alpha1"
 	"github.com/operon-framework/operon/examples/store/server"
@@ -27,8 +28,26 @@ func main() {
 	}
 	operon.Main("store-operator",
 		operon.API(v1alpha1.AddToScheme),
-		operon.Manage(Store{Backups: os.Getenv("STORE_BACKUPS"), Address: os.Getenv("STORE_ADDRESS")}),
+		operon.Manage(Store{Backups: backups(), Address: os.Getenv("STORE_ADDRESS")}),
 	)
+}
+
+// backups is where backups go, by the environment.
+func backups() bucket.Bucket {
+	switch {
+	case os.Getenv("STORE_S3_ENDPOINT") != "":
+		return bucket.S3{
+			Endpoint: os.Getenv("STORE_S3_ENDPOINT"), Region: os.Getenv("STORE_S3_REGION"), Bucket: os.Getenv("STORE_S3_BUCKET"),
+			Credentials: func(context.Context) (bucket.Credentials, error) {
+				return bucket.Credentials{
+					Key: os.Getenv("AWS_ACCESS_KEY_ID"), Secret: os.Getenv("AWS_SECRET_ACCESS_KEY"), Token: os.Getenv("AWS_SESSION_TOKEN"),
+				}, nil
+			},
+		}
+	case os.Getenv("STORE_BACKUPS") != "":
+		return bucket.Folder(os.Getenv("STORE_BACKUPS"))
+	}
+	return nil
 }
 
 // serve is the store itself.

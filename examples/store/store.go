@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/bucket"
 
 	"github.com/operon-framework/operon/examples/store/api/v1alpha1"
 )
@@ -33,8 +34,8 @@ const port = 11311
 
 // Store keeps a server running, and offers to back it up and to restore it.
 type Store struct {
-	// Backups is the folder of a volume that backups go to.
-	Backups string
+	// Backups is where backups go: a folder of a volume, or an object store.
+	Backups bucket.Bucket
 	// Address of the server, for an operator that runs outside of the cluster. Empty: that of the
 	// Store's Service.
 	Address string

@@ -2,13 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/api/actions/v1alpha1"
+	"github.com/operon-framework/operon/bucket"
 	"github.com/operon-framework/operon/journal"
 	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/operontest"
@@ -199,23 +200,25 @@ func TestBackupAndRestore(t *testing.T) {
 	s.must(holds(c, goods))
 }
 
-// run runs the operator in this process.
-func (s *shop) run(address string) {
+// run runs the operator in this process, until the test ends or stop is called.
+func (s *shop) run(address string) (stop func()) {
 	s.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- runOperator(ctx, s.Config, s.Namespace, s.backups, address) }()
-	s.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
-		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+		if err := <-ended; err != nil {
 			s.Error(err)
 		}
 	})
+	s.Cleanup(stop)
+	return stop
 }
 
 func runOperator(ctx context.Context, config *rest.Config, namespace, backups, address string) error {
 	return operon.Run(ctx, "store-operator", config, operon.Config{Namespace: namespace},
-		operon.API(storev1.AddToScheme), operon.Manage(Store{Backups: backups, Address: address}))
+		operon.API(storev1.AddToScheme), operon.Manage(Store{Backups: bucket.Folder(backups), Address: address}))
 }
 
 func keyOf(object k8s.Object) k8s.ObjectKey { return k8s.ObjectKeyFromObject(object) }
