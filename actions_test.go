@@ -178,7 +178,7 @@ func TestActionSchedule(t *testing.T) {
 		Template: v1alpha1.ActionSpec{Action: "backup", Target: v1alpha1.Target{APIGroup: "test.operon.dev", Kind: "Box", Name: "one"}},
 	}}
 	d.must(d.client.Create(t.Context(), schedule))
-	d.readySchedule(schedule, metav1.ConditionFalse, `spec.schedule: "61 * * * *": minute "61": want 0 to 59`)
+	d.readySchedule(schedule, metav1.ConditionFalse, `spec.schedule: "61 * * * *": end of range (61) above maximum (59)`)
 	d.change(schedule, func() { schedule.Spec.Schedule = "* * * * *" })
 	d.readySchedule(schedule, metav1.ConditionTrue, "")
 	if schedule.Status.NextAt == nil || schedule.Status.NextAt.Sub(early.Now()) > time.Minute {
