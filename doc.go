@@ -48,13 +48,17 @@
 //
 //	func (Memcached) Actions() operon.Actions[*v1alpha1.Memcached]
 //
-// What these read, by Get and List of the [Composition] and of [Observed], is watched
+// A [Provisioner] declares what should exist outside of the cluster: see package external.
+//
+//	func (Groups) Provision(ctx context.Context, g *v1alpha1.VMGroup, out *operon.Provision) error
+//
+// What any of them reads, by Get and List of [Composition], [Observed] and [Provision], is watched
 // from then on, and the object reconciled again when that changes.
 //
 // # What happens in a reconcile
 //
 // The list of steps stands in reconcile/steps.go: fetch, pace, pause, undo, finalize, upgrade, work,
-// compose, observe, plan, apply, await, status, report. The status gets the conditions Ready, Reconciling
+// external, compose, observe, plan, apply, await, status, report. The status gets the conditions Ready, Reconciling
 // and Stalled and observedGeneration; the kind's Go type has to have the fields for them.
 //
 // # Why

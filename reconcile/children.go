@@ -90,6 +90,7 @@ func (r *Reconciler[T]) forget(owner types.NamespacedName) {
 		r.Memory.Forget(child)
 	}
 	r.own.forget(owner)
+	r.keeper.Forget(owner)
 }
 
 // kindsOf are the kinds of which there may be children: those that are composed now, and

@@ -17,6 +17,7 @@ import (
 // cluster lacks does not stop the others.
 func (r *Reconciler[T]) compose(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
 	composition := NewComposition(p.object, p.reads)
+	composition.outside = p.known
 	if err := r.Composer.Compose(ctx, p.object, composition); err != nil {
 		return outcome.Done(), err
 	}

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/operon-framework/operon/apply"
+	"github.com/operon-framework/operon/external"
 	"github.com/operon-framework/operon/outcome"
 	"github.com/operon-framework/operon/plan"
 	"github.com/operon-framework/operon/track"
@@ -43,6 +44,10 @@ const (
 	ReasonUnboundedRead = "UnboundedRead"
 	// ReasonConflict: an object of the name of a child is somebody else's.
 	ReasonConflict = "Conflict"
+	// ReasonInvalidExternal: what is declared outside of the cluster, or said of it, cannot be.
+	ReasonInvalidExternal = "InvalidExternal"
+	// ReasonExternalRecord: the record of what is outside cannot be used.
+	ReasonExternalRecord = "ExternalRecord"
 	// ReasonPanicked: the author's code panicked.
 	ReasonPanicked = "Panicked"
 	// ReasonFailed: anything else; time may cure it.
@@ -84,6 +89,10 @@ func mistake(err error) string {
 		return ReasonImmutableField
 	case is[*apply.InvalidError](err):
 		return ReasonInvalidChild
+	case is[*InvalidExternalError](err):
+		return ReasonInvalidExternal
+	case is[*external.RecordError](err):
+		return ReasonExternalRecord
 	case is[*DuplicateError](err):
 		return ReasonDuplicateChild
 	case is[*track.UnboundedError](err):

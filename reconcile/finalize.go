@@ -21,26 +21,38 @@ import (
 const ReasonDeleting = "Deleting"
 
 // finalize ends the pass of an object that is being deleted. Garbage collection removes
-// most children; the rest is done here, in reverse. Nothing is composed for it: what there
-// is says itself what is to become of it.
+// most children; the rest is done here, in reverse, what is outside of the cluster at the end.
+// Nothing is composed for it: what there is says itself what is to become of it.
 func (r *Reconciler[T]) finalize(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
 	if p.object.GetDeletionTimestamp() == nil {
 		return outcome.Done(), nil
 	}
-	if !controllerutil.ContainsFinalizer(p.object, Finalizer) {
-		p.over = true
-		return outcome.Done(), nil
+	if controllerutil.ContainsFinalizer(p.object, Finalizer) {
+		if o, err := r.dismantle(ctx, p); err != nil || o.Kind() != outcome.KindDone {
+			return o, err
+		}
 	}
+	if o, err := r.external(ctx, p); err != nil || o.Kind() != outcome.KindDone {
+		return o, err
+	}
+	p.over = true
+	return outcome.Done(), client.IgnoreNotFound(r.patchMetadata(ctx, p, func(o client.Object) {
+		controllerutil.RemoveFinalizer(o, Finalizer)
+		controllerutil.RemoveFinalizer(o, ExternalFinalizer)
+	}))
+}
+
+// dismantle removes the children that garbage collection does not, the last first.
+func (r *Reconciler[T]) dismantle(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
 	if _, err := r.look(ctx, p); err != nil {
 		return outcome.Done(), err
 	}
 	p.actions = plan.Dismantle(string(p.object.GetUID()), r.Manager, p.owned)
-	if len(p.actions) > 0 {
-		o, err := r.carryOut(ctx, p)
-		return outcome.Combine(outcome.Wait(ReasonDeleting, beforeIt(p.actions)), o), err
+	if len(p.actions) == 0 {
+		return outcome.Done(), nil
 	}
-	p.over = true
-	return outcome.Done(), client.IgnoreNotFound(r.patchMetadata(ctx, p, func(o client.Object) { controllerutil.RemoveFinalizer(o, Finalizer) }))
+	o, err := r.carryOut(ctx, p)
+	return outcome.Combine(outcome.Wait(ReasonDeleting, beforeIt(p.actions)), o), err
 }
 
 // beforeIt says what an object that is being deleted waits for.

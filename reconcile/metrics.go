@@ -21,6 +21,7 @@ var (
 	writesTotal     = counter("operon_writes_total", "Requests that changed something, by the kind of what was written.", "kind", "verb")
 	repairsTotal    = counter("operon_drift_repaired_total", "Children that somebody else changed or deleted, and that were put back.", "kind")
 	objectsReady    = gauge("operon_objects", "Objects by the status of their condition Ready.", "kind", "ready")
+	callsTotal      = counter("operon_external_calls_total", "Calls to external systems, by the kind of resource, the call, and ok, away, denied, refused or garbage.", "kind", "call", "result")
 	watchCount      = gauge("operon_watches", "Watches of what reconciles read, children included; all kinds of an operator share them.")
 )
 
@@ -33,8 +34,11 @@ func gauge(name, help string, labels ...string) *prometheus.GaugeVec {
 }
 
 func init() {
-	metrics.Registry.MustRegister(stepSeconds, reconcilesTotal, causesTotal, writesTotal, repairsTotal, objectsReady, watchCount)
+	metrics.Registry.MustRegister(stepSeconds, reconcilesTotal, causesTotal, writesTotal, repairsTotal, objectsReady, watchCount, callsTotal)
 }
+
+// countCall counts a call to an external system. The kinds are the author's, and few.
+func countCall(kind, call, result string) { callsTotal.WithLabelValues(kind, call, result).Inc() }
 
 // count counts a pass that ended.
 func (r *Reconciler[T]) count(p *pass[T]) {

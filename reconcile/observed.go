@@ -32,7 +32,7 @@ func (o *Observed) Child(ctx context.Context, object client.Object) (bool, error
 // observed is what the observer of a pass sees.
 func (r *Reconciler[T]) observed(p *pass[T]) *Observed {
 	return &Observed{
-		reading: reading{reads: p.reads, owner: p.object},
+		reading: reading{reads: p.reads, owner: p.object, outside: p.known},
 		child: func(ctx context.Context, object client.Object) (runtime.Object, error) {
 			return r.childOf(ctx, p, object)
 		},

@@ -13,8 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/operon-framework/operon/external"
 	"github.com/operon-framework/operon/history"
 	"github.com/operon-framework/operon/outcome"
+	"github.com/operon-framework/operon/outside"
 	"github.com/operon-framework/operon/plan"
 	"github.com/operon-framework/operon/telemetry"
 )
@@ -31,6 +33,9 @@ type pass[T client.Object] struct {
 
 	object T // as the author's code may change it
 	before T // as it was read
+
+	known map[string][]external.Known[any] // of what is outside of the cluster
+	deeds []outside.Deed
 
 	composed []*child // as declared
 	desired  []*unstructured.Unstructured

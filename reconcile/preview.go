@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/operon-framework/operon/external"
 	"github.com/operon-framework/operon/plan"
 )
 
@@ -80,6 +81,12 @@ func (r *Reconciler[T]) preview(p *pass[T]) Preview {
 		if action.Verb != plan.Keep {
 			made.Actions = append(made.Actions, previewOf(action))
 		}
+	}
+	for _, deed := range p.deeds {
+		if deed.Verb == external.MarkIt {
+			deed.Verb = external.Create // which comes right after it
+		}
+		made.Actions = append(made.Actions, PreviewAction{Verb: string(deed.Verb), Kind: deed.Ref.Kind, Name: deed.Ref.Name, Why: deed.Why})
 	}
 	return made
 }

@@ -7,6 +7,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/external"
 	"github.com/operon-framework/operon/track"
 )
 
@@ -14,6 +15,8 @@ import (
 type reading struct {
 	reads Reads
 	owner client.Object
+	// outside is what is known of external resources, by kind.
+	outside map[string][]external.Known[any]
 }
 
 // errNoReads: a composition was made without an operator around it.

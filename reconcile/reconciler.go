@@ -21,6 +21,7 @@ import (
 	"github.com/operon-framework/operon/contest"
 	"github.com/operon-framework/operon/history"
 	"github.com/operon-framework/operon/outcome"
+	"github.com/operon-framework/operon/outside"
 	"github.com/operon-framework/operon/telemetry"
 	"github.com/operon-framework/operon/wire"
 )
@@ -101,6 +102,8 @@ type Reconciler[T client.Object] struct {
 	pending pending
 	buckets *buckets
 	ledger  *contest.Ledger
+	// keeper keeps what is outside of the cluster.
+	keeper *outside.Keeper
 	// previews are those of a dry run.
 	previews previews
 	causes   causes
@@ -119,7 +122,7 @@ func New[T client.Object](cfg Config[T]) (*Reconciler[T], error) {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
 	}
-	r := &Reconciler[T]{Config: cfg, buckets: newBuckets(cfg.Rate, cfg.Clock), ledger: contest.New()}
+	r := &Reconciler[T]{Config: cfg, buckets: newBuckets(cfg.Rate, cfg.Clock), ledger: contest.New(), keeper: outside.NewKeeper(cfg.Clock, countCall)}
 	r.applier = apply.New(apply.Config{
 		Client: cfg.Direct, Endpoints: cfg.Endpoints, Manager: cfg.Manager, Memory: cfg.Memory, Children: r.children,
 	})

@@ -21,6 +21,7 @@ func (r *Reconciler[T]) rehearsal() []step[T] {
 		{name: stepPace, run: r.pace},
 		{name: "pause", run: r.rehearsePause},
 		{name: "upgrade", run: r.rehearseUpgrade},
+		{name: "external", run: r.external}, // which only looks,
 		{name: "compose", run: r.rehearseCompose},
 		{name: "observe", run: r.look},
 		{name: "plan", run: r.rehearsePlan},

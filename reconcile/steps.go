@@ -29,6 +29,7 @@ func (r *Reconciler[T]) steps() []step[T] {
 		{name: "finalize", run: r.finalize},      // an object that is being deleted, and nothing else
 		{name: "upgrade", run: r.upgrade},        // an object that an older operator took care of last
 		{name: "work", run: r.work, aside: true}, // the author's steps, each of them once
+		{name: "external", run: r.external},      // what is outside of the cluster is kept as declared
 		{name: "compose", run: r.compose},        // the author declares the children
 		{name: "observe", run: r.look},           // the children that there are
 		{name: "plan", run: r.plan},              // what to do, decided without doing it

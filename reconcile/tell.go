@@ -12,6 +12,7 @@ import (
 	"github.com/operon-framework/operon/cause"
 	"github.com/operon-framework/operon/history"
 	"github.com/operon-framework/operon/outcome"
+	"github.com/operon-framework/operon/outside"
 	"github.com/operon-framework/operon/plan"
 	"github.com/operon-framework/operon/telemetry"
 )
@@ -58,6 +59,15 @@ func (r *Reconciler[T]) acted(p *pass[T], action plan.Action, err error) {
 	if action.Verb == plan.Repair || action.Verb == plan.Recreate {
 		repairsTotal.WithLabelValues(id.Kind).Inc()
 	}
+}
+
+// actedOutside is something that was done outside of the cluster, for the history.
+func actedOutside(deed outside.Deed) history.Action {
+	noted := history.Action{Verb: string(deed.Verb), Object: cause.Object{Kind: deed.Ref.Kind, Name: deed.Ref.Name}, Why: deed.Why}
+	if deed.Err != nil {
+		noted.Error = deed.Err.Error()
+	}
+	return noted
 }
 
 // writes tells whether an action is a request that changes something.

@@ -1,0 +1,279 @@
+package external
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Verb is what comes next for a resource.
+type Verb string
+
+// The verbs. Calls go to the external system, edits to the record; both are followed by another
+// question. The others end a reconcile's work on the resource.
+const (
+	// Find asks for the resource of the key: a call.
+	Find Verb = "find"
+	// Look observes: a call.
+	Look Verb = "look"
+	// Create, Update and Delete are calls.
+	Create Verb = "create"
+	Update Verb = "update"
+	Delete Verb = "delete"
+
+	// MarkIt records that it is about to be made, by this process: an edit.
+	MarkIt Verb = "mark"
+	// Note records the id: an edit.
+	Note Verb = "note"
+	// Drop strikes it out of the record: an edit.
+	Drop Verb = "drop"
+	// Keep records nothing but the policy for when it is no longer declared: an edit.
+	Keep Verb = "keep"
+
+	// Done: it is as it should be.
+	Done Verb = "done"
+	// Wait: it is to be looked at again soon.
+	Wait Verb = "wait"
+	// Stall: a person has to do something.
+	Stall Verb = "stall"
+)
+
+// Call tells whether a verb is a call.
+func (v Verb) Call() bool {
+	switch v {
+	case Find, Look, Create, Update, Delete:
+		return true
+	}
+	return false
+}
+
+// Edit tells whether a verb is an edit.
+func (v Verb) Edit() bool {
+	switch v {
+	case MarkIt, Note, Drop, Keep:
+		return true
+	}
+	return false
+}
+
+// Reasons of the Ready condition that end the work on a resource.
+const (
+	// ReasonNotReady: it waits for something by itself.
+	ReasonNotReady = "ExternalNotReady"
+	// ReasonDeleting: it is being deleted.
+	ReasonDeleting = "ExternalDeleting"
+	// ReasonUncertain: a creation may be under way, by whoever marked it.
+	ReasonUncertain = "ExternalUncertain"
+	// ReasonUnresolved: nobody but a person can tell whether it was made.
+	ReasonUnresolved = "ExternalUnresolved"
+	// ReasonImmutable: something differs that cannot be changed.
+	ReasonImmutable = "ExternalImmutable"
+	// ReasonMissing: what is only observed is not there.
+	ReasonMissing = "ExternalMissing"
+	// ReasonNoProvider: the operator does not say how to reach it.
+	ReasonNoProvider = "ExternalNoProvider"
+)
+
+// Situation is all that matters for what comes next.
+type Situation struct {
+	Ref Ref
+	// Declared: it should exist. ID is that of one that is only observed.
+	Declared bool
+	ID       string
+	Policy   Policy
+	// Unreachable: there is no provider of its kind.
+	Unreachable bool
+	// CanFind and Once are what the provider can do.
+	CanFind, Once bool
+
+	// Entry is what is recorded, Recorded whether anything is.
+	Entry    Entry
+	Recorded bool
+	// Called: a creation was tried under the mark, or may have been. Open: it may still be under way, or
+	// may yet take effect. Expired: the mark is too old for a creation to begin under it.
+	Called, Open, Expired bool
+	// Made is the id that a creation by this process returned. Said is what a person says of the mark.
+	Made, Said string
+
+	// Asked: the key was asked for, and Found is the id.
+	Asked bool
+	Found string
+	// Looked: it was observed, and these were seen. Fresh: it was made a moment ago.
+	Looked, Exists, Fresh bool
+	Waits                 string
+	Drift, Immutable      []string
+	// Updated, Deleted, Replaced: that was done for what is wanted now.
+	Updated, Deleted, Replaced bool
+}
+
+// Action is what comes next, and why: a clause for people.
+type Action struct {
+	Verb   Verb
+	ID     string
+	Reason string
+	Why    string
+}
+
+// Next tells what comes next for a resource. It is asked again after each call and each edit, until
+// it is done, waits or stalls.
+func Next(s Situation) Action {
+	switch {
+	case !s.Declared:
+		return s.leave()
+	case s.Unreachable:
+		return s.noProvider()
+	case s.Policy.Observe:
+		return s.observe()
+	case !s.Recorded:
+		return s.begin()
+	case s.Entry.ID == "":
+		return s.resume()
+	case s.Entry.Orphan != s.Policy.Orphan:
+		return Action{Verb: Keep, Why: "the policy changed"}
+	}
+	return s.maintain()
+}
+
+func (s Situation) noProvider() Action {
+	return Action{Verb: Stall, Reason: ReasonNoProvider, Why: fmt.Sprintf(
+		"this operator does not say how to reach resources of kind %q: run the version that made it, or set the annotation %s to %s to leave it behind",
+		s.Ref.Kind, PolicyAnnotation, PolicyOrphan)}
+}
+
+// observe is for what nothing may be done to.
+func (s Situation) observe() Action {
+	id := s.ID
+	if id == "" {
+		id = s.Entry.ID
+	}
+	switch {
+	case s.ID != "" && s.Recorded:
+		return Action{Verb: Drop, ID: s.Entry.ID, Why: "is only observed from now on"}
+	case id == "":
+		return Action{Verb: Wait, Reason: ReasonMissing, Why: "is only to be observed, and there is no id of it"}
+	case !s.Looked:
+		return Action{Verb: Look, ID: id}
+	case !s.Exists:
+		return Action{Verb: Wait, Reason: ReasonMissing, Why: "is only to be observed, and is not there"}
+	case s.Waits != "":
+		return Action{Verb: Wait, ID: id, Reason: ReasonNotReady, Why: s.Waits}
+	}
+	return Action{Verb: Done, ID: id}
+}
+
+// begin is for what is not recorded. A record that was lost is no reason to make it twice.
+func (s Situation) begin() Action {
+	if s.Made != "" {
+		return Action{Verb: Note, ID: s.Made}
+	}
+	if s.CanFind && !s.Asked {
+		return Action{Verb: Find}
+	}
+	if s.Found != "" {
+		return Action{Verb: Note, ID: s.Found, Why: "was there under its key"}
+	}
+	return Action{Verb: MarkIt}
+}
+
+// resume is for what was marked and of which no id is known.
+func (s Situation) resume() Action {
+	switch {
+	case s.Made != "":
+		return Action{Verb: Note, ID: s.Made}
+	case !s.Called && s.Expired:
+		return Action{Verb: MarkIt, Why: "the mark is old"}
+	case !s.Called:
+		return Action{Verb: Create}
+	case s.Said == None:
+		return Action{Verb: MarkIt, Why: "a person says that nothing was made"}
+	case s.Said != "":
+		return Action{Verb: Note, ID: s.Said, Why: "a person says so"}
+	case s.CanFind && !s.Asked:
+		return Action{Verb: Find}
+	case s.Found != "":
+		return Action{Verb: Note, ID: s.Found, Why: "was made before this operator could write that down"}
+	case s.Once:
+		return Action{Verb: Create, Why: "to repeat it makes no second one"}
+	case !s.CanFind:
+		return s.unresolved()
+	case s.Open:
+		return Action{Verb: Wait, Reason: ReasonUncertain, Why: "may be made at this moment, by a call whose end is not known; it is asked for again before it is made"}
+	}
+	return Action{Verb: MarkIt, Why: "was not made under the mark before"}
+}
+
+func (s Situation) unresolved() Action {
+	return Action{Verb: Stall, Reason: ReasonUnresolved, Why: fmt.Sprintf(
+		"may have been made or not: the operator ended, or the answer was lost, and the system cannot be asked by key. Look there, and then set the annotation %s to %s=ID, or to %s=%s",
+		ResolvedAnnotation, s.Ref, s.Ref, None)}
+}
+
+// maintain is for what has an id.
+func (s Situation) maintain() Action {
+	id := s.Entry.ID
+	switch {
+	case !s.Looked:
+		return Action{Verb: Look, ID: id}
+	case !s.Exists && s.Fresh:
+		return Action{Verb: Wait, ID: id, Reason: ReasonNotReady, Why: "was made, and is not shown yet"}
+	case !s.Exists:
+		return Action{Verb: Drop, ID: id, Why: "is gone"}
+	case s.Deleted:
+		return Action{Verb: Wait, ID: id, Reason: ReasonDeleting, Why: "is deleted to be made again"}
+	case len(s.Immutable) > 0 && s.Replaced:
+		return Action{Verb: Stall, ID: id, Reason: ReasonImmutable, Why: fmt.Sprintf("still differs in %s after it was replaced", strings.Join(s.Immutable, ", "))}
+	case len(s.Immutable) > 0 && s.Policy.Replace:
+		return Action{Verb: Delete, ID: id, Why: fmt.Sprintf("%s cannot be changed", strings.Join(s.Immutable, ", "))}
+	case len(s.Immutable) > 0:
+		return Action{Verb: Stall, ID: id, Reason: ReasonImmutable, Why: fmt.Sprintf("%s cannot be changed, and it may not be replaced", strings.Join(s.Immutable, ", "))}
+	case len(s.Drift) > 0 && s.Updated:
+		return Action{Verb: Wait, ID: id, Reason: ReasonNotReady, Why: fmt.Sprintf("was updated and still differs in %s", strings.Join(s.Drift, ", "))}
+	case len(s.Drift) > 0:
+		return Action{Verb: Update, ID: id, Why: strings.Join(s.Drift, ", ")}
+	case s.Waits != "":
+		return Action{Verb: Wait, ID: id, Reason: ReasonNotReady, Why: s.Waits}
+	}
+	return Action{Verb: Done, ID: id}
+}
+
+// leave is for what is no longer declared, or whose owner is being deleted.
+func (s Situation) leave() Action {
+	id := s.Entry.ID
+	switch {
+	case !s.Recorded:
+		return Action{Verb: Done}
+	case s.Policy.Orphan || s.Entry.Orphan:
+		return Action{Verb: Drop, ID: id, Why: "is left behind"}
+	case s.Unreachable:
+		return s.noProvider()
+	case id == "":
+		return s.leaveMark()
+	case !s.Looked:
+		return Action{Verb: Look, ID: id}
+	case !s.Exists && !s.Fresh:
+		return Action{Verb: Drop, ID: id, Why: "is deleted"}
+	case !s.Deleted:
+		return Action{Verb: Delete, ID: id, Why: "is no longer declared"}
+	}
+	return Action{Verb: Wait, ID: id, Reason: ReasonDeleting, Why: "is being deleted"}
+}
+
+// leaveMark is for what is no longer declared and may have been made.
+func (s Situation) leaveMark() Action {
+	switch {
+	case s.Made != "":
+		return Action{Verb: Note, ID: s.Made}
+	case s.Said == None || !s.Called:
+		return Action{Verb: Drop, Why: "was not made"}
+	case s.Said != "":
+		return Action{Verb: Note, ID: s.Said, Why: "a person says so"}
+	case !s.CanFind:
+		return s.unresolved()
+	case !s.Asked:
+		return Action{Verb: Find}
+	case s.Found != "":
+		return Action{Verb: Note, ID: s.Found, Why: "was made before this operator could write that down"}
+	case s.Open:
+		return Action{Verb: Wait, Reason: ReasonUncertain, Why: "may be made at this moment, by a call whose end is not known; it is asked for again before it is forgotten"}
+	}
+	return Action{Verb: Drop, Why: "was not made"}
+}

@@ -1,0 +1,158 @@
+package external
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// RecordAnnotation of an owner is the record of what is kept outside for it.
+const RecordAnnotation = "operon.dev/external"
+
+// Ref names a resource of an owner: its kind and name, as the author chose them.
+type Ref struct{ Kind, Name string }
+
+// String is machine/web-0.
+func (r Ref) String() string { return r.Kind + "/" + r.Name }
+
+// Entry is what is recorded of one resource. Either its id is known, or it was marked to be made.
+type Entry struct {
+	ID string `json:"id,omitempty"`
+	// Token is the mark's, and By the process that set it. They end with the id.
+	Token string `json:"token,omitempty"`
+	By    string `json:"by,omitempty"`
+	// Orphan: it stays when it is no longer declared.
+	Orphan bool `json:"orphan,omitempty"`
+}
+
+// Record is what is kept outside for one owner.
+type Record struct {
+	// Owner is its UID.
+	Owner   string
+	Entries map[Ref]Entry
+}
+
+// version is that of the format.
+const version = 1
+
+// MaxRecord bounds a record, in bytes: all annotations of an object together may have 256 KiB.
+const MaxRecord = 192 << 10
+
+// written is a record as it is written.
+type written struct {
+	Version   int              `json:"version"`
+	Owner     string           `json:"owner"`
+	Resources map[string]Entry `json:"resources"`
+}
+
+// RecordError says why a record cannot be used. Nothing is done outside then: what is there would
+// be made twice, or lost.
+type RecordError struct{ Message string }
+
+func (e *RecordError) Error() string {
+	return fmt.Sprintf("the annotation %s %s", RecordAnnotation, e.Message)
+}
+
+// ParseRecord reads the record of an owner. No text is an empty record.
+func ParseRecord(text, owner string) (*Record, error) {
+	r := &Record{Owner: owner, Entries: map[Ref]Entry{}}
+	if text == "" {
+		return r, nil
+	}
+	var head struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal([]byte(text), &head); err != nil {
+		return nil, &RecordError{fmt.Sprintf("cannot be read (%v): put back what it was", err)}
+	}
+	if head.Version != version {
+		return nil, &RecordError{fmt.Sprintf("has version %d, and this operator knows %d: run the version of the operator that wrote it", head.Version, version)}
+	}
+	var w written
+	strict := json.NewDecoder(strings.NewReader(text))
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&w); err != nil {
+		return nil, &RecordError{fmt.Sprintf("cannot be read (%v): put back what it was", err)}
+	}
+	if w.Owner != owner {
+		return nil, &RecordError{fmt.Sprintf(
+			"is that of another object, whose UID was %q: write %q in its place to take over what that object had outside, or remove the annotation to have all of it made anew",
+			w.Owner, owner)}
+	}
+	for name, entry := range w.Resources {
+		ref, err := ParseRef(name)
+		if err == nil {
+			err = entry.check()
+		}
+		if err != nil {
+			return nil, &RecordError{fmt.Sprintf("cannot be used: %v: put back what it was", err)}
+		}
+		r.Entries[ref] = entry
+	}
+	return r, nil
+}
+
+func (e Entry) check() error {
+	switch {
+	case e.ID == "" && e.Token == "":
+		return errors.New("a resource has neither id nor token")
+	case e.ID != "" && e.Token != "":
+		return errors.New("a resource has both an id and a token")
+	case len(e.ID) > maxID:
+		return errors.New("an id is longer than a kilobyte")
+	}
+	return nil
+}
+
+// Text writes the record; "" where it is empty.
+func (r *Record) Text() (string, error) {
+	if len(r.Entries) == 0 {
+		return "", nil
+	}
+	w := written{Version: version, Owner: r.Owner, Resources: map[string]Entry{}}
+	for ref, entry := range r.Entries {
+		w.Resources[ref.String()] = entry
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(w); err != nil {
+		return "", err
+	}
+	if text.Len() > MaxRecord {
+		return "", &RecordError{fmt.Sprintf("would have %d bytes, at most %d fit: declare fewer resources (there are %d) for one object", text.Len(), MaxRecord, len(r.Entries))}
+	}
+	return strings.TrimSpace(text.String()), nil
+}
+
+// name is what kinds and names consist of.
+var name = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$`)
+
+// ParseRef reads machine/web-0.
+func ParseRef(text string) (Ref, error) {
+	kind, rest, _ := strings.Cut(text, "/")
+	ref := Ref{Kind: kind, Name: rest}
+	return ref, ref.Check()
+}
+
+// Check tells whether kind and name can be recorded.
+func (r Ref) Check() error {
+	for _, part := range []string{r.Kind, r.Name} {
+		if !name.MatchString(part) {
+			return fmt.Errorf("external resource %q: kind and name are up to 63 lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit", r)
+		}
+	}
+	return nil
+}
+
+// KeyOf is the key of a resource: the same whoever computes it, as long as the owner lives, so that
+// even a record that was lost leads to nothing that is made twice.
+func KeyOf(owner string, ref Ref) string {
+	sum := sha256.Sum256([]byte(owner + "\n" + ref.String()))
+	return "k" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))[:25]
+}
