@@ -67,6 +67,11 @@
 // the operator's debug endpoint, by which `operon explain KIND/NAME` answers. [Config] says
 // what of it is on; [Main] reads it from flags and the environment.
 //
+// # Several replicas
+//
+// With [Config].Shards, which [Main] reads from --shards, replicas share the objects and no
+// object has two owners: see package shard.
+//
 // # Escape hatches
 //
 // [Concurrency], [RateLimit], [Timeout] and [MigrateStorage] are options of [Manage]. [Version] names

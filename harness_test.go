@@ -33,7 +33,11 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	env := localtest.Shared(t)
+	return newWorldOn(t, localtest.Shared(t))
+}
+
+func newWorldOn(t *testing.T, env *localtest.Env) *world {
+	t.Helper()
 	env.InstallCRDs(t, "testdata/boxes.yaml")
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, addBox} {

@@ -17,12 +17,12 @@ const modulePath = "github.com/operon-framework/operon"
 // several tools share a floor, after the point is their order.
 var floors = map[string]float64{
 	"outcome": 1.0, "shard/table": 1.0, "readiness": 1.0, "cause": 1.0, "plan": 1.1, "condition": 1.2, "contest": 1.2,
-	"history": 2.0, "telemetry": 2.0, "wire": 2.0, "overlay": 2.1, "apply": 2.1, "track": 2.2, "reconcile": 2.3,
+	"history": 2.0, "telemetry": 2.0, "wire": 2.0, "shard": 2.05, "overlay": 2.1, "apply": 2.1, "track": 2.2, "reconcile": 2.3,
 	"journal": 1.0, "cron": 1.0, "api": 1.1, "bucket": 2.0, "durable": 2.0, "action": 2.4, "task": 3.2, // work in steps, and actions
 	"release": 1.0, "migrate": 2.0, "crdsafe": 4.0, // versions
 	"external": 1.0, "outside": 2.1,
 	"": 3, "cel": 3.1, "operontest": 3.2,
-	"internal/box": 1.3, "internal/scenario": 0.5, "local": 4.0, "project": 4.0, "local/localtest": 4.1, "up/tree": 4.2, "up/view": 4.3, "up": 4.4, "explain": 4.5,
+	"internal/box": 1.3, "internal/handover": 4.1, "internal/scenario": 0.5, "local": 4.0, "project": 4.0, "local/localtest": 4.1, "up/tree": 4.2, "up/view": 4.3, "up": 4.4, "explain": 4.5,
 	"prove/record": 4.0, "prove/workload": 4.05, "prove/fault": 4.1, "prove/proxy": 4.2, "prove/trace": 4.2, "prove/plan": 4.3,
 	"prove/finding": 4.31, "prove/witness": 4.31, "prove/state": 4.32, "prove/rights": 4.32, "prove/oracle": 4.33, "prove/report": 4.34,
 	"prove/world": 4.6, "prove": 4.7,

@@ -26,6 +26,8 @@ import (
 //	--metrics-bind-address ADDRESS    default 127.0.0.1:8080; 0 for none
 //	--health-probe-bind-address ADDR  default 127.0.0.1:8081; 0 for none
 //	--leader-elect                    default: true inside a cluster, false outside
+//	--shards N                        share the objects with other replicas, cut into N shards; default 0, not at all
+//	--shard-lease DURATION            how long others wait for a sign of life of a replica; default 15s
 //	--dry-run                         print what would be done for each object, a line each, and write nothing
 //	-o text|json                      how a dry run prints; default text
 //	--log-level LEVEL                 debug, info, warn or error; default info
@@ -45,6 +47,8 @@ type flags struct {
 	kubeconfig, namespace, metrics, health, level, format string
 	output                                                string
 	elect, dryRun                                         bool
+	shards                                                int
+	shardLease                                            time.Duration
 }
 
 func readFlags(name string, args []string) (flags, error) {
@@ -55,6 +59,8 @@ func readFlags(name string, args []string) (flags, error) {
 	set.StringVar(&f.metrics, "metrics-bind-address", "127.0.0.1:8080", "`ADDRESS` that serves /metrics, 0 for none")
 	set.StringVar(&f.health, "health-probe-bind-address", "127.0.0.1:8081", "`ADDRESS` that serves /healthz and /readyz, 0 for none")
 	set.BoolVar(&f.elect, "leader-elect", insideCluster(), "let only one of several replicas work")
+	set.IntVar(&f.shards, "shards", 0, "share the objects with other replicas, cut into `N` shards (default not at all)")
+	set.DurationVar(&f.shardLease, "shard-lease", shardLease, "how long others wait for a sign of life of a replica that shares objects")
 	set.BoolVar(&f.dryRun, "dry-run", false, "print what would be done for each object, and write nothing")
 	set.StringVar(&f.output, "o", "text", "how a dry run prints: `FORMAT` text or json, a line for each object")
 	set.StringVar(&f.level, "log-level", "info", "`LEVEL`: debug, info, warn or error")
@@ -101,6 +107,8 @@ func run(name string, all []Part) error {
 		HealthProbeBindAddress:  f.health,
 		LeaderElection:          f.elect,
 		LeaderElectionNamespace: os.Getenv("POD_NAMESPACE"),
+		Shards:                  f.shards,
+		ShardLease:              f.shardLease,
 		DryRun:                  show,
 		Log:                     log,
 		Ready: func() {

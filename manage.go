@@ -89,6 +89,7 @@ func manage[T client.Object](o *operator, composer Composer[T], settings manageS
 		Memory:    o.memory,
 		Reads:     func(reader types.NamespacedName) reconcile.Reads { return o.read(waiting, reader) },
 		Watches:   o.tracker.Watches,
+		Mine:      o.mine(),
 		Record:    o.record,
 		ApplySets: settings.applySets,
 		Rate:      settings.rate,
@@ -129,6 +130,7 @@ func manage[T client.Object](o *operator, composer Composer[T], settings manageS
 			LogConstructor:          o.logOf(r.Kind()),
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 			SkipNameValidation:      new(true), // one process may run several operators, as tests do
+			NeedLeaderElection:      o.needsLeader(),
 		}).
-		Complete(r)
+		Complete(o.sharing(kind.GroupKind(), object, r))
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
@@ -30,6 +31,7 @@ import (
 	"github.com/operon-framework/operon/overlay"
 	"github.com/operon-framework/operon/reconcile"
 	"github.com/operon-framework/operon/release"
+	"github.com/operon-framework/operon/shard"
 	"github.com/operon-framework/operon/telemetry"
 	"github.com/operon-framework/operon/track"
 	"github.com/operon-framework/operon/wire"
@@ -83,6 +85,8 @@ type operator struct {
 	direct     client.WithWatch
 	namespaces map[string]cache.Config
 	record     *reconcile.Record
+	member     *shard.Member // nil where replicas do not share
+	shared     sharedKinds
 	wire       *wire.Wire
 	memory     *apply.Memory
 	overlay    *overlay.Overlay
@@ -141,6 +145,14 @@ type Config struct {
 	// name in LeaderElectionNamespace.
 	LeaderElection          bool
 	LeaderElectionNamespace string
+	// Shards lets several replicas work at the same time, each on some of the objects: these are cut
+	// into so many shards, at most 64, and no more replicas than that have work. Three to five times as
+	// many shards as replicas spread well. LeaderElection then is for what else runs only once.
+	// Zero: replicas do not share. See docs/runtime/shards.md for the permissions it takes.
+	Shards int
+	// ShardLease is how long a replica may give no sign of life before others take its objects over:
+	// whole seconds, at least 2. Zero: 15 s.
+	ShardLease time.Duration
 	// Log gets structured lines: at info, an object that becomes ready or ceases to be; at
 	// debug, each reconcile with its causes, and all that controller-runtime has to say. A
 	// composer logs with controller-runtime's log.FromContext. Nil: they go nowhere.
@@ -170,6 +182,9 @@ func Run(ctx context.Context, name string, cluster *rest.Config, cfg Config, all
 	if err := o.findNamespaces(ctx); err != nil {
 		return err
 	}
+	if err := o.mayShare(ctx); err != nil {
+		return err
+	}
 	for _, setup := range setups {
 		if err := setup(life, o); err != nil {
 			return err
@@ -191,10 +206,12 @@ func Run(ctx context.Context, name string, cluster *rest.Config, cfg Config, all
 
 // awaitReady calls ready when this replica leads and its caches are filled.
 func (o *operator) awaitReady(ctx context.Context, ready func()) {
-	select {
-	case <-ctx.Done():
-		return
-	case <-o.manager.Elected():
+	if o.member == nil { // else it works unelected
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.manager.Elected():
+		}
 	}
 	if o.manager.GetCache().WaitForCacheSync(ctx) {
 		ready()
@@ -231,7 +248,10 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 	}
 	if cfg.DryRun != nil {
 		cluster.Wrap(readOnly)
-		cfg.LeaderElection = false
+		cfg.LeaderElection, cfg.Shards = false, 0
+	}
+	if err := o.share(cluster, cfg); err != nil {
+		return nil, nil, err
 	}
 	own, machinery := cfg.loggers()
 	o.log = own
@@ -254,8 +274,11 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 	if err != nil {
 		return nil, nil, err
 	}
-	o.home = cmp.Or(append([]string{cfg.LeaderElectionNamespace}, append(namespaces, metav1.NamespaceDefault)...)...)
+	o.home = cfg.ownNamespace()
 	o.record = reconcile.NewRecord(o.direct, o.home, name)
+	if err := o.joinShards(); err != nil {
+		return nil, nil, err
+	}
 	return o, p.setups, o.watch(ctx)
 }
 
@@ -266,9 +289,13 @@ func (o *operator) watch(life context.Context) error {
 		REST: o.manager.GetConfig(), HTTP: o.manager.GetHTTPClient(), Mapper: o.manager.GetRESTMapper(), Scheme: o.manager.GetScheme(),
 	})
 	o.memory = apply.NewMemory()
-	o.tracker = track.New(life, track.Config{
+	tracking := track.Config{
 		Wire: o.wire, Scheme: o.manager.GetScheme(), Namespaces: slices.Collect(maps.Keys(o.namespaces)), Manager: o.name, Memory: o.memory,
-	})
+	}
+	if o.member != nil {
+		tracking.Shard = o.member.Children
+	}
+	o.tracker = track.New(life, tracking)
 	return err
 }
 
@@ -283,7 +310,7 @@ func (p *parts) scheme() (*runtime.Scheme, error) {
 }
 
 func (o *operator) options(scheme *runtime.Scheme, log logr.Logger, cfg Config) ctrl.Options {
-	return ctrl.Options{
+	options := ctrl.Options{
 		Scheme:                        scheme,
 		Logger:                        log,
 		Metrics:                       metricsserver.Options{BindAddress: orNone(cfg.MetricsBindAddress)},
@@ -299,6 +326,15 @@ func (o *operator) options(scheme *runtime.Scheme, log logr.Logger, cfg Config) 
 			DefaultTransform:  cache.TransformStripManagedFields(),
 		},
 	}
+	if o.member != nil {
+		options.Cache.NewInformer = o.newInformer(scheme)
+	}
+	return options
+}
+
+// ownNamespace is where the operator keeps Leases of its own.
+func (c Config) ownNamespace() string {
+	return cmp.Or(append([]string{c.LeaderElectionNamespace}, append(c.namespaces(), metav1.NamespaceDefault)...)...)
 }
 
 // orNone: controller-runtime takes "0" for no endpoint and nothing for its default.

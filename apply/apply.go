@@ -19,7 +19,7 @@ import (
 	"github.com/operon-framework/operon/wire"
 )
 
-// Config of an applier. All fields are required.
+// Config of an applier. All fields are required but Fenced.
 type Config struct {
 	// Client reads and writes without a cache.
 	Client client.Client
@@ -31,6 +31,9 @@ type Config struct {
 	Memory *Memory
 	// Children says how children of a kind are kept.
 	Children func(schema.GroupVersionKind) wire.Children
+	// Fenced: another process may have become the owner's, so that every write is of a version of
+	// its child, which the API server refuses when there is a later one.
+	Fenced bool
 }
 
 // Endpoints tells how to reach the children of a kind; *wire.Wire does.
@@ -101,7 +104,13 @@ func (a *Applier) occupied(ctx context.Context, action plan.Action) (plan.Action
 	if err != nil {
 		return action, fmt.Errorf("look at %s: %w", id, err)
 	}
-	action.Options.After = nil // they were ready for the creation
+	return a.again(ctx, action, live)
+}
+
+// again plans an action anew on what is there, and does that.
+func (a *Applier) again(ctx context.Context, action plan.Action, live *plan.Live) (plan.Action, error) {
+	child, id := action.Desired, action.ID()
+	action.Options.After = nil // they were ready before
 	again := plan.Make(plan.Input{
 		Owner:   child.GetLabels()[plan.OwnerLabel],
 		Manager: a.Manager,
@@ -117,7 +126,10 @@ func (a *Applier) occupied(ctx context.Context, action plan.Action) (plan.Action
 
 // change applies a child over what is there.
 func (a *Applier) change(ctx context.Context, action plan.Action) (plan.Action, error) {
-	live, err := a.send(ctx, action.Desired)
+	live, err := a.send(ctx, a.fenced(action))
+	if a.Fenced && apierrors.IsConflict(err) {
+		return a.overtaken(ctx, action)
+	}
 	if apierrors.IsInvalid(err) {
 		return a.refused(ctx, action, err)
 	}
@@ -182,7 +194,11 @@ func (a *Applier) endpoint(child *unstructured.Unstructured) (wire.Children, wir
 
 func (a *Applier) delete(ctx context.Context, live *plan.Live) error {
 	a.Memory.begin(live.ID())
-	err := a.Client.Delete(ctx, named(live), client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &live.UID})
+	err := a.Client.Delete(ctx, named(live), client.PropagationPolicy(metav1.DeletePropagationBackground), a.only(live))
+	if a.Fenced && apierrors.IsConflict(err) {
+		a.Memory.failed(live.ID())
+		return a.deleteNewest(ctx, live)
+	}
 	if err != nil {
 		a.Memory.failed(live.ID()) // of what is gone already, a watch may have shown the end
 		return client.IgnoreNotFound(fmt.Errorf("delete %s: %w", live.ID(), err))

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/operon-framework/operon/plan"
+	"github.com/operon-framework/operon/shard/table"
 	"github.com/operon-framework/operon/wire"
 )
 
@@ -47,6 +48,9 @@ func (a *Applier) Prepare(owner client.Object, kind schema.GroupVersionKind, chi
 func (a *Applier) mark(owner client.Object, kind schema.GroupVersionKind, object *unstructured.Unstructured, options plan.Options) {
 	setLabel(object, plan.OwnerLabel, string(owner.GetUID()))
 	setLabel(object, plan.PartOfLabel, plan.ApplySetID(plan.ID{GroupKind: kind.GroupKind(), Namespace: owner.GetNamespace(), Name: owner.GetName()}))
+	if a.Fenced {
+		setLabel(object, plan.ShardLabel, table.BucketName(table.Bucket(owner.GetUID())))
+	}
 	if object.GetLabels()[plan.ManagedByLabel] == "" {
 		setLabel(object, plan.ManagedByLabel, a.Manager)
 	}

@@ -15,7 +15,7 @@ import (
 
 // unmarked is what a merge patch says of the labels and annotations of a child.
 var (
-	unlabelled  = map[string]any{plan.OwnerLabel: nil, plan.PartOfLabel: nil, plan.ManagedByLabel: nil}
+	unlabelled  = map[string]any{plan.OwnerLabel: nil, plan.PartOfLabel: nil, plan.ManagedByLabel: nil, plan.ShardLabel: nil}
 	unannotated = map[string]any{plan.HashAnnotation: nil, plan.AfterAnnotation: nil, plan.RemovalAnnotation: nil}
 )
 

@@ -19,6 +19,9 @@ const (
 	// OwnerLabel on a child holds the UID of the object that it was composed for. Caches
 	// select by it, and an object without it is nobody's to change.
 	OwnerLabel = "operon.dev/owner"
+	// ShardLabel on a child, and on owners where the API server cannot select them, holds the
+	// bucket of the owner's uid, where several replicas share objects: each caches only what is its own.
+	ShardLabel = "operon.dev/shard"
 	// HashAnnotation on a child holds the hash of what was applied last, so that after a
 	// restart it is known without asking whether the composition changed.
 	HashAnnotation = "operon.dev/applied"

@@ -46,6 +46,9 @@ func (r *Reconciler[T]) carryOut(ctx context.Context, p *pass[T]) (outcome.Outco
 			continue
 		}
 		done, err := r.applier.Do(ctx, action)
+		if err != nil && p.interrupted() {
+			return outcome.Done(), nil
+		}
 		r.acted(p, done, err)
 		if err != nil {
 			combined = outcome.Combine(combined, explain(err))

@@ -40,6 +40,7 @@ func (r *Reconciler[T]) fetch(ctx context.Context, p *pass[T]) (outcome.Outcome,
 		return outcome.Retry(0, ReasonFailed, err.Error()), err
 	}
 	p.object, p.before = object, object.DeepCopyObject().(T)
+	p.over = r.Mine != nil && !r.Mine(ctx, object.GetUID())
 	return outcome.Done(), nil
 }
 

@@ -142,17 +142,20 @@ func with[K comparable, V any](all, more map[K]V) map[K]V {
 func (r *Reconciler[T]) patchMetadata(ctx context.Context, p *pass[T], edit func(client.Object)) error {
 	edited := p.before.DeepCopyObject().(T)
 	edit(edited)
-	patch := client.MergeFrom(p.before)
+	patch := r.over(p.before)
+	if unchanged, err := client.MergeFrom(p.before).Data(edited); err != nil || string(unchanged) == "{}" {
+		return err
+	}
 	data, err := patch.Data(edited)
 	if err != nil {
 		return err
-	}
-	if string(data) == "{}" {
-		return nil
 	}
 	if err := r.Client.Patch(ctx, edited, client.RawPatch(patch.Type(), data), client.FieldOwner(r.Manager)); err != nil {
 		return fmt.Errorf("write the metadata of %s: %w", r.self(p.object), err)
 	}
 	r.wrote(p, r.kind.Kind, "metadata")
+	if r.Mine != nil {
+		p.before.SetResourceVersion(edited.GetResourceVersion()) // the status is written over that
+	}
 	return nil
 }

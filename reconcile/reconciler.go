@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -85,6 +86,9 @@ type Config[T client.Object] struct {
 	Watches func() int
 	// Clock tells the time. Nil: the real one.
 	Clock clock.PassiveClock
+	// Mine tells whether work that began under a context may go on with an object: where several
+	// processes share objects, one of its name may be another one by now. Nil: they do not.
+	Mine func(ctx context.Context, object types.UID) bool
 	// Tracer makes spans of reconciles. Nil: none.
 	Tracer *telemetry.Tracer
 	// History keeps the last reconciles. Nil: they are forgotten.
@@ -124,7 +128,7 @@ func New[T client.Object](cfg Config[T]) (*Reconciler[T], error) {
 	}
 	r := &Reconciler[T]{Config: cfg, buckets: newBuckets(cfg.Rate, cfg.Clock), ledger: contest.New(), keeper: outside.NewKeeper(cfg.Clock, countCall)}
 	r.applier = apply.New(apply.Config{
-		Client: cfg.Direct, Endpoints: cfg.Endpoints, Manager: cfg.Manager, Memory: cfg.Memory, Children: r.children,
+		Client: cfg.Direct, Endpoints: cfg.Endpoints, Manager: cfg.Manager, Memory: cfg.Memory, Children: r.children, Fenced: cfg.Mine != nil,
 	})
 	object, err := r.newObject()
 	if err != nil {
@@ -144,6 +148,9 @@ func New[T client.Object](cfg Config[T]) (*Reconciler[T], error) {
 	return r, nil
 }
 
+// firstLook is how soon an object is looked at again that somebody wrote while it was reconciled.
+const firstLook = 20 * time.Millisecond
+
 // Kind is the kind of the objects, without its group.
 func (r *Reconciler[T]) Kind() string { return r.kind.Kind }
 
@@ -162,6 +169,10 @@ func (r *Reconciler[T]) timed(ctx context.Context, s step[T], p *pass[T]) (o out
 	}
 	if p.interrupted() {
 		return outcome.Done()
+	}
+	if r.Mine != nil && apierrors.IsConflict(err) {
+		p.over = true // somebody wrote meanwhile, which the cache is about to show
+		return outcome.Retry(firstLook, "", "")
 	}
 	p.errored(ctx, s.name, err)
 	return explain(err)

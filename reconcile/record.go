@@ -69,7 +69,8 @@ func (r *Record) Add(ctx context.Context, owner schema.GroupKind, kinds []schema
 	if r.denied || !slices.ContainsFunc(kinds, func(kind schema.GroupKind) bool { return !r.kinds[owner][kind] }) {
 		return nil
 	}
-	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { return r.write(ctx, owner, kinds) })
+	overtaken := func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) } // by another replica
+	err := retry.OnError(retry.DefaultBackoff, overtaken, func() error { return r.write(ctx, owner, kinds) })
 	return r.tolerate(ctx, err)
 }
 

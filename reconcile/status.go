@@ -74,7 +74,7 @@ func (r *Reconciler[T]) writeStatus(ctx context.Context, p *pass[T]) error {
 // patchStatus writes the status of an object: where its journal changes, on condition that
 // nobody has written since.
 func (r *Reconciler[T]) patchStatus(ctx context.Context, p *pass[T], written T) error {
-	patch := client.MergeFrom(p.before)
+	patch := r.over(p.before)
 	if field := journalOf(written); field != nil && !journal.Same(*field, *journalOf(p.before)) {
 		patch = lockOn(p.before)
 	}
@@ -86,6 +86,14 @@ func (r *Reconciler[T]) patchStatus(ctx context.Context, p *pass[T], written T) 
 	}
 	p.again = r.own.end(p.request.NamespacedName, made) || p.again
 	return err
+}
+
+// over is a patch over an object: where several processes share objects, over that very version.
+func (r *Reconciler[T]) over(before T) client.Patch {
+	if r.Mine != nil {
+		return lockOn(before)
+	}
+	return client.MergeFrom(before)
 }
 
 func statusOf(object any) any {

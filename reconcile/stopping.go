@@ -3,6 +3,8 @@ package reconcile
 import (
 	"context"
 	"time"
+
+	"github.com/operon-framework/operon/shard"
 )
 
 // finishing is how long a reconcile that runs when the operator is told to stop may go on. It
@@ -10,10 +12,15 @@ import (
 const finishing = 20 * time.Second
 
 // finish returns a context for a reconcile that outlives the operator's by a while, so that
-// writes are not cut off halfway, and reads not told as failed. After release, it is over.
+// writes are not cut off halfway, and reads not told as failed. After release, it is over, and at once
+// where the object is another replica's.
 func finish(ctx context.Context) (_ context.Context, release func()) {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stopped := context.AfterFunc(ctx, func() {
+		if shard.Lost(ctx) {
+			cancel()
+			return
+		}
 		timer := time.AfterFunc(finishing, cancel)
 		context.AfterFunc(own, func() { timer.Stop() })
 	})

@@ -24,6 +24,9 @@ import (
 // cluster lacks a *wire.MissingKindError.
 func (s *Session) Children(ctx context.Context, kind wire.Children, owner types.UID) ([]*plan.Live, error) {
 	sc := scope{kind: kind.Kind, form: s.tracker.Wire.Form(kind), child: true, whole: kind.Whole, keys: plan.OwnerLabel}
+	if s.tracker.Shard != nil {
+		sc.shard = s.tracker.Shard(owner)
+	}
 	w, err := s.watch(ctx, sc, string(owner))
 	if err != nil {
 		return nil, err

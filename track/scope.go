@@ -26,6 +26,8 @@ type scope struct {
 	name string
 	// selector is a selection by labels, or empty.
 	selector string
+	// shard selects the objects that belong to the owners of a shard, or is empty.
+	shard string
 	// keys are the labels that objects must carry, whatever their values, between commas.
 	keys string
 }
@@ -38,6 +40,9 @@ func (s scope) narrow(options *metav1.ListOptions) {
 	options.LabelSelector = s.selector
 	if s.keys != "" {
 		options.LabelSelector = s.keys // a key alone selects what has it
+	}
+	if s.shard != "" {
+		options.LabelSelector += "," + s.shard
 	}
 	if s.name != "" {
 		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, s.name).String()

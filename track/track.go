@@ -31,7 +31,7 @@ import (
 	"github.com/operon-framework/operon/wire"
 )
 
-// Config of a tracker. All fields are required but Namespaces.
+// Config of a tracker. All fields are required but Namespaces and Shard.
 type Config struct {
 	Wire *wire.Wire
 	// Scheme has the Go types that are read.
@@ -40,6 +40,9 @@ type Config struct {
 	Namespaces []string
 	// Manager is the operator's field manager.
 	Manager string
+	// Shard returns the selector of the children of all owners that are in the same shard as an
+	// owner. Nil: all children of a kind are of one watch.
+	Shard func(owner types.UID) string
 	// Memory of the operator's writes is told what watches show of children.
 	Memory *apply.Memory
 }

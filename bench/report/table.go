@@ -64,7 +64,7 @@ func Write(out io.Writer, peer string, figures []Figure) error {
 func AtMost[N ~int64 | ~float64](name string, operon, peer []N, show func(N) string, goal float64) Figure {
 	f := compare(name, operon, peer, show)
 	if goal > 0 {
-		f.Goal, f.Met = fmt.Sprintf("≤ %.1f ×", goal), judge(f.Ratio <= goal)
+		f.Goal, f.Met = fmt.Sprintf("≤ %.2g ×", goal), judge(f.Ratio <= goal)
 	}
 	return f
 }
@@ -72,7 +72,7 @@ func AtMost[N ~int64 | ~float64](name string, operon, peer []N, show func(N) str
 // AtLeast makes a figure of two medians, met when Operon has at least goal times as much.
 func AtLeast[N ~int64 | ~float64](name string, operon, peer []N, show func(N) string, goal float64) Figure {
 	f := compare(name, operon, peer, show)
-	f.Goal, f.Met = fmt.Sprintf("≥ %.1f ×", goal), judge(f.Ratio >= goal)
+	f.Goal, f.Met = fmt.Sprintf("≥ %.2g ×", goal), judge(f.Ratio >= goal)
 	return f
 }
 

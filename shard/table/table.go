@@ -8,7 +8,6 @@
 package table
 
 import (
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"strconv"
@@ -75,11 +74,18 @@ func edge(bucket int) string {
 
 // Labelled selects the buckets of a slot by the label key.
 func (t Table) Labelled(key string, slot int) string {
+	return key + " in (" + names(t.first(slot), t.first(slot+1)) + ")"
+}
+
+// Unlabelled selects what has no label of a bucket.
+func Unlabelled(key string) string { return key + " notin (" + names(0, Buckets) + ")" }
+
+func names(from, to int) string {
 	var names []string
-	for bucket := t.first(slot); bucket < t.first(slot+1); bucket++ {
+	for bucket := from; bucket < to; bucket++ {
 		names = append(names, BucketName(bucket))
 	}
-	return key + " in (" + strings.Join(names, ",") + ")"
+	return strings.Join(names, ",")
 }
 
 // Held are the slots that a member holds.
@@ -123,11 +129,8 @@ func Parse(text string) (Table, error) {
 
 // Valid tells what is wrong with a number of slots.
 func Valid(slots int) error {
-	switch {
-	case slots < 1:
-		return errors.New("there are no shards")
-	case slots > Most:
-		return fmt.Errorf("there are %d shards, at most %d are possible", slots, Most)
+	if slots < 1 || slots > Most {
+		return fmt.Errorf("%d shards: want 1 to %d", slots, Most)
 	}
 	return nil
 }

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os/exec"
+	"syscall"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/bench/report"
+	"github.com/operon-framework/operon/internal/box"
+	"github.com/operon-framework/operon/shard/table"
+)
+
+// objectsOfHandover are enough that each slot has some.
+const objectsOfHandover = 300
+
+// measureHandover measures from the end of a replica until a change of one of its objects was seen to by
+// another one.
+func measureHandover(ctx context.Context, s settings) (_ []report.Figure, err error) {
+	c, err := startCluster(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.stop()) }()
+	var staying []*exec.Cmd
+	for range 2 {
+		process, err := c.replica(s, shards)
+		if err != nil {
+			return nil, err
+		}
+		staying = append(staying, process)
+	}
+	defer func() {
+		for _, process := range staying {
+			_ = process.Process.Signal(syscall.SIGTERM)
+			_ = process.Wait() // nothing is measured any more
+		}
+	}()
+	if err := errors.Join(c.fill(ctx, objectsOfHandover), c.allReady(ctx, objectsOfHandover)); err != nil {
+		return nil, err
+	}
+	var graceful, killed []time.Duration
+	for range s.rounds {
+		stop, err := c.handover(ctx, s, syscall.SIGTERM)
+		if err != nil {
+			return nil, err
+		}
+		kill, err := c.handover(ctx, s, syscall.SIGKILL)
+		if err != nil {
+			return nil, err
+		}
+		graceful, killed = append(graceful, stop), append(killed, kill)
+	}
+	return []report.Figure{
+		report.Within("hand-over on graceful stop, slowest", []time.Duration{longest(graceful)}, time.Second),
+		report.Within("hand-over on graceful stop, median", []time.Duration{report.Median(graceful)}, time.Second),
+		report.Within(fmt.Sprintf("hand-over after kill -9 with a lease of %s, slowest", s.lease), []time.Duration{longest(killed)}, s.lease+time.Second),
+		report.Within(fmt.Sprintf("hand-over after kill -9 with a lease of %s, median", s.lease), []time.Duration{report.Median(killed)}, s.lease+time.Second),
+	}, nil
+}
+
+func longest(all []time.Duration) time.Duration {
+	most := time.Duration(0)
+	for _, d := range all {
+		most = max(most, d)
+	}
+	return most
+}
+
+// handover adds a replica, ends it, and measures how long an object of it waits.
+func (c *cluster) handover(ctx context.Context, s settings, end syscall.Signal) (time.Duration, error) {
+	before, err := c.spread(ctx, 2)
+	if err != nil {
+		return 0, err
+	}
+	process, err := c.replica(s, shards)
+	if err != nil {
+		return 0, err
+	}
+	after, err := c.spread(ctx, 3)
+	if err != nil {
+		return 0, err
+	}
+	name, err := c.objectOf(ctx, newcomer(before, after), after)
+	if err != nil {
+		return 0, err
+	}
+	if changed, err := c.change(ctx, name, time.Now().String()); err != nil {
+		return 0, err
+	} else if err := c.seenTo(ctx, changed); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := process.Process.Signal(end); err != nil {
+		return 0, err
+	}
+	changed, err := c.change(ctx, name, began.String())
+	if err != nil {
+		return 0, err
+	}
+	if err := c.seenTo(ctx, changed); err != nil {
+		return 0, err
+	}
+	took := time.Since(began)
+	_ = process.Wait() // it ended as it was told to
+	return took, nil
+}
+
+// newcomer holds slots after and did not before.
+func newcomer(before, after table.Table) string {
+	for holder := range maps.Keys(holdersOf(after)) {
+		if !holdersOf(before)[holder] {
+			return holder
+		}
+	}
+	return ""
+}
+
+// objectOf is some object of a replica's.
+func (c *cluster) objectOf(ctx context.Context, holder string, t table.Table) (string, error) {
+	var list box.BoxList
+	if err := c.client.List(ctx, &list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
+		return "", err
+	}
+	for i := range list.Items {
+		if t.Holders[t.SlotOf(list.Items[i].UID)] == holder {
+			return list.Items[i].Name, nil
+		}
+	}
+	return "", fmt.Errorf("%s has no object", holder)
+}

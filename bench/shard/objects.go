@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/internal/box"
+	"github.com/operon-framework/operon/shard"
+	"github.com/operon-framework/operon/shard/table"
+)
+
+// writers create objects side by side.
+const writers = 16
+
+// fill creates Boxes.
+func (c *cluster) fill(ctx context.Context, n int) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for i := range n {
+		group.Go(func() error {
+			return c.client.Create(ctx, &box.Box{ObjectMeta: metav1.ObjectMeta{Name: boxName(i), Namespace: metav1.NamespaceDefault}, Spec: box.BoxSpec{Data: map[string]string{"made": "first"}}})
+		})
+	}
+	return group.Wait()
+}
+
+func boxName(i int) string { return fmt.Sprintf("box-%d", i) }
+
+// change changes a Box.
+func (c *cluster) change(ctx context.Context, name, value string) (*box.Box, error) {
+	b := &box.Box{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault}}
+	patch := fmt.Sprintf(`{"spec":{"data":{"made":%q}}}`, value)
+	return b, c.client.Patch(ctx, b, client.RawPatch("application/merge-patch+json", []byte(patch)))
+}
+
+// allReady returns when all Boxes are ready in their present generation.
+func (c *cluster) allReady(ctx context.Context, n int) error {
+	return poll(ctx, 2*time.Second, func() (bool, error) {
+		var list box.BoxList
+		if err := c.client.List(ctx, &list); err != nil {
+			return false, err
+		}
+		ready := 0
+		for i := range list.Items {
+			if b := &list.Items[i]; b.Status.ObservedGeneration == b.Generation && meta.IsStatusConditionTrue(b.Status.Conditions, "Ready") {
+				ready++
+			}
+		}
+		return ready == n, nil
+	})
+}
+
+// seenTo returns when a replica has seen to a Box's generation.
+func (c *cluster) seenTo(ctx context.Context, changed *box.Box) error {
+	return poll(ctx, 5*time.Millisecond, func() (bool, error) {
+		b := &box.Box{}
+		err := c.client.Get(ctx, client.ObjectKeyFromObject(changed), b)
+		return b.Status.ObservedGeneration >= changed.Generation && meta.IsStatusConditionTrue(b.Status.Conditions, "Ready"), err
+	})
+}
+
+// table is who holds what.
+func (c *cluster) table(ctx context.Context) (table.Table, error) {
+	lease := &coordinationv1.Lease{}
+	if err := c.client.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "box-operator-shards"}, lease); err != nil {
+		return table.Table{}, client.IgnoreNotFound(err)
+	}
+	return table.Parse(lease.Annotations[shard.TableAnnotation])
+}
+
+// spread returns the table when so many replicas share everything.
+func (c *cluster) spread(ctx context.Context, replicas int) (t table.Table, err error) {
+	err = poll(ctx, 20*time.Millisecond, func() (bool, error) {
+		if t, err = c.table(ctx); err != nil {
+			return false, err
+		}
+		holders := holdersOf(t)
+		return len(holders) == replicas && !holders[""], nil
+	})
+	return t, err
+}
+
+func holdersOf(t table.Table) map[string]bool {
+	holders := map[string]bool{}
+	for _, holder := range t.Holders {
+		holders[holder] = true
+	}
+	return holders
+}
+
+func poll(ctx context.Context, period time.Duration, done func() (bool, error)) error {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		ok, err := done()
+		if ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+		}
+	}
+}

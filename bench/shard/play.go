@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/operon-framework/operon/bench/report"
+	"github.com/operon-framework/operon/internal/handover"
+)
+
+// objectsOfPlay are how many objects change while replicas come and go.
+const objectsOfPlay = 200
+
+// patience is how long a change may wait, in leases: one for each of some replicas in a row that take the
+// object over and end too.
+const patience = 5
+
+// measurePlay lets replicas come and go, and judges the log.
+func measurePlay(ctx context.Context, s settings) (_ []report.Figure, err error) {
+	c, err := startCluster(ctx, handover.Policy)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.stop()) }()
+	if err := c.fill(ctx, objectsOfPlay); err != nil {
+		return nil, err
+	}
+	play := &handover.Play{
+		Seed: s.seed, Lease: s.lease, Between: 3 * time.Second, Pace: 60 * time.Millisecond, Least: 3, Most: 6,
+		Tell:  func(string, ...any) {},
+		Start: func() (*exec.Cmd, error) { return c.replica(s, shards) },
+		Change: func(ctx context.Context, random *rand.Rand) error {
+			_, err := c.change(ctx, boxName(random.IntN(objectsOfPlay)), fmt.Sprint(random.Int()))
+			return err
+		},
+	}
+	fmt.Fprintf(os.Stderr, "play: seed %d, for %s\n", s.seed, s.play)
+	if err := play.Begin(); err != nil {
+		return nil, err
+	}
+	err = play.Run(ctx, s.play)
+	play.Thaw()
+	if err = errors.Join(err, c.allReady(ctx, objectsOfPlay), play.End()); err != nil {
+		return nil, err
+	}
+	writes, err := handover.Read(c.audit)
+	if err != nil {
+		return nil, err
+	}
+	v := handover.Judge(writes, patience*s.lease)
+	fmt.Fprintf(os.Stderr, "play: %v\n%s\n", play.Acts, v)
+	return []report.Figure{
+		report.NoneOf("objects written by two owners", int64(len(v.Two)), 0),
+		report.NoneOf("objects that starved", int64(len(v.Starved)), 0),
+		report.Within("the longest that a change waited", []time.Duration{v.Slowest}, patience*s.lease),
+	}, nil
+}

@@ -1,0 +1,121 @@
+package operon_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/operon-framework/operon"
+)
+
+// frozen is a replica that freezes after its last look at the clock: from one write on it gives no sign of
+// life, and the write is sent when it is thawed.
+type frozen struct {
+	// at tells which write that is.
+	at   func(*http.Request) bool
+	dead atomic.Bool
+	held chan struct{}
+	thaw chan struct{}
+	code chan int
+}
+
+var errFrozen = errors.New("it is frozen")
+
+func freezing(at func(*http.Request) bool) *frozen {
+	return &frozen{at: at, held: make(chan struct{}), thaw: make(chan struct{}), code: make(chan int, 1)}
+}
+
+func (f *frozen) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		if f.at(r) && f.dead.CompareAndSwap(false, true) {
+			close(f.held)
+			<-f.thaw
+			answer, err := next.RoundTrip(r.WithContext(context.WithoutCancel(r.Context())))
+			if err != nil {
+				f.code <- 0
+				return nil, err
+			}
+			f.code <- answer.StatusCode
+			return answer, nil
+		}
+		if f.dead.Load() && r.Method != http.MethodGet {
+			return nil, errFrozen
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+// optional composes a ConfigMap of the Box's data, unless that says not to.
+func optional(b *Box, out *operon.Composition) error {
+	if b.Spec.Data["child"] == "no" {
+		return nil
+	}
+	return copies(b, out)
+}
+
+// A frozen owner sends its write when another one has long taken over: it is refused, whatever it is.
+func TestAWriteThatComesLateIsRefused(t *testing.T) {
+	t.Parallel()
+	child := func(method string) func(*http.Request) bool {
+		return func(r *http.Request) bool { return r.Method == method && strings.Contains(r.URL.Path, "/configmaps/") }
+	}
+	for name, c := range map[string]struct {
+		at func(*http.Request) bool
+		// first is there before, then the write is of second.
+		first, second map[string]string
+	}{
+		"creation": {at: child(http.MethodPatch), second: map[string]string{"made": "2"}},
+		"change":   {at: changeOfChild(), first: map[string]string{"made": "1"}, second: map[string]string{"made": "2"}},
+		"deletion": {at: child(http.MethodDelete), first: map[string]string{"made": "1"}, second: map[string]string{"child": "no"}},
+		"status": {at: func(r *http.Request) bool {
+			return r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/status")
+		},
+			second: map[string]string{"made": "2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			f := freezing(c.at)
+			config := rest.CopyConfig(w.Config)
+			config.Wrap(f.wrap)
+			w.runWith(config, operon.Config{Namespace: w.Namespace, Shards: 1, ShardLease: shortLease}, operon.API(addBox), operon.Manage(compose(optional)))
+			w.spread(1)
+			b := w.late(c.first, c.second)
+			<-f.held
+			w.change(b, func() { b.Spec.Data = map[string]string{"made": "3"} })
+			w.share(compose(optional), 1)
+			w.isReady(b)
+			close(f.thaw)
+			if code := <-f.code; code != http.StatusConflict {
+				t.Errorf("the late %s was answered with %d", name, code)
+			}
+			f.dead.Store(false)
+		})
+	}
+}
+
+// changeOfChild is the second write of a child.
+func changeOfChild() func(*http.Request) bool {
+	var written atomic.Int32
+	return func(r *http.Request) bool {
+		return r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/configmaps/") && written.Add(1) == 2
+	}
+}
+
+// late makes a Box whose write is to come late: of the second data, or of the first where there is no
+// second.
+func (w *world) late(first, second map[string]string) *Box {
+	w.Helper()
+	if first == nil {
+		return w.box("late", second)
+	}
+	b := w.box("late", first)
+	w.isReady(b)
+	w.change(b, func() { b.Spec.Data = second })
+	return b
+}

@@ -1,0 +1,21 @@
+// Package shard lets several replicas of an operator share its objects: each works on some of them,
+// and no two on the same.
+//
+// A [Member] is one replica. It announces itself by a Lease that it renews, and reads those of the
+// others. A further Lease, the table, says who holds each slot of the space of hashes (see package
+// table). A member takes slots that nobody holds, gives away what it has too much of, or all when
+// it is told to stop, and takes what the dead held once their leases have run out and are deleted.
+//
+// Guarantees: a slot has one holder by the table. A member sends writes only while its lease
+// cannot have run out for anybody, and only for slots that it holds; what it has sent is answered, or
+// given up by the API server, before others may take them. A member that is told to stop gives all
+// away without waiting for a lease to run out.
+//
+// Assumptions: clocks of different machines go equally fast, within 2 %; what they show does not
+// matter. The API server heeds the parameter timeout of a write. Nobody edits the Leases by hand; deleting them
+// is survived.
+//
+// Caveats: a process that is frozen between the last look at the clock and the sending of a
+// request sends it when it goes on, however late. So every write carries the version of what it
+// changes, which the API server refuses once anybody else has written; docs/decisions/0111 says what remains.
+package shard

@@ -1,0 +1,114 @@
+package shard
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Wrap makes a transport that sends no write of a pass that has lost its right to.
+//
+// The last look at the clock is just before each request; what it sends, the API server is told to
+// give up in time. Reads, and writes that belong to no object of a slot, pass.
+func (m *Member) Wrap(next http.RoundTripper) http.RoundTripper { return &fence{next, m} }
+
+type fence struct {
+	next   http.RoundTripper
+	member *Member
+}
+
+// RoundTrip implements http.RoundTripper.
+func (f *fence) RoundTrip(r *http.Request) (*http.Response, error) {
+	p := passOf(r.Context())
+	if p == nil || r.Method == http.MethodGet {
+		return f.next.RoundTrip(r)
+	}
+	if !f.member.valid() || !p.send() {
+		p.end(errLost)
+		if r.Body != nil {
+			_ = r.Body.Close() // RoundTrippers have to
+		}
+		return nil, &LostError{Method: r.Method, Path: r.URL.Path}
+	}
+	limit := f.member.timing.write
+	sent := time.Now()
+	answer, err := bounded(f.next, r, limit)
+	doubtful := time.Time{}
+	if err != nil {
+		doubtful = sent.Add(limit)
+	}
+	p.answered(doubtful)
+	return answer, err
+}
+
+// bounded sends a request that the API server gives up after a limit, and that is not waited
+// for longer. Nothing else cuts it off: whoever does not wait for its answer does not know whether it
+// took effect, and could not give the object away.
+func bounded(next http.RoundTripper, r *http.Request, limit time.Duration) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), limit)
+	r = r.Clone(ctx)
+	query := r.URL.Query()
+	query.Set("timeout", limit.String())
+	r.URL.RawQuery = query.Encode()
+	answer, err := next.RoundTrip(r)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	answer.Body = &ending{answer.Body, cancel}
+	return answer, nil
+}
+
+// ending is a body whose request is over when it is closed.
+type ending struct {
+	io.ReadCloser
+	cancel context.CancelFunc
+}
+
+// Close implements io.Closer.
+func (e *ending) Close() error {
+	defer e.cancel()
+	return e.ReadCloser.Close()
+}
+
+// Enter begins work on an object. What is written under the context that it returns is fenced.
+// Where ok is false, the object is not this member's to work on: then nothing is written under
+// the context. Otherwise leave has to be called, and returns whether the right was kept throughout.
+//
+// The context ends when the right does.
+func (m *Member) Enter(ctx context.Context, uid types.UID) (_ context.Context, leave func() (kept bool), ok bool) {
+	m.mu.Lock()
+	g, slot := m.grantOf(uid)
+	m.mu.Unlock()
+	if g == nil {
+		return m.Outside(ctx), nil, false
+	}
+	within, p := g.enter(ctx, slot)
+	if p == nil {
+		return m.Outside(ctx), nil, false
+	}
+	return within, func() bool {
+		kept := within.Err() == nil || ctx.Err() != nil
+		p.leave()
+		return kept
+	}, true
+}
+
+// Outside is a context under which nothing is written.
+func (m *Member) Outside(ctx context.Context) context.Context {
+	none := newGrant()
+	none.revoked = true
+	return context.WithValue(ctx, passKey{}, &pass{grant: none, slot: -1, end: func(error) {}})
+}
+
+// Covers tells whether work that began with Enter is on an object of the same slot.
+func (m *Member) Covers(ctx context.Context, uid types.UID) bool {
+	p := passOf(ctx)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	g, _ := m.grantOf(uid)
+	return p != nil && g != nil && p.grant == g
+}

@@ -1,0 +1,260 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/operon-framework/operon/shard/table"
+)
+
+// fenced is a member that holds everything, and a server that it writes to through its fence.
+type fenced struct {
+	*testing.T
+	*Member
+	server *httptest.Server
+	client *http.Client
+
+	mu   sync.Mutex
+	came []string
+	// hold keeps answers back until it is closed; arrived is told of each request.
+	hold    chan struct{}
+	arrived chan struct{}
+}
+
+const lease = 6 * time.Second
+
+func newFenced(t *testing.T) *fenced {
+	t.Helper()
+	m, err := New(Config{Operator: "op", Name: "a", Slots: 2, Lease: lease})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fenced{T: t, Member: m, hold: make(chan struct{}), arrived: make(chan struct{}, 10)}
+	f.server = httptest.NewServer(http.HandlerFunc(f.serve))
+	t.Cleanup(f.server.Close)
+	f.client = &http.Client{Transport: m.Wrap(http.DefaultTransport)}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.rename()
+	m.own, m.renewed = &coordinationv1.Lease{}, time.Now()
+	m.parsed = &table.Table{Holders: []string{m.id, m.id}}
+	m.work([]int{0, 1})
+	return f
+}
+
+func (f *fenced) serve(_ http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	f.came = append(f.came, r.Method+" "+r.URL.String())
+	f.mu.Unlock()
+	f.arrived <- struct{}{}
+	<-f.hold
+}
+
+// write sends a write, or another request.
+func (f *fenced) write(ctx context.Context, method string) error {
+	r, err := http.NewRequestWithContext(ctx, method, f.server.URL+"/object?dryRun=All", strings.NewReader("{}"))
+	if err != nil {
+		return err
+	}
+	answer, err := f.client.Do(r)
+	if err != nil {
+		return err
+	}
+	return answer.Body.Close()
+}
+
+func (f *fenced) lost(err error) {
+	f.Helper()
+	if _, lost := errors.AsType[*LostError](err); !lost {
+		f.Errorf("a write of what was lost ended with %v, and the server saw %q", err, f.came)
+	}
+}
+
+func TestWritesAreGivenUpInTime(t *testing.T) {
+	t.Parallel()
+	f := newFenced(t)
+	close(f.hold)
+	ctx, leave, ok := f.Enter(t.Context(), "uid")
+	if !ok {
+		t.Fatal("there is no work on what is held")
+	}
+	if err := f.write(ctx, http.MethodPatch); err != nil {
+		t.Fatal(err)
+	}
+	if want := "PATCH /object?dryRun=All&timeout=2s"; len(f.came) != 1 || f.came[0] != want {
+		t.Errorf("the server got %q, want %s", f.came, want)
+	}
+	if !leave() {
+		t.Error("the right was said to be lost")
+	}
+}
+
+func TestNothingIsWrittenWhenTheLeaseMayHaveRunOut(t *testing.T) {
+	t.Parallel()
+	f := newFenced(t)
+	close(f.hold)
+	ctx, leave, _ := f.Enter(t.Context(), "uid")
+	f.change(func() { f.renewed = time.Now().Add(-f.timing.valid) })
+	f.lost(f.write(ctx, http.MethodPut))
+	if leave() {
+		t.Error("the right was said to be kept")
+	}
+	if !Lost(ctx) {
+		t.Error("the work goes on")
+	}
+	// Neither where the clock that stops in sleep says so, nor the one that a person may set.
+	f.change(func() { f.renewed = time.Now().Round(0).Add(-f.timing.valid) })
+	if f.valid() {
+		t.Error("a lease that ran out by the wall clock is valid")
+	}
+	f.change(func() { f.renewed = time.Now() })
+	if !f.valid() {
+		t.Error("a lease that was renewed just now is not valid")
+	}
+}
+
+func (f *fenced) change(edit func()) {
+	f.Member.mu.Lock()
+	defer f.Member.mu.Unlock()
+	edit()
+}
+
+// A write and a lease leave room for each other: what is sent last ends before anybody takes over.
+func TestTheLastWriteEndsBeforeTheLease(t *testing.T) {
+	t.Parallel()
+	for _, lease := range []time.Duration{2 * time.Second, 15 * time.Second, time.Minute} {
+		timing, err := timingOf(lease)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := timing.valid + timing.write; last >= lease || timing.valid < 2*timing.renew {
+			t.Errorf("with a lease of %s the last write ends after %s, and %s have to pass for two renewals within %s", lease, last, 2*timing.renew, timing.valid)
+		}
+	}
+	for _, lease := range []time.Duration{0, time.Second, 2500 * time.Millisecond} {
+		if _, err := timingOf(lease); err == nil {
+			t.Errorf("a lease of %s is taken", lease)
+		}
+	}
+}
+
+func TestWhatIsGivenUpIsNotWritten(t *testing.T) {
+	t.Parallel()
+	f := newFenced(t)
+	close(f.hold)
+	ctx, leave, _ := f.Enter(t.Context(), "uid")
+	f.revokeAll()
+	f.lost(f.write(ctx, http.MethodDelete))
+	if ctx.Err() == nil || leave() {
+		t.Error("the work was not told to end")
+	}
+	if _, _, ok := f.Enter(t.Context(), "uid"); ok {
+		t.Error("there is work on what was given up")
+	}
+	f.lost(f.write(f.Outside(t.Context()), http.MethodPost))
+	if err := f.write(t.Context(), http.MethodPost); err != nil || len(f.came) != 1 {
+		t.Errorf("what belongs to no object is not written: %v, %q", err, f.came)
+	}
+}
+
+// A slot is given away only when what was sent for it is answered.
+func TestGivingUpWaitsForAnswers(t *testing.T) {
+	t.Parallel()
+	f := newFenced(t)
+	ctx, leave, _ := f.Enter(t.Context(), "uid")
+	written := make(chan error, 1)
+	go func() { written <- f.write(ctx, http.MethodPatch) }()
+	<-f.arrived
+	g := passOf(ctx).grant
+	drained := make(chan struct{})
+	go func() {
+		g.drain(context.Background(), 0)
+		close(drained)
+	}()
+	<-ctx.Done() // the rest is refused from here on
+	f.lost(f.write(ctx, http.MethodPatch))
+	select {
+	case <-drained:
+		t.Error("it was given up while a write was under way")
+	default:
+	}
+	close(f.hold)
+	<-drained
+	<-written
+	leave()
+}
+
+// Whoever is not answered does not know whether the write takes effect, and waits.
+func TestGivingUpWaitsForDoubts(t *testing.T) {
+	t.Parallel()
+	f := newFenced(t)
+	defer close(f.hold)
+	ctx, leave, _ := f.Enter(t.Context(), "uid")
+	written := make(chan error, 1)
+	impatient, cancel := context.WithCancel(ctx)
+	go func() { written <- f.write(impatient, http.MethodPatch) }()
+	<-f.arrived
+	cancel() // which alone is no end
+	select {
+	case err := <-written:
+		t.Fatalf("the write was cut off: %v", err)
+	default:
+	}
+	f.server.CloseClientConnections()
+	if err := <-written; err == nil {
+		t.Fatal("a write without an answer is said to be answered")
+	}
+	leave()
+	began := time.Now()
+	passOf(ctx).grant.drain(t.Context(), 0)
+	if took := time.Since(began); took < f.timing.write/2 {
+		t.Errorf("it was given up after %s, where a write may take effect for %s", took, f.timing.write)
+	}
+}
+
+func TestOthersAreNotCovered(t *testing.T) {
+	t.Parallel()
+	f := newFenced(t)
+	one, other := uidIn(f, 0), uidIn(f, 1)
+	ctx, leave, _ := f.Enter(t.Context(), one)
+	defer leave()
+	if !f.Covers(ctx, one) || f.Covers(ctx, other) || f.Covers(t.Context(), one) || f.Covers(f.Outside(ctx), one) {
+		t.Error("work on an object of one slot covers another one")
+	}
+}
+
+// uidIn is some uid of a slot.
+func uidIn(f *fenced, slot int) types.UID {
+	for {
+		if uid := uuid.NewUUID(); f.parsed.SlotOf(uid) == slot {
+			return uid
+		}
+	}
+}
+
+func TestBadConfigurations(t *testing.T) {
+	t.Parallel()
+	for _, bad := range []struct {
+		slots int
+		lease time.Duration
+		text  string
+	}{
+		{0, lease, "0 shards: want 1 to 64"},
+		{65, lease, "65 shards: want 1 to 64"},
+		{3, 1500 * time.Millisecond, "a lease of 1.5s: want whole seconds, at least 2s"},
+	} {
+		if _, err := New(Config{Slots: bad.slots, Lease: bad.lease}); err == nil || err.Error() != bad.text {
+			t.Errorf("%d shards with a lease of %s: %v, want %s", bad.slots, bad.lease, err, bad.text)
+		}
+	}
+}

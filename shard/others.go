@@ -1,0 +1,112 @@
+package shard
+
+import (
+	"context"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/shard/table"
+)
+
+// TableAnnotation on the table's Lease says who holds each slot.
+const TableAnnotation = "operon.dev/shards"
+
+func (m *Member) tableKey() client.ObjectKey {
+	return client.ObjectKey{Namespace: m.Namespace, Name: m.Operator + "-shards"}
+}
+
+// watch follows the Leases of all members and the table. What it returns is closed when all have
+// been read once. All are of one watch, so that whoever stands in the table was seen before.
+func (m *Member) watch(life context.Context) (synced <-chan struct{}) {
+	options := func(o metav1.ListOptions) []client.ListOption {
+		return []client.ListOption{client.InNamespace(m.Namespace), client.MatchingLabels{GroupLabel: m.Operator}, &client.ListOptions{Raw: &o}}
+	}
+	source := &toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list := &coordinationv1.LeaseList{}
+			return list, m.Client.List(ctx, list, options(o)...)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
+			return m.Client.Watch(ctx, &coordinationv1.LeaseList{}, options(o)...)
+		},
+	}
+	first := make(chan struct{})
+	store := &told[*coordinationv1.Lease]{shown: m.shown, removed: m.removed, replaced: func() {
+		m.wake()
+		select {
+		case <-first:
+		default:
+			close(first)
+		}
+	}}
+	go toolscache.NewReflectorWithOptions(source, &coordinationv1.Lease{}, store, toolscache.ReflectorOptions{}).RunWithContext(life)
+	return first
+}
+
+// shown takes note of a Lease that is there.
+func (m *Member) shown(lease *coordinationv1.Lease) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	defer m.wake()
+	if lease.Name == m.tableKey().Name {
+		m.learn(lease)
+		return
+	}
+	if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == m.id {
+		return
+	}
+	s := m.seen[*lease.Spec.HolderIdentity]
+	if s == nil || s.lease == nil || s.lease.ResourceVersion != lease.ResourceVersion {
+		m.seen[*lease.Spec.HolderIdentity] = &sight{lease: lease, at: time.Now()}
+	}
+}
+
+// removed takes note of a Lease that is there no more.
+func (m *Member) removed(lease *coordinationv1.Lease) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	defer m.wake()
+	if lease.Name == m.tableKey().Name {
+		m.learn(nil)
+		return
+	}
+	if lease.Spec.HolderIdentity == nil {
+		return
+	}
+	if s := m.seen[*lease.Spec.HolderIdentity]; s != nil {
+		s.gone = true
+	}
+}
+
+// learn takes up a table, or that there is none. What it gives to others is theirs at once. The lock is held.
+func (m *Member) learn(lease *coordinationv1.Lease) {
+	if lease == nil {
+		m.lease, m.parsed, m.bare = nil, nil, time.Now()
+		m.revoke(func(int) bool { return true })
+		return
+	}
+	if m.lease != nil && m.lease.UID == lease.UID && revision(lease) < revision(m.lease) {
+		return // our own write was answered before the watch showed what preceded it
+	}
+	parsed, err := table.Parse(lease.Annotations[TableAnnotation])
+	if err != nil {
+		m.Log.Error(err, "cannot read which replica works on what: delete the Lease, and it is made anew", "lease", lease.Name, "annotation", TableAnnotation)
+		m.lease, m.parsed = lease, nil
+		m.revoke(func(int) bool { return true })
+		return
+	}
+	resized := m.parsed != nil && m.parsed.Slots() != parsed.Slots()
+	m.lease, m.parsed = lease, &parsed
+	m.revoke(func(slot int) bool { return resized || parsed.Holders[slot] != m.id })
+	for _, holder := range parsed.Holders {
+		if holder != "" && holder != m.id && m.seen[holder] == nil {
+			m.seen[holder] = &sight{at: time.Now(), gone: true}
+		}
+	}
+}

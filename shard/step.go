@@ -1,0 +1,162 @@
+package shard
+
+import (
+	"context"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/shard/table"
+	"github.com/operon-framework/operon/wire"
+)
+
+func revision(lease *coordinationv1.Lease) uint64 { return wire.Revision(lease.ResourceVersion) }
+
+// step decides once and does what that says. It returns after how long to look again, if nothing
+// happens meanwhile.
+func (m *Member) step(ctx context.Context) time.Duration {
+	m.mu.Lock()
+	if !m.isValid() || m.lease != nil && m.parsed == nil {
+		m.mu.Unlock()
+		return m.timing.renew
+	}
+	view, next := m.view()
+	d := table.Decide(view)
+	m.work(d.Work)
+	m.drain(ctx, d.Drain)
+	m.tellSlots()
+	lease := m.lease
+	m.mu.Unlock()
+	if !m.expel(ctx, d.Expel) {
+		return m.timing.renew
+	}
+	if d.Write != nil {
+		m.write(ctx, lease, *d.Write)
+	}
+	return next
+}
+
+// view is what is known, and after how long it will be something else by itself. The lock is held.
+func (m *Member) view() (table.View, time.Duration) {
+	view := table.View{Me: m.id, Leaving: m.leaving, Slots: m.Slots, Table: m.parsed}
+	next := m.timing.lease
+	worked := false
+	for id, s := range m.seen {
+		left := s.term(m.timing.lease) - time.Since(s.at)
+		switch {
+		case left <= 0:
+			view.Dead = append(view.Dead, id)
+			continue
+		case !s.gone && s.lease.Annotations[LeavesAnnotation] == "":
+			view.Live = append(view.Live, id)
+		}
+		worked = worked || s.lease != nil && s.lease.Annotations[WorksAnnotation] != ""
+		next = min(next, left)
+	}
+	if m.parsed == nil && worked && time.Since(m.bare) < m.timing.lease {
+		view.Bare = true
+		next = min(next, m.timing.lease-time.Since(m.bare))
+	}
+	for slot := range m.drained {
+		view.Idle = append(view.Idle, slot)
+	}
+	if m.parsed != nil && m.leaving {
+		for _, slot := range m.parsed.Held(m.id) {
+			if m.grants[slot] == nil && !m.drained[slot] {
+				view.Idle = append(view.Idle, slot) // never begun
+			}
+		}
+	}
+	return view, next
+}
+
+// term is how long a member lives after a sign of life.
+func (s *sight) term(own time.Duration) time.Duration {
+	if s.lease == nil || s.lease.Spec.LeaseDurationSeconds == nil {
+		return own
+	}
+	return max(time.Duration(*s.lease.Spec.LeaseDurationSeconds)*time.Second, time.Second)
+}
+
+// expel deletes the leases of the dead. Where one is not dead after all, as it renewed its lease meanwhile,
+// it returns false.
+func (m *Member) expel(ctx context.Context, dead []string) bool {
+	for _, id := range dead {
+		m.mu.Lock()
+		s := *m.seen[id]
+		m.mu.Unlock()
+		if !s.gone && !m.delete(ctx, s.lease) {
+			return false
+		}
+		m.buried(id, s.lease)
+	}
+	return true
+}
+
+// buried takes note that a member's lease is no more. What is known of it ends when it is not in the
+// table any more either.
+func (m *Member) buried(id string, lease *coordinationv1.Lease) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.seen[id]
+	if s == nil || s.lease != lease {
+		return
+	}
+	s.gone = true
+	if m.parsed == nil || len(m.parsed.Held(id)) == 0 {
+		delete(m.seen, id)
+	}
+}
+
+func (m *Member) delete(ctx context.Context, lease *coordinationv1.Lease) bool {
+	err := m.brief(ctx, func(ctx context.Context) error {
+		return m.Client.Delete(ctx, lease, client.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion})
+	})
+	if client.IgnoreNotFound(err) == nil {
+		m.Log.Info("a replica gives no sign of life: its objects are taken over", "lease", lease.Name)
+		return true
+	}
+	if !apierrors.IsConflict(err) {
+		m.Log.Error(err, "cannot delete the lease of a replica that gives no sign of life", "lease", lease.Name)
+	}
+	return false
+}
+
+// write writes the table, unless somebody else did since it was read.
+func (m *Member) write(ctx context.Context, before *coordinationv1.Lease, next table.Table) {
+	lease := &coordinationv1.Lease{}
+	send := func(ctx context.Context) error { return m.Client.Create(ctx, lease) }
+	if before != nil {
+		lease = before.DeepCopy()
+		send = func(ctx context.Context) error { return m.Client.Update(ctx, lease) }
+	}
+	lease.Namespace, lease.Name = m.tableKey().Namespace, m.tableKey().Name
+	lease.Labels = map[string]string{GroupLabel: m.Operator}
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, TableAnnotation, next.String())
+	err := m.brief(ctx, send)
+	switch {
+	case err == nil:
+		m.mu.Lock()
+		m.learn(lease)
+		m.mu.Unlock()
+		m.wake()
+	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err):
+		// the watch will show what there is now
+	default:
+		m.Log.Error(err, "cannot write which replica works on what", "lease", lease.Name)
+		time.AfterFunc(m.timing.renew, m.wake)
+	}
+}
+
+// tellSlots says once that others cut the objects otherwise. The lock is held.
+func (m *Member) tellSlots() {
+	if m.parsed == nil || m.parsed.Slots() == m.Slots || m.told == m.parsed.Slots() {
+		return
+	}
+	m.told = m.parsed.Slots()
+	m.Log.Info("the replicas share another number of shards than this one was told: theirs stands until all of them have been stopped",
+		"theirs", m.parsed.Slots(), "told", m.Slots)
+}

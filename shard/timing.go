@@ -1,0 +1,44 @@
+package shard
+
+import (
+	"fmt"
+	"time"
+)
+
+// timing is what follows from how long a lease runs.
+type timing struct {
+	// lease is how long after its last renewal was seen a member counts as live for others.
+	lease time.Duration
+	// renew is how often a lease is renewed, write how long a write may take, and valid for how
+	// long after a renewal was sent writes may be sent.
+	renew, write, valid time.Duration
+	// drain is how long passes may go on when a slot is given up.
+	drain time.Duration
+}
+
+// shortest is the least that a lease may run.
+const shortest = 2 * time.Second
+
+// skew is by how much clocks may go differently fast: one part in so many.
+const skew = 50
+
+func timingOf(lease time.Duration) (timing, error) {
+	if lease < shortest || lease%time.Second != 0 {
+		return timing{}, fmt.Errorf("a lease of %s: want whole seconds, at least %s", lease, shortest)
+	}
+	write := lease / 3
+	return timing{
+		lease: lease,
+		renew: lease / 5,
+		write: write,
+		valid: lease - lease/skew - write,
+		drain: 300 * time.Millisecond,
+	}, nil
+}
+
+// elapsed is how long ago something was. A machine that sleeps stops one of its clocks, and the
+// other may be set; the longer time of both is the one to believe.
+func elapsed(since time.Time) time.Duration {
+	now := time.Now()
+	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
+}

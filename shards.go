@@ -1,0 +1,172 @@
+package operon
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/operon-framework/operon/reconcile"
+	"github.com/operon-framework/operon/shard"
+)
+
+// shardLease is how long a replica may give no sign of life: as long as a leader may.
+const shardLease = 15 * time.Second
+
+// unready is how soon an object is looked at again that is this replica's, which may not write now.
+const unready = 100 * time.Millisecond
+
+// sharedKinds are the kinds of which replicas share the objects.
+type sharedKinds struct{ sync.Map }
+
+// share makes the operator one of several replicas, if it is to be one. What it sends is fenced.
+func (o *operator) share(cluster *rest.Config, cfg Config) error {
+	if cfg.Shards == 0 {
+		return nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("shards: name this replica: %w", err)
+	}
+	name := Name(50, strings.ToLower(host), strings.ToLower(rand.Text()[:6])) // a host starts several, one after the other
+	o.member, err = shard.New(shard.Config{
+		Namespace: cfg.ownNamespace(), Operator: o.name, Name: name,
+		Slots: cfg.Shards, Lease: cmp.Or(cfg.ShardLease, shardLease),
+	})
+	if err != nil {
+		return fmt.Errorf("shards: %w", err)
+	}
+	rest.AddUserAgent(cluster, "replica/"+name)
+	cluster.Wrap(o.member.Wrap)
+	return nil
+}
+
+// joinShards lets the manager start the member, when it has what that needs.
+func (o *operator) joinShards() error {
+	if o.member == nil {
+		return nil
+	}
+	o.member.Client, o.member.Log = o.direct, o.log
+	return o.manager.Add(o.member)
+}
+
+// mine is what a reconciler asks of an object; nil where replicas do not share.
+func (o *operator) mine() func(context.Context, types.UID) bool {
+	if o.member == nil {
+		return nil
+	}
+	return o.member.Covers
+}
+
+// needsLeader tells whether controllers wait until the replica leads; nil is the manager's default.
+func (o *operator) needsLeader() *bool {
+	if o.member == nil {
+		return nil
+	}
+	return new(false)
+}
+
+// newInformer makes the informers of the manager's cache, which hold of shared kinds what is
+// this replica's.
+func (o *operator) newInformer(scheme *runtime.Scheme) func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer {
+	return func(all toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
+		kind, err := apiutil.GVKForObject(example, scheme)
+		object, ok := example.(client.Object)
+		if err == nil && ok {
+			all = o.member.Owners(all, kind, object, func() bool {
+				_, shared := o.shared.Load(kind.GroupKind())
+				return shared
+			})
+		}
+		return toolscache.NewSharedIndexInformer(all, example, resync, indexers)
+	}
+}
+
+// sharing limits a reconciler to the objects that are this replica's.
+func (o *operator) sharing(kind schema.GroupKind, example client.Object, next ctrlreconcile.Reconciler) ctrlreconcile.Reconciler {
+	if o.member == nil {
+		return next
+	}
+	o.shared.Store(kind, true)
+	return &sharing{operator: o, example: reflect.TypeOf(example).Elem(), next: next}
+}
+
+// sharing is a reconciler of one of several replicas.
+type sharing struct {
+	*operator
+	example reflect.Type
+	next    ctrlreconcile.Reconciler
+}
+
+// Reconcile implements reconcile.Reconciler. An object that is not in the cache is gone, or another
+// replica's now: what is known of it is forgotten, and nothing written.
+func (s *sharing) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	object, ok := reflect.New(s.example).Interface().(client.Object)
+	if !ok {
+		return reconcile.Result{}, fmt.Errorf("%s is no object", s.example)
+	}
+	err := s.manager.GetClient().Get(ctx, request.NamespacedName, object)
+	if apierrors.IsNotFound(err) {
+		return s.next.Reconcile(s.member.Outside(ctx), request)
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	within, leave, ok := s.member.Enter(ctx, object.GetUID())
+	if !ok {
+		return reconcile.Result{RequeueAfter: unready}, nil
+	}
+	result, err := s.next.Reconcile(within, request)
+	if !leave() {
+		return reconcile.Result{RequeueAfter: unready}, nil
+	}
+	return result, err
+}
+
+// mayShare names what the operator may not do with Leases and has to. Who may not even ask finds out
+// later.
+func (o *operator) mayShare(ctx context.Context) error {
+	if o.member == nil {
+		return nil
+	}
+	var missing []string
+	for _, verb := range []string{"get", "list", "watch", "create", "update", "delete"} {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Namespace: o.member.Namespace, Verb: verb, Group: "coordination.k8s.io", Version: "v1", Resource: "leases",
+			},
+		}}
+		err := o.direct.Create(ctx, review)
+		if ctx.Err() != nil || apierrors.IsForbidden(err) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("shards: ask for the permissions: %w", err)
+		}
+		if !review.Status.Allowed {
+			missing = append(missing, verb)
+		}
+	}
+	if len(missing) > 0 {
+		return errors.New("shards: the operator may not " + strings.Join(missing, ", ") + " leases.coordination.k8s.io in namespace " + o.member.Namespace +
+			", by which replicas share objects: let a Role there allow it, or start it without shards")
+	}
+	return nil
+}

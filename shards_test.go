@@ -1,0 +1,368 @@
+package operon_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/handover"
+	"github.com/operon-framework/operon/local"
+	"github.com/operon-framework/operon/local/localtest"
+	"github.com/operon-framework/operon/plan"
+	"github.com/operon-framework/operon/shard"
+	"github.com/operon-framework/operon/shard/table"
+)
+
+// A test runs replicas as processes: they are this program, told so by these variables.
+const (
+	replicaCluster   = "OPERON_TEST_REPLICA"
+	replicaNamespace = "OPERON_TEST_REPLICA_NAMESPACE"
+)
+
+// shortLease is the shortest that replicas take.
+const shortLease = 2 * time.Second
+
+func TestMain(m *testing.M) {
+	if kubeconfig := os.Getenv(replicaCluster); kubeconfig != "" {
+		os.Exit(replica(kubeconfig, os.Getenv(replicaNamespace)))
+	}
+	os.Exit(m.Run())
+}
+
+// replica is one of several processes of an operator.
+func replica(kubeconfig, namespace string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	cluster, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err == nil {
+		log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		err = operon.Run(ctx, "box-operator", cluster, operon.Config{Namespace: namespace, Shards: 12, ShardLease: shortLease, Log: log},
+			operon.API(addBox), operon.Manage(compose(copies)))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// selecting is a cluster whose API server selects shards, and writes an audit log.
+func selecting(t *testing.T, gate bool) (w *world, audit string) {
+	t.Helper()
+	folder := t.TempDir()
+	policy, config := filepath.Join(folder, "policy.yaml"), filepath.Join(folder, "config.yaml")
+	for file, content := range map[string]string{
+		policy: handover.Policy,
+		config: fmt.Sprintf("auditPolicy: %s\nfeatureGates: {ShardedListAndWatch: %t}\n", policy, gate),
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w = newWorldOn(t, localtest.New(t, local.Options{Config: config}))
+	return w, filepath.Join(filepath.Dir(w.Kubeconfig), "audit.log")
+}
+
+// share runs a replica.
+func (w *world) share(composer operon.Composer[*Box], slots int) (*traffic, func()) {
+	w.Helper()
+	return w.runWith(w.Config, operon.Config{Namespace: w.Namespace, Shards: slots, ShardLease: shortLease}, operon.API(addBox), operon.Manage(composer))
+}
+
+// holders are those of the slots, by the table.
+func (w *world) holders(ctx context.Context) (table.Table, error) {
+	lease := &coordinationv1.Lease{}
+	if err := w.client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: "box-operator-shards"}, lease); err != nil {
+		return table.Table{}, err
+	}
+	return table.Parse(lease.Annotations[shard.TableAnnotation])
+}
+
+// spread waits until so many replicas hold slots, and all slots are held.
+func (w *world) spread(replicas int) table.Table {
+	w.Helper()
+	var now table.Table
+	w.eventually(fmt.Sprintf("%d replicas to hold everything", replicas), func(ctx context.Context) (err error) {
+		if now, err = w.holders(ctx); err != nil {
+			return err
+		}
+		held := map[string]int{}
+		for _, holder := range now.Holders {
+			held[holder]++
+		}
+		if held[""] > 0 || len(held) != replicas {
+			return fmt.Errorf("held are %v", held)
+		}
+		return nil
+	})
+	return now
+}
+
+// boxes makes Boxes.
+func (w *world) boxes(n int) []*Box {
+	w.Helper()
+	var all []*Box
+	for i := range n {
+		all = append(all, w.box(fmt.Sprintf("box-%d", i), map[string]string{"made": "first"}))
+	}
+	return all
+}
+
+// Where the API server selects, and where labels have to do, replicas see their own objects only, and take
+// over from one that stops.
+func TestReplicasShareObjects(t *testing.T) {
+	t.Parallel()
+	for name, world := range map[string]func(*testing.T) *world{
+		"by label": newWorld,
+		"by the API server": func(t *testing.T) *world {
+			w, _ := selecting(t, true)
+			return w
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := world(t)
+			one, stop := w.share(compose(copies), 8)
+			two, _ := w.share(compose(copies), 8)
+			w.spread(2)
+			all := w.boxes(12)
+			for _, b := range all {
+				w.isReady(b)
+			}
+			first, second := childWrites(one), childWrites(two)
+			if len(first) == 0 || len(second) == 0 || len(first)+len(second) != len(all) {
+				t.Errorf("of %d children one replica made %q and the other %q", len(all), first, second)
+			}
+			if name == "by the API server" {
+				w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(all[0]), all[0]))
+				if label := all[0].Labels[plan.ShardLabel]; label != "" {
+					t.Errorf("an owner was labelled %q, where the API server selects", label)
+				}
+			}
+			stopped := time.Now()
+			stop()
+			w.spread(1)
+			w.change(all[0], func() { all[0].Spec.Data["made"] = "second" })
+			for _, b := range all {
+				w.isReady(b)
+			}
+			t.Logf("from the stop to the last object's readiness: %s", time.Since(stopped).Round(time.Millisecond))
+			w.costsNothing(two, all)
+		})
+	}
+}
+
+// childWrites are the children that a replica wrote.
+func childWrites(requests *traffic) []string {
+	return slices.DeleteFunc(requests.all(true), func(r string) bool { return !strings.Contains(r, "/configmaps/") })
+}
+
+// costsNothing: objects that are reconciled again with nothing to do cause no request.
+func (w *world) costsNothing(requests *traffic, all []*Box) {
+	w.Helper()
+	w.still("the operator to be at rest", func(context.Context) error { return nil })
+	before := atRest(requests)
+	for _, b := range all[:3] {
+		w.poke(b)
+	}
+	w.still("no request", func(context.Context) error {
+		if after := atRest(requests); len(after) != len(before) {
+			return fmt.Errorf("requests %q", after[len(before):])
+		}
+		return nil
+	})
+}
+
+// atRest are the requests of an operator, but those by which replicas know of each other.
+func atRest(requests *traffic) []string {
+	return slices.DeleteFunc(requests.all(false), func(r string) bool { return strings.Contains(r, "/leases") })
+}
+
+// Without shards nothing of all this is asked for or written.
+func TestWithoutShardsNothingIsPaid(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	requests, _ := w.run(compose(copies))
+	b := w.box("alone", map[string]string{"a": "b"})
+	w.isReady(b)
+	for _, request := range requests.all(false) {
+		if strings.Contains(request, "/leases") && !strings.HasSuffix(request, "/leases") && !strings.HasSuffix(request, "box-operator-kinds") {
+			t.Errorf("request %s", request)
+		}
+	}
+	child := &corev1.ConfigMap{}
+	w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(b), child))
+	if _, labelled := child.Labels[plan.ShardLabel]; labelled {
+		t.Error("the child is labelled")
+	}
+}
+
+// An operator that worked alone can be shared, and the other way round: its children are found.
+func TestSharingCanBeSwitchedOnAndOff(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, stop := w.run(compose(copies))
+	b := w.box("switched", map[string]string{"a": "b"})
+	w.isReady(b)
+	stop()
+	_, stop = w.share(compose(copies), 3)
+	w.childLabelled(b, true)
+	stop()
+	w.run(compose(copies))
+	w.childLabelled(b, false)
+}
+
+func (w *world) childLabelled(b *Box, want bool) {
+	w.Helper()
+	w.eventually(fmt.Sprintf("label of the child's shard: %t", want), func(ctx context.Context) error {
+		child := &corev1.ConfigMap{}
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(b), child); err != nil {
+			return err
+		}
+		if _, labelled := child.Labels[plan.ShardLabel]; labelled != want {
+			return fmt.Errorf("labels %v", child.Labels)
+		}
+		return nil
+	})
+}
+
+// People take labels off, and write wrong ones: nobody starves.
+func TestLabelsOfShardsAreMended(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.share(compose(copies), 4)
+	b := w.box("mended", map[string]string{"a": "b"})
+	w.isReady(b)
+	right := b.Labels[plan.ShardLabel]
+	if right != table.BucketName(table.Bucket(b.UID)) {
+		t.Fatalf("the label is %q", right)
+	}
+	wrong := table.BucketName((table.Bucket(b.UID) + table.Buckets/2) % table.Buckets)
+	for _, label := range []string{"", wrong, "nonsense"} {
+		w.change(b, func() {
+			b.Labels[plan.ShardLabel] = label
+			if label == "" {
+				delete(b.Labels, plan.ShardLabel)
+			}
+		})
+		w.eventually("the label to be right", func(ctx context.Context) error {
+			if err := w.client.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
+				return err
+			}
+			if b.Labels[plan.ShardLabel] != right {
+				return fmt.Errorf("it is %q", b.Labels[plan.ShardLabel])
+			}
+			return nil
+		})
+	}
+}
+
+// What replicas need and lack is named at the start.
+func TestSharingNamesMissingPermissions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	poor := rest.CopyConfig(w.Config)
+	poor.Impersonate = rest.ImpersonationConfig{UserName: "shares-nothing", Groups: []string{"system:authenticated"}}
+	err := operon.Run(t.Context(), "box-operator", poor, operon.Config{Namespace: w.Namespace, Shards: 3}, operon.API(addBox), operon.Manage(compose(copies)))
+	want := "shards: the operator may not get, list, watch, create, update, delete leases.coordination.k8s.io in namespace " + w.Namespace
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("it ended with %v, want %s", err, want)
+	}
+}
+
+func TestBadShardsAreRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for want, cfg := range map[string]operon.Config{
+		"shards: -1 shards: want 1 to 64":  {Shards: -1},
+		"shards: 100 shards: want 1 to 64": {Shards: 100},
+		"shards: a lease of 100ms":         {Shards: 3, ShardLease: 100 * time.Millisecond},
+	} {
+		cfg.Namespace = w.Namespace
+		err := operon.Run(t.Context(), "box-operator", w.Config, cfg, operon.API(addBox), operon.Manage(compose(copies)))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("it ended with %v, want %s", err, want)
+		}
+	}
+}
+
+// Replicas that were told different numbers of shards go by the first one's.
+func TestReplicasAgreeOnTheNumberOfShards(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.share(compose(copies), 4)
+	w.spread(1)
+	w.share(compose(copies), 6)
+	if slots := w.spread(2).Slots(); slots != 4 {
+		t.Errorf("there are %d shards, want those of the first replica", slots)
+	}
+}
+
+// Somebody deletes the table, and the leases of replicas that live: work goes on.
+func TestDeletedLeasesAreMadeAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.share(compose(copies), 4)
+	w.share(compose(copies), 4)
+	w.spread(2)
+	w.must(w.client.DeleteAllOf(t.Context(), &coordinationv1.Lease{}, client.InNamespace(w.Namespace), client.MatchingLabels{shard.GroupLabel: "box-operator"}))
+	w.spread(2)
+	w.isReady(w.box("afterwards", map[string]string{"a": "b"}))
+}
+
+// Three replicas and more are killed, stopped, frozen and added at random while objects change.
+// The API server's log tells who wrote what, and that nobody waited for long.
+func TestNoObjectHasTwoOwners(t *testing.T) {
+	t.Parallel()
+	w, audit := selecting(t, true)
+	self, err := os.Executable()
+	w.must(err)
+	all := w.boxes(40)
+	play := &handover.Play{
+		Seed: uint64(time.Now().UnixNano()), Lease: shortLease, Between: time.Second, Pace: 40 * time.Millisecond, Least: 3, Most: 5, Tell: t.Logf,
+		Start: func() (*exec.Cmd, error) {
+			command := exec.Command(self)
+			command.Env = append(os.Environ(), replicaCluster+"="+w.Kubeconfig, replicaNamespace+"="+w.Namespace)
+			command.Stderr = os.Stderr
+			return command, command.Start()
+		},
+		Change: func(ctx context.Context, random *rand.Rand) error {
+			b := all[random.IntN(len(all))]
+			patch := fmt.Sprintf(`{"spec":{"data":{"made":"%d"}}}`, random.Int())
+			return w.client.Patch(ctx, &Box{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}, client.RawPatch("application/merge-patch+json", []byte(patch)))
+		},
+	}
+	t.Logf("seed %d", play.Seed)
+	w.must(play.Begin())
+	t.Cleanup(func() { w.must(play.End()) })
+	w.must(play.Run(t.Context(), 12*time.Second))
+	play.Thaw()
+	for _, b := range all {
+		w.isReady(b)
+	}
+	writes, err := handover.Read(audit)
+	w.must(err)
+	verdict := handover.Judge(writes, 20*time.Second)
+	t.Logf("%v\n%s", play.Acts, verdict)
+	if len(verdict.Two) > 0 || len(verdict.Starved) > 0 || verdict.Replicas < 3 || verdict.Handovers < 12 || verdict.Writes < 100 {
+		t.Errorf("seed %d, %v: %s", play.Seed, play.Acts, verdict)
+	}
+}
