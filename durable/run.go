@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -145,16 +146,24 @@ func (r *Run) Cancel(why string) {
 	r.journal.Cancel(why)
 }
 
-// Artifact tells others what the run made, by name. A later Artifact of the name replaces it.
+// Artifact tells others what the run made, by name. A later Artifact of the name replaces it. One that is
+// too long to be kept, or one too many, fails the run.
 func (r *Run) Artifact(name, value string) {
 	r.begun()
 	if r.journal.Phase != journal.Running {
 		return
 	}
-	if r.journal.Artifacts == nil {
-		r.journal.Artifacts = map[string]string{}
+	all := maps.Clone(r.journal.Artifacts)
+	if all == nil {
+		all = map[string]string{}
 	}
-	r.journal.Artifacts[name] = value
+	all[name] = value
+	if len(name)+len(value) > journal.MaxArtifact || len(all) > journal.MaxArtifacts {
+		r.journal.Break(fmt.Sprintf("the artifact %q has %d bytes and is one of %d: at most %d of %d bytes can be kept; put it somewhere else and tell where",
+			name, len(value), len(all), journal.MaxArtifacts, journal.MaxArtifact))
+		return
+	}
+	r.journal.Artifacts = all
 }
 
 // misread lets the work go no further where what was stored has another type now. In a run that is

@@ -25,6 +25,9 @@ const (
 	// MaxTotal is how long the results and the input of a run may be together, in bytes: a
 	// journal is part of an object, which etcd takes up to 1.5 MiB of.
 	MaxTotal = 256 << 10
+	// MaxArtifact is how long an artifact may be with its name, in bytes, and MaxArtifacts how many of
+	// them a run may have.
+	MaxArtifact, MaxArtifacts = 2 << 10, 32
 	// maxMessage is how much is kept of what a step says.
 	maxMessage = 1024
 )
