@@ -52,6 +52,11 @@
 //
 //	func (Groups) Provision(ctx context.Context, g *v1alpha1.VMGroup, out *operon.Provision) error
 //
+// A [Defaulter] fills in defaults, a [Validator] refuses what is not valid, and a
+// [DeletionValidator] refuses deletions. API servers ask them by webhooks, with certificates that the
+// operator makes and renews itself, where [Config] says how it is reached ([Webhooks]). [Rules] are
+// judged by API servers themselves.
+//
 // What any of them reads, by Get and List of [Composition], [Observed] and [Provision], is watched
 // from then on, and the object reconciled again when that changes.
 //

@@ -13,6 +13,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/operon-framework/operon/history"
 )
@@ -24,6 +25,7 @@ const headerTimeout = 10 * time.Second
 // no place for the debug endpoint. Checks are added to it as to any manager.
 type healthy struct {
 	ctrl.Manager
+	hooks         webhook.Server // Operon's, nil for none
 	mu            sync.Mutex
 	health, ready healthz.Handler
 }

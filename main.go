@@ -25,6 +25,9 @@ import (
 //	--namespace NAME,NAME             work in these namespaces only; default: all
 //	--metrics-bind-address ADDRESS    default 127.0.0.1:8080; 0 for none
 //	--health-probe-bind-address ADDR  default 127.0.0.1:8081; 0 for none
+//	--webhook-bind-address ADDRESS    default :9443 inside a cluster, none outside; 0 for none
+//	--webhook-service NAME            default inside a cluster: the operator's name and -webhook
+//	--webhook-cert-dir FOLDER         tls.crt, tls.key and ca.crt that somebody else renews; default: an own CA
 //	--leader-elect                    default: true inside a cluster, false outside
 //	--shards N                        share the objects with other replicas, cut into N shards; default 0, not at all
 //	--shard-lease DURATION            how long others wait for a sign of life of a replica; default 15s
@@ -33,7 +36,7 @@ import (
 //	--log-level LEVEL                 debug, info, warn or error; default info
 //	--log-format FORMAT               text or json; default text
 //
-// OpenTelemetry spans are exported where OTEL_EXPORTER_OTLP_ENDPOINT says, by OTLP over HTTP
+// ENABLE_WEBHOOKS=false makes none the default of --webhook-bind-address. OpenTelemetry spans are exported where OTEL_EXPORTER_OTLP_ENDPOINT says, by OTLP over HTTP
 // (see telemetry.FromEnvironment).
 func Main(name string, all ...Part) {
 	if err := run(name, all); err != nil {
@@ -46,6 +49,7 @@ func Main(name string, all ...Part) {
 type flags struct {
 	kubeconfig, namespace, metrics, health, level, format string
 	output                                                string
+	webhooks                                              webhookFlags
 	elect, dryRun                                         bool
 	shards                                                int
 	shardLease                                            time.Duration
@@ -58,6 +62,7 @@ func readFlags(name string, args []string) (flags, error) {
 	set.StringVar(&f.namespace, "namespace", "", "work in the namespaces `NAME,NAME` only (default all)")
 	set.StringVar(&f.metrics, "metrics-bind-address", "127.0.0.1:8080", "`ADDRESS` that serves /metrics, 0 for none")
 	set.StringVar(&f.health, "health-probe-bind-address", "127.0.0.1:8081", "`ADDRESS` that serves /healthz and /readyz, 0 for none")
+	f.webhooks.define(set, name)
 	set.BoolVar(&f.elect, "leader-elect", insideCluster(), "let only one of several replicas work")
 	set.IntVar(&f.shards, "shards", 0, "share the objects with other replicas, cut into `N` shards (default not at all)")
 	set.DurationVar(&f.shardLease, "shard-lease", shardLease, "how long others wait for a sign of life of a replica that shares objects")
@@ -109,6 +114,7 @@ func run(name string, all []Part) error {
 		LeaderElectionNamespace: os.Getenv("POD_NAMESPACE"),
 		Shards:                  f.shards,
 		ShardLease:              f.shardLease,
+		Webhooks:                f.webhooks.config(),
 		DryRun:                  show,
 		Log:                     log,
 		Ready: func() {

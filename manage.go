@@ -111,6 +111,9 @@ func manage[T client.Object](o *operator, composer Composer[T], settings manageS
 	if err != nil {
 		return err
 	}
+	if err := addRoles(o, composer, settings, kind); err != nil {
+		return err
+	}
 	o.cached[kind.GroupKind()] = true // whoever manages a kind has named it
 	if err := o.offer(kind.GroupKind(), offerOf(composer)); err != nil {
 		return err

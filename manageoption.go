@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/operon-framework/operon/reconcile"
+	"github.com/operon-framework/operon/webhook"
 )
 
 // ManageOption changes how Manage manages one kind.
@@ -20,6 +21,8 @@ type manageSettings struct {
 	timeout     time.Duration
 	only        predicate.Predicate // which objects of the kind
 	migrate     bool
+	webhooks    webhook.Options
+	rules       []webhook.Rule
 }
 
 func (s *manageSettings) validate() error {

@@ -34,6 +34,7 @@ import (
 	"github.com/operon-framework/operon/shard"
 	"github.com/operon-framework/operon/telemetry"
 	"github.com/operon-framework/operon/track"
+	"github.com/operon-framework/operon/webhook"
 	"github.com/operon-framework/operon/wire"
 )
 
@@ -100,6 +101,7 @@ type operator struct {
 	tracer     *telemetry.Tracer
 	history    *history.Store
 	offers     map[schema.GroupKind]action.Offer // what can be done on objects, by their kind
+	webhooks   *webhook.Server                   // nil for none
 }
 
 // claim tells whether no other Manage is of the kind.
@@ -153,6 +155,8 @@ type Config struct {
 	// ShardLease is how long a replica may give no sign of life before others take its objects over:
 	// whole seconds, at least 2. Zero: 15 s.
 	ShardLease time.Duration
+	// Webhooks says how API servers reach the operator. Zero: they do not.
+	Webhooks Webhooks
 	// Log gets structured lines: at info, an object that becomes ready or ceases to be; at
 	// debug, each reconcile with its causes, and all that controller-runtime has to say. A
 	// composer logs with controller-runtime's log.FromContext. Nil: they go nowhere.
@@ -198,6 +202,11 @@ func Run(ctx context.Context, name string, cluster *rest.Config, cfg Config, all
 			return err
 		}
 	}
+	stop, err := o.startWebhooks(ctx, life)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	if cfg.Ready != nil {
 		go o.awaitReady(ctx, cfg.Ready)
 	}
@@ -279,7 +288,10 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 	if err := o.joinShards(); err != nil {
 		return nil, nil, err
 	}
-	return o, p.setups, o.watch(ctx)
+	if err := o.watch(ctx); err != nil {
+		return nil, nil, err
+	}
+	return o, p.setups, o.serveWebhooks(cfg)
 }
 
 // watch makes what the operator's reads and writes of children share.

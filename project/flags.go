@@ -6,6 +6,9 @@ import "strconv"
 type Placing struct {
 	// Metrics and Health are what the servers of that name listen at, HOST:PORT.
 	Metrics, Health string
+	// Webhooks is what the webhooks of an operator of Operon's listen at, HOST:PORT. Empty: there are
+	// none.
+	Webhooks string
 	// Elect: it takes part in leader election.
 	Elect bool
 }
@@ -20,6 +23,9 @@ func (p *Project) Flags(place Placing) []string {
 		{"metrics-secure", "false"},
 	}
 	var known []string
+	if place.Webhooks != "" && p.Module.Framework == Operon {
+		known = append(known, "--webhook-bind-address="+place.Webhooks)
+	}
 	for _, flag := range all {
 		operons := p.Module.Framework == Operon && flag.name != "metrics-secure"
 		if operons || p.Main.Mentions(flag.name) {

@@ -30,6 +30,23 @@ func TestFlagsAreThoseThatTheOperatorUnderstands(t *testing.T) {
 	}
 }
 
+func TestFlagsForWebhooks(t *testing.T) {
+	t.Parallel()
+	for framework, want := range map[string]string{
+		"github.com/operon-framework/operon": "--webhook-bind-address=127.0.0.1:3",
+		"sigs.k8s.io/controller-runtime":     "",
+	} {
+		p := read(t, files{
+			"go.mod":  "module example.com/web\n\ngo 1.26\n\nrequire " + framework + " v0.1.0\n",
+			"main.go": "package main\n\nfunc main() { _ = \"webhook-bind-address\" }\n",
+		})
+		got := p.Flags(project.Placing{Webhooks: "127.0.0.1:3"})
+		if has := strings.Contains(strings.Join(got, " "), "--webhook-bind-address=127.0.0.1:3"); has != (want != "") {
+			t.Errorf("%s: %s", framework, got)
+		}
+	}
+}
+
 func TestFlagsForAnElection(t *testing.T) {
 	t.Parallel()
 	p := read(t, files{"main.go": "package main\n\nfunc main() { _ = \"leader-elect\" }\n"})

@@ -41,7 +41,19 @@ func (r *Reconciler[T]) fetch(ctx context.Context, p *pass[T]) (outcome.Outcome,
 	}
 	p.object, p.before = object, object.DeepCopyObject().(T)
 	p.over = r.Mine != nil && !r.Mine(ctx, object.GetUID())
-	return outcome.Done(), nil
+	return outcome.Done(), r.fill(ctx, p)
+}
+
+// fill gives the object the defaults that it was stored without. One that goes is left as it is.
+func (r *Reconciler[T]) fill(ctx context.Context, p *pass[T]) error {
+	defaulter, ok := any(r.Composer).(Defaulter[T])
+	if !ok || p.over || p.object.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	if err := defaulter.Default(ctx, p.object); err != nil {
+		return fmt.Errorf("fill in defaults: %w", err)
+	}
+	return nil
 }
 
 // look reads the children that there are, newest state known: of the kinds that are

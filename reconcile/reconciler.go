@@ -48,6 +48,15 @@ type Observer[T client.Object] interface {
 	Observe(ctx context.Context, object T, seen *Observed) error
 }
 
+// Defaulter fills in defaults. A composer may be one.
+type Defaulter[T client.Object] interface {
+	// Default sets fields of object that its author left out. It must have no effects, and do nothing
+	// to an object that has its defaults already. It is called before objects are stored, where
+	// API servers can ask the operator, and before each reconcile: objects
+	// that were stored without are composed with their defaults, too.
+	Default(ctx context.Context, object T) error
+}
+
 // Config of a reconciler.
 type Config[T client.Object] struct {
 	// Composer is the author's; it may have further roles, such as Observer.

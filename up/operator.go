@@ -29,6 +29,7 @@ type operator struct {
 	folder  *folder
 	who     identity
 	log     *child.Log
+	asked   bool // the API server is on this machine, and can ask it
 
 	process     *child.Process
 	metricsPort int
@@ -41,15 +42,19 @@ type operator struct {
 
 // start starts the operator that was built last.
 func (o *operator) start() error {
-	ports, err := freePorts(2)
+	ports, err := freePorts(3)
 	if err != nil {
 		return err
+	}
+	place := project.Placing{Metrics: loopback(ports[0]), Health: loopback(ports[1])}
+	if o.asked {
+		place.Webhooks = loopback(ports[2])
 	}
 	o.log.Forget()
 	o.metricsPort = ports[0]
 	process, err := child.Start(child.Command{
 		Path: o.folder.operator(),
-		Args: o.project.Flags(project.Placing{Metrics: loopback(ports[0]), Health: loopback(ports[1])}),
+		Args: o.project.Flags(place),
 		Dir:  o.project.Dir,
 		Env:  o.environment(),
 		Log:  o.log,

@@ -139,7 +139,10 @@ func (s *session) run(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	s.operator = &operator{project: s.project, folder: s.folder, who: identityOf(s.project), log: child.NewLog(log, s.logged)}
+	s.operator = &operator{
+		project: s.project, folder: s.folder, who: identityOf(s.project), log: child.NewLog(log, s.logged),
+		asked: s.options.Where.IsLocal(),
+	}
 	if err := s.startOperator(); err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func (u Unused) Place() string {
 //
 // What is not said to be unused though no request used it: verbs that are no requests (escalate,
 // bind, use); update of finalizers, which some clusters ask for; get with list, list with watch;
-// events in the other of their two groups; what only goes to Roles that the operator makes; update and
+// events in the other of their two groups; what registers webhooks, by name; what only goes to Roles that the operator makes; update and
 // patch of Jobs, Pods and claims that it creates, which no run changes behind its back.
 //
 // What is not said to be missing: rights that only go with others, but for those of events and
@@ -146,12 +146,30 @@ func (r Right) wild() bool {
 // requests are the verbs that requests have.
 var requests = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "post", "put", "head", "options", "*"}
 
+// ofWebhooks: what an operator registers its webhooks and policies with, and keeps their certificates in,
+// where it may do so with objects of certain names. Webhooks are not called in tests, and so
+// nothing is registered.
+func ofWebhooks(right Right) bool {
+	switch {
+	case right.Name == "":
+		return false
+	case right.Group == "admissionregistration.k8s.io":
+		return true
+	case right.Group == "apiextensions.k8s.io":
+		return right.Resource == "customresourcedefinitions"
+	}
+	return right.Group == "" && right.Resource == "secrets" && strings.HasSuffix(right.Name, "-webhook-certificates")
+}
+
 // excused tells whether a right is useful though no request needs it.
 func excused(right Right, needed Needs) bool {
 	if !slices.Contains(requests, right.Verb) {
 		return true
 	}
 	if strings.HasSuffix(right.Resource, "/finalizers") && right.Verb == "update" {
+		return true
+	}
+	if ofWebhooks(right) {
 		return true
 	}
 	if isEvent(right) && (right.Verb == "create" || right.Verb == "patch") {

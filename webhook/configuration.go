@@ -1,0 +1,219 @@
+package webhook
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+)
+
+// entriesAnnotation lists the webhooks of a configuration that the operator registered last, so
+// that it knows its own from what somebody else added.
+const entriesAnnotation = "operon.dev/webhooks"
+
+// labelManagedBy names the operator that an object belongs to.
+const labelManagedBy = "app.kubernetes.io/managed-by"
+
+// configuration is a ValidatingWebhookConfiguration or a MutatingWebhookConfiguration, as it should
+// be. The entries of the former are of the same form but for a field that they lack.
+type configuration struct {
+	kind   schema.GroupVersionKind
+	name   string
+	owner  string // the operator
+	hooks  []Hook
+	scoped []string // namespaces
+	place  place
+	mapper meta.RESTMapper
+}
+
+var (
+	mutatingKind   = admissionv1.SchemeGroupVersion.WithKind("MutatingWebhookConfiguration")
+	validatingKind = admissionv1.SchemeGroupVersion.WithKind("ValidatingWebhookConfiguration")
+)
+
+func (c *configuration) id() ident { return ident{kind: c.kind, name: c.name} }
+
+// liveConfiguration is what is read of either kind.
+type liveConfiguration struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Webhooks          []admissionv1.MutatingWebhook `json:"webhooks"`
+}
+
+// ours are the entries that the operator registered.
+func (l liveConfiguration) ours() []admissionv1.MutatingWebhook {
+	names := strings.Fields(l.Annotations[entriesAnnotation])
+	return slices.DeleteFunc(slices.Clone(l.Webhooks), func(entry admissionv1.MutatingWebhook) bool {
+		return !slices.Contains(names, entry.Name)
+	})
+}
+
+// asked implements registration.
+func (c *configuration) asked(live *unstructured.Unstructured) []asked {
+	var typed liveConfiguration
+	if typedFrom(live, &typed) != nil {
+		return nil
+	}
+	var all []asked
+	for _, entry := range typed.ours() {
+		all = append(all, asked{url: ptr.Deref(entry.ClientConfig.URL, ""), bundle: entry.ClientConfig.CABundle})
+	}
+	return all
+}
+
+// wanted implements registration. Who does not lead leaves the rules as they are: in the middle of
+// an upgrade, replicas want different ones.
+func (c *configuration) wanted(live *unstructured.Unstructured, bundle bundler, leads bool) (*unstructured.Unstructured, error) {
+	var typed liveConfiguration
+	if live != nil {
+		if err := typedFrom(live, &typed); err != nil {
+			return nil, err
+		}
+	}
+	entries := typed.ours()
+	if leads {
+		var err error
+		if entries, err = c.entries(); err != nil {
+			return nil, err
+		}
+	} else if live == nil {
+		return nil, nil
+	}
+	for i := range entries {
+		entries[i].ClientConfig.CABundle = bundle(typed.bundleOf(entries[i].Name))
+	}
+	if live != nil && c.same(typed, entries) {
+		return nil, nil
+	}
+	return c.object(entries)
+}
+
+func (l liveConfiguration) bundleOf(entry string) []byte {
+	for _, e := range l.Webhooks {
+		if e.Name == entry {
+			return e.ClientConfig.CABundle
+		}
+	}
+	return nil
+}
+
+// same tells whether nothing is to be written.
+func (c *configuration) same(live liveConfiguration, entries []admissionv1.MutatingWebhook) bool {
+	return equality.Semantic.DeepEqual(live.ours(), entries) && live.Annotations[entriesAnnotation] == names(entries) &&
+		live.Labels[labelManagedBy] == c.owner
+}
+
+func names(entries []admissionv1.MutatingWebhook) string {
+	var all []string
+	for _, entry := range entries {
+		all = append(all, entry.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+func (c *configuration) object(entries []admissionv1.MutatingWebhook) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(map[string]any{"webhooks": entries})
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{}
+	if err := json.Unmarshal(body, &object.Object); err != nil {
+		return nil, err
+	}
+	object.SetGroupVersionKind(c.kind)
+	object.SetName(c.name)
+	object.SetLabels(map[string]string{labelManagedBy: c.owner})
+	object.SetAnnotations(map[string]string{entriesAnnotation: names(entries)})
+	return object, nil
+}
+
+// entries are the webhooks that should be registered, with every field that an API server would
+// fill in, so that both can be compared.
+func (c *configuration) entries() ([]admissionv1.MutatingWebhook, error) {
+	var all []admissionv1.MutatingWebhook
+	for _, hook := range c.hooks {
+		entry, err := c.entry(hook)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, entry)
+	}
+	return all, nil
+}
+
+func (c *configuration) entry(hook Hook) (admissionv1.MutatingWebhook, error) {
+	mapping, err := c.mapper.RESTMapping(hook.Kind.GroupKind(), hook.Kind.Version)
+	if err != nil {
+		return admissionv1.MutatingWebhook{}, err
+	}
+	entry := admissionv1.MutatingWebhook{
+		Name:                    strings.Join([]string{string(hook.Role), mapping.Resource.Resource, groupOf(hook.Kind.Group)}, "."),
+		ClientConfig:            c.place.client(hook.path(), nil),
+		Rules:                   []admissionv1.RuleWithOperations{ruleOf(hook.Role, mapping)},
+		FailurePolicy:           new(admissionv1.Fail),
+		MatchPolicy:             new(admissionv1.Equivalent),
+		NamespaceSelector:       c.selector(mapping),
+		ObjectSelector:          &metav1.LabelSelector{},
+		SideEffects:             new(admissionv1.SideEffectClassNone),
+		TimeoutSeconds:          new(int32(max(hook.Timeout, 0).Seconds())),
+		AdmissionReviewVersions: []string{"v1"},
+		MatchConditions:         append(slices.Clone(always(hook.Role)), hook.Conditions...),
+	}
+	if hook.Timeout == 0 {
+		*entry.TimeoutSeconds = int32(defaultTimeout.Seconds())
+	}
+	if hook.FailOpen {
+		*entry.FailurePolicy = admissionv1.Ignore
+	}
+	if hook.Role == Default {
+		// What other webhooks change afterwards may need defaults again.
+		entry.ReinvocationPolicy = new(admissionv1.IfNeededReinvocationPolicy)
+	}
+	return entry, nil
+}
+
+// always: an object that is being deleted can be let go of, also while nobody answers.
+func always(role Role) []admissionv1.MatchCondition {
+	if role == ValidateDeletion {
+		return []admissionv1.MatchCondition{{Name: "not-deleted-yet", Expression: "!has(oldObject.metadata.deletionTimestamp)"}}
+	}
+	return []admissionv1.MatchCondition{{Name: "not-deleted-yet", Expression: "!has(object.metadata.deletionTimestamp)"}}
+}
+
+func ruleOf(role Role, mapping *meta.RESTMapping) admissionv1.RuleWithOperations {
+	operations := []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}
+	if role == ValidateDeletion {
+		operations = []admissionv1.OperationType{admissionv1.Delete}
+	}
+	scope := admissionv1.ClusterScope
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		scope = admissionv1.NamespacedScope
+	}
+	return admissionv1.RuleWithOperations{Operations: operations, Rule: admissionv1.Rule{
+		APIGroups:   []string{mapping.Resource.Group},
+		APIVersions: []string{mapping.Resource.Version},
+		Resources:   []string{mapping.Resource.Resource},
+		Scope:       &scope,
+	}}
+}
+
+// selector limits an entry to the operator's namespaces.
+func (c *configuration) selector(mapping *meta.RESTMapping) *metav1.LabelSelector {
+	return selectorOf(c.scoped, mapping)
+}
+
+func selectorOf(namespaces []string, mapping *meta.RESTMapping) *metav1.LabelSelector {
+	if len(namespaces) == 0 || mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+		return &metav1.LabelSelector{}
+	}
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+		Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: namespaces,
+	}}}
+}

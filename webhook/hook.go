@@ -1,0 +1,162 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+// Role is what a hook is asked.
+type Role string
+
+// The roles.
+const (
+	Default          Role = "default"
+	Validate         Role = "validate"
+	ValidateDeletion Role = "validate-deletion"
+)
+
+// Hook answers one question about the objects of one kind.
+type Hook struct {
+	Role    Role
+	Kind    schema.GroupVersionKind
+	Handler http.Handler
+	Options
+}
+
+// Options say how API servers ask. The zero value: requests fail while nobody answers, after ten
+// seconds at most.
+type Options struct {
+	// FailOpen lets requests through, unseen, while nobody answers.
+	FailOpen bool
+	// Timeout is how long the API server waits, in whole seconds from 1 to 30. Zero: 10 s.
+	Timeout time.Duration
+	// Conditions are CEL expressions that all have to hold for the API server to ask.
+	Conditions []admissionv1.MatchCondition
+}
+
+// defaultTimeout is what API servers take, too.
+const defaultTimeout = 10 * time.Second
+
+// Check refuses options that an API server would refuse, with better words.
+func (o Options) Check() error {
+	if o.Timeout != 0 && (o.Timeout < time.Second || o.Timeout > 30*time.Second || o.Timeout%time.Second != 0) {
+		return fmt.Errorf("a time-out of %s: API servers take whole seconds from 1 to 30", o.Timeout)
+	}
+	return nil
+}
+
+// path is where a hook is served. It says which question is asked about what, in logs too.
+func (h Hook) path() string {
+	return strings.ToLower(fmt.Sprintf("/%s/%s/%s/%s", h.Role, groupOf(h.Kind.Group), h.Kind.Version, h.Kind.Kind))
+}
+
+func groupOf(group string) string {
+	if group == "" {
+		return "core"
+	}
+	return group
+}
+
+// Defaulting makes a hook that fills in defaults.
+func Defaulting[T client.Object](scheme *runtime.Scheme, kind schema.GroupVersionKind, defaulter admission.Defaulter[T], options Options) Hook {
+	return Hook{Role: Default, Kind: kind, Handler: admission.WithDefaulter(scheme, defaulter), Options: options}
+}
+
+// Validating makes a hook that refuses objects.
+func Validating[T client.Object](scheme *runtime.Scheme, kind schema.GroupVersionKind, validator Validator[T], options Options) Hook {
+	handler := admission.WithValidator(scheme, validating[T]{kind: kind.GroupKind(), changes: validator})
+	return Hook{Role: Validate, Kind: kind, Handler: handler, Options: options}
+}
+
+// ValidatingDeletion makes a hook that refuses deletions.
+func ValidatingDeletion[T client.Object](scheme *runtime.Scheme, kind schema.GroupVersionKind, validator DeletionValidator[T], options Options) Hook {
+	handler := admission.WithValidator(scheme, validating[T]{kind: kind.GroupKind(), deletions: validator})
+	return Hook{Role: ValidateDeletion, Kind: kind, Handler: handler, Options: options}
+}
+
+// validating is controller-runtime's validator, made of a role.
+type validating[T client.Object] struct {
+	kind      schema.GroupKind
+	changes   Validator[T]
+	deletions DeletionValidator[T]
+}
+
+// ValidateCreate implements admission.Validator.
+func (v validating[T]) ValidateCreate(ctx context.Context, object T) (admission.Warnings, error) {
+	about := v.about(ctx)
+	about.Created = true
+	return v.judge(ctx, object, about)
+}
+
+// ValidateUpdate implements admission.Validator.
+func (v validating[T]) ValidateUpdate(ctx context.Context, old, object T) (admission.Warnings, error) {
+	if object.GetDeletionTimestamp() != nil {
+		return nil, nil
+	}
+	about := v.about(ctx)
+	about.Old = old
+	return v.judge(ctx, object, about)
+}
+
+// ValidateDelete implements admission.Validator.
+func (v validating[T]) ValidateDelete(ctx context.Context, object T) (admission.Warnings, error) {
+	if v.deletions == nil || object.GetDeletionTimestamp() != nil {
+		return nil, nil
+	}
+	about := v.about(ctx)
+	about.Old = object
+	err := v.deletions.ValidateDeletion(ctx, object, about)
+	return about.warnings, err
+}
+
+func (v validating[T]) judge(ctx context.Context, object T, about *Admission[T]) (admission.Warnings, error) {
+	if v.changes == nil {
+		return nil, nil
+	}
+	if wrong := v.changes.Validate(ctx, object, about); len(wrong) > 0 {
+		return about.warnings, apierrors.NewInvalid(v.kind, object.GetName(), wrong)
+	}
+	return about.warnings, nil
+}
+
+func (v validating[T]) about(ctx context.Context) *Admission[T] {
+	about := &Admission[T]{}
+	if request, err := admission.RequestFromContext(ctx); err == nil {
+		about.User = request.UserInfo
+		about.DryRun = request.DryRun != nil && *request.DryRun
+	}
+	return about
+}
+
+// Misfit names a method of a composer that has a role's name and is none, as its parameters are not
+// those of the role. It would never be called. Empty where there is no such method.
+func Misfit[T client.Object](composer any) string {
+	_, defaults := composer.(admission.Defaulter[T])
+	_, validates := composer.(Validator[T])
+	_, deletes := composer.(DeletionValidator[T])
+	kind := reflect.TypeFor[T]()
+	for _, role := range []struct {
+		name, want string
+		fits       bool
+	}{
+		{"Default", fmt.Sprintf("(context.Context, %s) error", kind), defaults},
+		{"Validate", fmt.Sprintf("(context.Context, %[1]s, *operon.Admission[%[1]s]) field.ErrorList", kind), validates},
+		{"ValidateDeletion", fmt.Sprintf("(context.Context, %[1]s, *operon.Admission[%[1]s]) error", kind), deletes},
+	} {
+		if _, has := reflect.TypeOf(composer).MethodByName(role.name); has && !role.fits {
+			return fmt.Sprintf("%T has a method %s that would never be called: want %s%s, or give it another name", composer, role.name, role.name, role.want)
+		}
+	}
+	return ""
+}

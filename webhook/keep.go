@@ -1,0 +1,297 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// never is as far away as matters.
+const never = 365 * 24 * time.Hour
+
+const (
+	// maxTurns bounds how often is looked again at once. Two turns for each decision are usual.
+	maxTurns = 20
+	// Pauses after a failure.
+	firstPause = 100 * time.Millisecond
+	lastPause  = 30 * time.Second
+	// standBy is how often is looked whether the process that stands in this one's place is still there.
+	standBy = time.Second
+	// forLong is how long a timer runs at most.
+	forLong = 10 * time.Minute
+)
+
+// Of one and the same bundle, so many writes are made at once, and then one each so often: others may
+// want something else.
+const (
+	repairs     = 10
+	repairEvery = 30 * time.Second
+)
+
+// keeper is the loop that brings everything to where it has to be.
+type keeper struct {
+	*Server
+	source   source
+	registry *registry
+	limit    *rate.Limiter
+	wrote    []byte // the bundle that was written last
+	stood    bool   // another process stands in this one's place
+	prepared bool   // what there should be is known
+	recorded bool   // what is registered is in the record
+	tidied   bool   // what is not registered any more is gone
+}
+
+// keep runs until life ends, or what it returns is called, which removes what nobody can answer any
+// more.
+func (s *Server) keep(life context.Context) (stop func()) {
+	k := &keeper{Server: s, source: s.source(), limit: rate.NewLimiter(rate.Every(repairEvery), repairs)}
+	k.registry = &registry{wire: s.Wire, client: s.Client, operator: s.Operator}
+	ctx, cancel := context.WithCancel(life)
+	var running sync.WaitGroup
+	running.Go(func() { k.run(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
+		k.leave(life)
+	}
+}
+
+func (k *keeper) run(ctx context.Context) {
+	pause := firstPause
+	for ctx.Err() == nil {
+		again, err := k.bring(ctx)
+		k.note(ctx, err)
+		if err == nil {
+			pause = firstPause
+			k.wait(ctx, again)
+			continue
+		}
+		k.pause(ctx, pause)
+		pause = min(2*pause, lastPause)
+	}
+}
+
+// leave removes what was registered for this process alone. The conversion of a definition
+// stays: without it, objects would be taken for what they are not.
+func (k *keeper) leave(life context.Context) {
+	if k.Service.Name != "" || !k.recorded || k.stood {
+		return
+	}
+	ctx, cancel := context.WithTimeout(life, drain)
+	defer cancel()
+	var own []ident
+	for _, one := range k.registry.all {
+		if !one.id().foreign {
+			own = append(own, one.id())
+		}
+	}
+	if err := k.registry.remove(ctx, own); err != nil {
+		k.Log.Error(err, "webhooks: what was registered is left behind")
+	}
+}
+
+// source is where the certificates come from.
+func (s *Server) source() source {
+	if s.CertDir != "" {
+		return files{folder: s.CertDir, host: s.host()}
+	}
+	kept := &own{issuer: issuer{times: s.Times, host: s.host(), name: s.Operator}, store: &memory{}, log: s.Log}
+	if s.Service.Name != "" {
+		kept.store = newSecret(s.Wire, s.secretKey(), s.Operator)
+	}
+	return kept
+}
+
+// secretKey is that of the Secret that all replicas share.
+func (s *Server) secretKey() types.NamespacedName {
+	return types.NamespacedName{Namespace: s.Service.Namespace, Name: s.Service.Name + "-certificates"}
+}
+
+// bring takes turns until there is nothing to do, and returns when to look again.
+func (k *keeper) bring(ctx context.Context) (again time.Time, err error) {
+	if err := k.prepare(ctx); err != nil {
+		return again, err
+	}
+	for range maxTurns {
+		var more bool
+		again, more, err = k.turn(ctx)
+		if err != nil && !conflicts(err) || err == nil && !more {
+			break
+		}
+	}
+	return again, errors.Join(err, k.tidy(ctx))
+}
+
+// prepare finds out what there should be, once, and watches it.
+func (k *keeper) prepare(ctx context.Context) (err error) {
+	if k.prepared {
+		return nil
+	}
+	if k.registry.all, err = k.registrations(); err != nil {
+		return err
+	}
+	k.prepared = true
+	k.watch(ctx)
+	return nil
+}
+
+// conflicts tells whether somebody else was faster, which is no trouble: the next turn sees what they
+// did.
+func conflicts(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
+
+// turn looks, and does one thing.
+func (k *keeper) turn(ctx context.Context) (again time.Time, more bool, err error) {
+	now := k.Clock.Now()
+	found, unread := k.registry.read(ctx) // before the certificates, see there
+	current := certificates{again: now.Add(never)}
+	if k.serves() {
+		carried := func(id string) bool { return unread == nil && k.registry.carried(found, id) }
+		current, more, err = k.source.current(ctx, carried, now)
+		if current.leaf != nil {
+			k.leaf.Store(current.leaf)
+		}
+		if err != nil || more {
+			return again, more, err
+		}
+	}
+	if unread != nil {
+		return again, false, unread
+	}
+	more, err = k.register(ctx, found, current, now)
+	if k.stood {
+		current.again = now.Add(standBy)
+	}
+	return current.again, more, err
+}
+
+// register writes what is not as it should be.
+func (k *keeper) register(ctx context.Context, found map[ident]*unstructured.Unstructured, current certificates, now time.Time) (bool, error) {
+	leads := k.leads()
+	if leads {
+		if err := k.record(ctx); err != nil {
+			return false, err
+		}
+	}
+	k.stood = false
+	bundle := encode(current.bundle...)
+	calm := bytes.Equal(bundle, k.wrote)
+	wrote, err := k.registry.write(ctx, turn{
+		found: found,
+		bundle: func(before []byte) []byte {
+			if current.adds {
+				return encode(with(slices.Clone(current.bundle), before, now)...)
+			}
+			return bundle
+		},
+		leads:  leads || k.place.address != "",
+		stands: k.stands,
+		may:    func() bool { return !calm || k.limit.Allow() },
+	})
+	if err == nil {
+		k.wrote = bundle
+	}
+	return wrote, err
+}
+
+// leads tells whether this process says what is registered.
+func (k *keeper) leads() bool {
+	select {
+	case <-k.Leads:
+		return true
+	default:
+		return false
+	}
+}
+
+var errService = errors.New("a Service is asked: this operator runs in the cluster, too, and it is not taken from there. Stop it there, or run this one without webhooks")
+
+// stands tells whether another process of the operator, on the machine of the API server, is asked and is there.
+// Where a Service leads to all replicas there is no such thing.
+func (k *keeper) stands(ctx context.Context, who []asked) (bool, error) {
+	if k.place.address == "" {
+		return false, nil
+	}
+	for _, one := range who {
+		if one.url == "" {
+			return false, errService
+		}
+		address, err := url.Parse(one.url)
+		if err != nil || address.Host == k.place.address || !loopback(address.Hostname()) {
+			continue
+		}
+		dialer := net.Dialer{Timeout: standBy}
+		connection, err := dialer.DialContext(ctx, "tcp", address.Host)
+		if err == nil {
+			k.stood = true
+			return true, connection.Close()
+		}
+	}
+	return false, nil
+}
+
+// wait waits for a time to come, or for a change.
+func (k *keeper) wait(ctx context.Context, until time.Time) {
+	for ctx.Err() == nil {
+		left := until.Sub(k.Clock.Now())
+		if left <= 0 {
+			return
+		}
+		timer := k.Clock.NewTimer(min(left, forLong)) // machines sleep, and their timers with them
+		select {
+		case <-ctx.Done():
+		case <-timer.C():
+		case <-k.wake:
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+	}
+}
+
+// pause lets a while pass after a failure.
+func (k *keeper) pause(ctx context.Context, while time.Duration) {
+	timer := time.NewTimer(while)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// note tells of trouble once, and of its end.
+func (k *keeper) note(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	before := k.trouble.Load()
+	if err == nil {
+		k.settled.Store(true)
+		if before != nil {
+			k.trouble.Store(nil)
+			k.Log.Info("webhooks are as they should be again")
+		}
+		return
+	}
+	k.trouble.Store(&err)
+	if before == nil || (*before).Error() != err.Error() {
+		k.Log.Error(err, "webhooks are not as they should be")
+	}
+}
+
+// nudge makes the loop look.
+func (k *keeper) nudge() {
+	select {
+	case k.wake <- struct{}{}:
+	default: // it will
+	}
+}

@@ -1,0 +1,45 @@
+package webhook
+
+import (
+	"fmt"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// place is how API servers reach the operator: by a Service, or at an address of their own machine.
+type place struct {
+	service types.NamespacedName
+	port    int32  // of the Service
+	address string // host:port, where there is no Service
+}
+
+// client says it for an admission.
+func (p place) client(path string, bundle []byte) admissionv1.WebhookClientConfig {
+	if p.address != "" {
+		return admissionv1.WebhookClientConfig{URL: new(p.url(path)), CABundle: bundle}
+	}
+	return admissionv1.WebhookClientConfig{
+		Service:  &admissionv1.ServiceReference{Namespace: p.service.Namespace, Name: p.service.Name, Port: new(p.port), Path: new(path)},
+		CABundle: bundle,
+	}
+}
+
+// converter says it for a conversion.
+func (p place) converter(path string, bundle []byte) *apiextensionsv1.WebhookClientConfig {
+	if p.address != "" {
+		return &apiextensionsv1.WebhookClientConfig{URL: new(p.url(path)), CABundle: bundle}
+	}
+	return &apiextensionsv1.WebhookClientConfig{
+		Service:  &apiextensionsv1.ServiceReference{Namespace: p.service.Namespace, Name: p.service.Name, Port: new(p.port), Path: new(path)},
+		CABundle: bundle,
+	}
+}
+
+func (p place) url(path string) string { return "https://" + p.address + path }
+
+// name is what certificates are for when a Service leads to the operator.
+func serviceHost(service types.NamespacedName) host {
+	return host(fmt.Sprintf("%s.%s.svc", service.Name, service.Namespace))
+}

@@ -1,0 +1,47 @@
+package webhook
+
+import (
+	"context"
+	"slices"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Validator refuses objects that are not valid. A composer may be one.
+type Validator[T client.Object] interface {
+	// Validate returns what is wrong with object, which is to be created or changed, field by field;
+	// nothing for a valid one. It must have no effects. It is not asked about objects that are being
+	// deleted, so that their finalizers can always be lifted, nor about status.
+	Validate(ctx context.Context, object T, about *Admission[T]) field.ErrorList
+}
+
+// DeletionValidator refuses deletions. A composer may be one.
+type DeletionValidator[T client.Object] interface {
+	// ValidateDeletion returns why object must not be deleted now, nil where it may. It must have no
+	// effects. Whoever deletes the namespace of the object is refused, too.
+	ValidateDeletion(ctx context.Context, object T, about *Admission[T]) error
+}
+
+// Admission is what is known of a request beside its object.
+type Admission[T client.Object] struct {
+	// Old is the object as it is, when it is to be changed. Created tells whether there is none, as it
+	// is to be created.
+	Old     T
+	Created bool
+	// User is who asks.
+	User authenticationv1.UserInfo
+	// DryRun: nothing will be stored.
+	DryRun bool
+
+	warnings []string
+}
+
+// Warn tells the user something that is no reason to refuse: kubectl shows it. Keep it below 120
+// characters, which is what API servers let through.
+func (a *Admission[T]) Warn(text string) {
+	if !slices.Contains(a.warnings, text) {
+		a.warnings = append(a.warnings, text)
+	}
+}

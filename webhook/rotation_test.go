@@ -1,0 +1,267 @@
+package webhook_test
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/local/localtest"
+)
+
+// pressure is how many requests are under way at once while certificates are rotated.
+const pressure = 4
+
+// Certificates are renewed, and CAs replaced, without one request that fails, while three replicas
+// serve and whichever is first keeps.
+func TestRotationUnderLoad(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serviceOf()
+	replicas := []*replica{w.start(), w.start(), w.start()}
+	for _, r := range replicas {
+		w.ready(r)
+	}
+	w.works()
+	end := w.load()
+	authorities, leaves := map[string]bool{}, map[string]bool{}
+	for range 24 { // a month each
+		w.clock.Step(30 * 24 * time.Hour)
+		w.eventually("certificates that last", w.lasting)
+		leaf := w.serve(replicas...)
+		authorities[leaf.Issuer.CommonName], leaves[leaf.Subject.CommonName] = true, true
+		w.settle()
+	}
+	asked, failed := end()
+	if failed != nil {
+		t.Errorf("of %d requests, one failed: %v", asked, failed)
+	}
+	if len(authorities) < 3 || len(leaves) < 10 || asked < 100 {
+		t.Errorf("there were %d CAs, %d leaves and %d requests", len(authorities), len(leaves), asked)
+	}
+}
+
+// lasting tells whether everything has been done that is to be done by now: leaf and CA have a third of
+// their lives left, or the next CA is there.
+func (w *world) lasting(ctx context.Context) error {
+	secret := w.kept()
+	if err := w.client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
+		return err
+	}
+	now := w.clock.Now()
+	for name, life := range map[string]time.Duration{"tls.crt": long.Leaf, "ca.crt": long.CA} {
+		block, _ := pem.Decode(secret.Data[name]) // the CA that signs is the first
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return err
+		}
+		if !now.Before(cert.NotAfter.Add(-life/3)) && (name == "tls.crt" || len(secret.Data["next-ca.key"]) == 0) {
+			return fmt.Errorf("%s ends at %s, and it is %s", name, cert.NotAfter, now)
+		}
+	}
+	return nil
+}
+
+// settle lets a new CA settle: by the test's clock, and by that of the API server, which learns of
+// bundles no faster than it does.
+func (w *world) settle() {
+	w.Helper()
+	secret := w.kept()
+	w.must(w.client.Get(w.Context(), client.ObjectKeyFromObject(secret), secret))
+	if len(secret.Data["next-ca.key"]) == 0 {
+		return
+	}
+	w.eventually("the new CA to be in all bundles", func(ctx context.Context) error {
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
+			return err
+		}
+		if strings.HasPrefix(string(secret.Data["next-ca.since"]), "0001") {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	localtest.Always(w.T, time.Second, "the API server to ask", w.working)
+	w.clock.Step(long.Settle)
+	w.eventually("the new CA to sign", func(ctx context.Context) error {
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
+			return err
+		}
+		if len(secret.Data["next-ca.key"]) > 0 {
+			return errors.New("it waits")
+		}
+		return nil
+	})
+}
+
+// load sends requests until what it returns is called, which returns how many there were, and an
+// error of one.
+func (w *world) load() (end func() (int64, error)) {
+	ctx, cancel := context.WithCancel(w.Context())
+	var asked atomic.Int64
+	var failed atomic.Pointer[error]
+	var running sync.WaitGroup
+	for range pressure {
+		running.Go(func() {
+			for ctx.Err() == nil {
+				err := w.working(ctx)
+				if ctx.Err() != nil {
+					return
+				}
+				asked.Add(1)
+				if err != nil {
+					err = fmt.Errorf("at %s: %w", time.Now().Format(time.StampMilli), err)
+					failed.CompareAndSwap(nil, &err)
+				}
+			}
+		})
+	}
+	return func() (int64, error) {
+		cancel()
+		running.Wait()
+		if err := failed.Load(); err != nil {
+			return asked.Load(), *err
+		}
+		return asked.Load(), nil
+	}
+}
+
+// Whoever deletes the Secret, or makes it unusable, gets new certificates, and all replicas serve them.
+func TestKeptCertificatesAreMadeAnew(t *testing.T) {
+	t.Parallel()
+	for name, harm := range map[string]func(*world) error{
+		"deleted": func(w *world) error { return w.client.Delete(w.Context(), w.kept()) },
+		"unusable": func(w *world) error {
+			secret := w.kept()
+			patch := client.RawPatch("application/merge-patch+json", []byte(`{"data":{"ca.key":"bm8ga2V5"}}`))
+			return w.client.Patch(w.Context(), secret, patch)
+		},
+		"emptied": func(w *world) error {
+			return w.client.Patch(w.Context(), w.kept(), client.RawPatch("application/merge-patch+json", []byte(`{"data":null}`)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.serviceOf()
+			replicas := []*replica{w.start(), w.start()}
+			w.ready(replicas[0])
+			w.ready(replicas[1])
+			w.works()
+			before := w.serve(replicas...)
+			w.must(harm(w))
+			w.eventually("another leaf", func(ctx context.Context) error {
+				now, err := w.leafKept(ctx)
+				if err == nil && now.Equal(before) {
+					return errors.New("it is the one from before")
+				}
+				return err
+			})
+			w.serve(replicas...)
+			w.works()
+		})
+	}
+}
+
+// A leaf is as good on a replica that starts later, and nobody makes another one: a restart writes
+// nothing.
+func TestARestartWritesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serviceOf()
+	first := w.start()
+	w.ready(first)
+	w.works()
+	before := w.versions()
+	first.stop()
+	second := w.start()
+	w.ready(second)
+	w.works()
+	if after := w.versions(); after != before {
+		t.Errorf("versions were %s, and are %s", before, after)
+	}
+}
+
+// versions are those of all that the operator writes.
+func (w *world) versions() string {
+	w.Helper()
+	secret, configuration := w.kept(), w.validating()
+	w.must(w.client.Get(w.Context(), client.ObjectKeyFromObject(secret), secret))
+	w.must(w.client.Get(w.Context(), client.ObjectKeyFromObject(configuration), configuration))
+	return secret.ResourceVersion + " " + configuration.ResourceVersion
+}
+
+// To be asked costs the API server nothing else: the replica sends no request of its own.
+func TestAnAnswerCostsNoRequest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serviceOf()
+	requests := &traffic{}
+	config := *w.Config
+	config.Wrap(requests.count)
+	r := w.startWith(w.config(&config), w.hooks()...)
+	w.ready(r)
+	w.works()
+	w.eventually("silence", func(ctx context.Context) error {
+		before := len(requests.all())
+		for range 20 {
+			if err := w.working(ctx); err != nil {
+				return err
+			}
+		}
+		if now := requests.all(); len(now) > before {
+			return fmt.Errorf("meanwhile it sent %q", now[before:])
+		}
+		return nil
+	})
+}
+
+// What is wrong is told field by field, and warnings pass.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serviceOf()
+	w.ready(w.start())
+	w.works()
+	_, err := w.asks(t.Context(), "0")
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonInvalid {
+		t.Fatalf("error %v", err)
+	}
+	causes := status.Status().Details.Causes
+	if len(causes) != 1 || causes[0].Field != "spec.data.size" {
+		t.Errorf("causes %+v", causes)
+	}
+}
+
+// Of replicas that start at once, one makes the certificates and the others take them.
+func TestReplicasAgree(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serviceOf()
+	var replicas []*replica
+	for range 5 {
+		replicas = append(replicas, w.start())
+	}
+	for _, r := range replicas {
+		w.ready(r)
+	}
+	first := w.serve(replicas...)
+	localtest.Always(t, time.Second, "one leaf", func(ctx context.Context) error {
+		now, err := w.leafKept(ctx)
+		if err == nil && !now.Equal(first) {
+			return errors.New("there was another one")
+		}
+		return err
+	})
+	w.works()
+}

@@ -1,0 +1,204 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+)
+
+// Limits of the server.
+const (
+	headerTimeout = 10 * time.Second
+	// drain is how long requests that are under way may take at the end.
+	drain = 10 * time.Second
+	// maxReview bounds a request: an object may have 3 MiB, and a review carries it twice.
+	maxReview = 16 << 20
+	// maxConversion bounds a conversion, which is asked for many objects at once.
+	maxConversion = 128 << 20
+)
+
+// Server answers API servers, and sees to it that they ask.
+type Server struct {
+	Config
+	hooks     []Hook
+	kinds     []Policy // of all kinds of the operator, also without rules
+	converted []schema.GroupVersionKind
+	routes    *http.ServeMux
+	plain     webhook.Server // has the routes, with controller-runtime's metrics
+	foreign   bool           // somebody has registered a handler of their own
+
+	leaf atomic.Pointer[tls.Certificate]
+	// trouble is what the last turn ended with, and settled whether one has ever ended well.
+	trouble atomic.Pointer[error]
+	settled atomic.Bool
+	wake    chan struct{}
+
+	mu       sync.Mutex
+	listener net.Listener
+	place    place
+}
+
+// New returns a server. It does nothing yet.
+func New(cfg Config) (*Server, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	routes := http.NewServeMux()
+	s := &Server{Config: cfg, routes: routes, wake: make(chan struct{}, 1)}
+	s.plain = webhook.NewServer(webhook.Options{WebhookMux: routes})
+	routes.Handle("/", http.HandlerFunc(letThrough))
+	return s, nil
+}
+
+// Add adds hooks, before Start.
+func (s *Server) Add(hooks ...Hook) {
+	for _, hook := range hooks {
+		s.hooks = append(s.hooks, hook)
+		s.plain.Register(hook.path(), http.MaxBytesHandler(hook.Handler, maxReview))
+	}
+}
+
+// Judge adds a policy for a kind, before Start. Without rules it is one that is removed if there was
+// one with rules once.
+func (s *Server) Judge(p Policy) { s.kinds = append(s.kinds, p) }
+
+// Convert makes the server convert the versions of objects, before Start: handler does that, for
+// a kind. It is the same handler for all of them.
+func (s *Server) Convert(handler http.Handler, kind schema.GroupVersionKind) {
+	if len(s.converted) == 0 {
+		s.plain.Register(ConvertPath, http.MaxBytesHandler(handler, maxConversion))
+	}
+	s.converted = append(s.converted, kind)
+}
+
+// serves tells whether there is anything to be asked.
+func (s *Server) serves() bool { return len(s.hooks) > 0 || len(s.converted) > 0 || s.foreign }
+
+// Start listens, if there is anything to be asked, and begins to keep everything as it should be,
+// until life ends. An address that is taken is an error.
+//
+// What it returns ends that, when the requests that are under way are answered and whoever sends
+// some had time to learn of it; asked is when that began. What was registered for this one process is
+// removed then. What leads to a Service stays: other replicas answer, or will.
+func (s *Server) Start(life context.Context) (stop func(asked time.Time), err error) {
+	listens := func(time.Time) {}
+	if s.serves() {
+		if listens, err = s.listen(life); err != nil {
+			return nil, err
+		}
+	}
+	kept := s.keep(life)
+	return func(asked time.Time) {
+		kept()
+		listens(asked)
+	}, nil
+}
+
+// listen serves.
+func (s *Server) listen(life context.Context) (stop func(asked time.Time), err error) {
+	var listening net.ListenConfig
+	if s.listener, err = listening.Listen(life, "tcp", s.Address); err != nil {
+		return nil, fmt.Errorf("serve webhooks: %w", err)
+	}
+	s.setPlace()
+	server := &http.Server{Handler: s.routes, ReadHeaderTimeout: headerTimeout, TLSConfig: &tls.Config{
+		MinVersion:     tls.VersionTLS12,
+		GetCertificate: s.certificate,
+	}}
+	server.ErrorLog = quiet
+	go func() {
+		if err := server.ServeTLS(s.listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
+			s.Log.Error(err, "webhooks are not served any more")
+		}
+	}()
+	return func(asked time.Time) { s.end(server, asked) }, nil
+}
+
+// end lingers and drains.
+func (s *Server) end(server *http.Server, asked time.Time) {
+	if left := s.Linger - time.Since(asked); left > 0 {
+		time.Sleep(left)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), drain)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		s.Log.Error(err, "webhooks: requests were cut off")
+		_ = server.Close() // what is left is cut off
+	}
+}
+
+// setPlace tells where API servers find the server.
+func (s *Server) setPlace() {
+	s.place = place{service: s.Service, port: s.ServicePort}
+	if s.Service.Name == "" {
+		s.place = place{address: s.listener.Addr().String()}
+	}
+}
+
+// host is what certificates are for.
+func (s *Server) host() host {
+	if s.Service.Name != "" {
+		return serviceHost(s.Service)
+	}
+	name, _, _ := net.SplitHostPort(s.place.address) // ours
+	return host(name)
+}
+
+var errNotYet = errors.New("there is no certificate yet")
+
+// certificate is the leaf of the moment, for each connection.
+func (s *Server) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if leaf := s.leaf.Load(); leaf != nil {
+		return leaf, nil
+	}
+	return nil, errNotYet
+}
+
+// Check is for a readiness probe: the operator can be asked when it has a certificate that API
+// servers trust. It stays ready then, whatever happens to certificates later: others know no
+// better.
+func (s *Server) Check(*http.Request) error {
+	if s.settled.Load() {
+		return nil
+	}
+	if trouble := s.trouble.Load(); trouble != nil {
+		return fmt.Errorf("webhooks: %w", *trouble)
+	}
+	return fmt.Errorf("webhooks: %w", errNotYet)
+}
+
+// Manager is the server as a controller-runtime manager knows one: what is registered on it is
+// served here, with the operator's certificates.
+func (s *Server) Manager() webhook.Server { return managed{Server: s.plain, real: s} }
+
+// managed is a server that a manager neither starts nor stops.
+type managed struct {
+	webhook.Server
+	real *Server
+}
+
+// Register implements webhook.Server.
+func (m managed) Register(path string, hook http.Handler) {
+	m.real.foreign = true
+	m.Server.Register(path, hook)
+}
+
+// Start implements webhook.Server: the server runs for longer than the manager.
+func (m managed) Start(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+// StartedChecker implements webhook.Server.
+func (m managed) StartedChecker() healthz.Checker { return m.real.Check }

@@ -1,0 +1,34 @@
+package operon
+
+import (
+	"flag"
+	"os"
+)
+
+// webhookFlags are those of Main that are about webhooks.
+type webhookFlags struct{ address, service, certs string }
+
+// define adds them to a set.
+//
+// Outside a cluster there are none by default: an API server that is told an address on this machine
+// and is not on it refuses every object of the kind.
+func (f *webhookFlags) define(set *flag.FlagSet, name string) {
+	address, service := "0", ""
+	if insideCluster() {
+		service = Name(63, name, "webhook") // the longest that a Service's name may be
+	}
+	if insideCluster() && os.Getenv("ENABLE_WEBHOOKS") != "false" {
+		address = ":9443"
+	}
+	set.StringVar(&f.address, "webhook-bind-address", address, "`ADDRESS` that API servers ask, 0 for none; outside a cluster on loopback, beside the API server")
+	set.StringVar(&f.service, "webhook-service", service, "`NAME` of the Service that leads there, in $POD_NAMESPACE; none: API servers are told the address")
+	set.StringVar(&f.certs, "webhook-cert-dir", "", "`FOLDER` of tls.crt, tls.key and ca.crt that somebody else renews (default: the operator is its own CA)")
+}
+
+// config is what they say.
+func (f *webhookFlags) config() Webhooks {
+	if f.address == "0" || f.address == "" {
+		return Webhooks{}
+	}
+	return Webhooks{BindAddress: f.address, Service: f.service, CertDir: f.certs}
+}

@@ -1,0 +1,198 @@
+package operon
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
+
+	"github.com/operon-framework/operon/reconcile"
+	"github.com/operon-framework/operon/webhook"
+	"github.com/operon-framework/operon/webhook/rotation"
+)
+
+// Defaulter is a composer that also fills in defaults, when objects are stored and before they are
+// composed.
+type Defaulter[T client.Object] = reconcile.Defaulter[T]
+
+// Validator is a composer that also refuses objects that are not valid.
+type Validator[T client.Object] = webhook.Validator[T]
+
+// DeletionValidator is a composer that also refuses deletions.
+type DeletionValidator[T client.Object] = webhook.DeletionValidator[T]
+
+// Admission is what a Validator knows of a request beside its object.
+type Admission[T client.Object] = webhook.Admission[T]
+
+// Rule is something that has to hold of an object, in CEL: see Rules.
+type Rule = webhook.Rule
+
+// Lifetimes are how long certificates of webhooks last.
+type Lifetimes = rotation.Times
+
+// Webhooks says how API servers reach the roles Defaulter, Validator and DeletionValidator, the conversion
+// of versions, and what is registered for them. The zero value is none: nothing is listened for
+// or registered, and Rules do not hold.
+type Webhooks struct {
+	// BindAddress is host:port.
+	BindAddress string
+	// Service is the name of the Service that leads to all replicas, in Namespace. Its certificates are kept there in the
+	// Secret of that name and -certificates. Empty: API servers are told the BindAddress, which has to
+	// be on their machine, and of several processes one is asked.
+	Service, Namespace string
+	// ServicePort is the Service's. Zero: 443.
+	ServicePort int32
+	// CertDir has tls.crt, tls.key and ca.crt, which somebody else renews, as cert-manager does.
+	// Empty: the operator is its own CA.
+	CertDir string
+	// Lifetimes of the own CA and of what it signs. Zero: a year, and 90 days.
+	Lifetimes Lifetimes
+}
+
+// linger is how long a replica behind a Service is still asked after it was told to end, until every
+// node knows that it is gone.
+const linger = 3 * time.Second
+
+// configurationName bounds the names of what is registered: names of kinds come after it.
+const configurationName = 63
+
+// serveWebhooks makes the server of webhooks, if there is to be one. A dry run has none, as it writes
+// nothing.
+func (o *operator) serveWebhooks(cfg Config) error {
+	hooks := cfg.Webhooks
+	if hooks.BindAddress == "" || cfg.DryRun != nil {
+		return nil
+	}
+	config := webhook.Config{
+		Operator:    o.name,
+		Name:        Name(configurationName, append([]string{o.name}, cfg.namespaces()...)...),
+		Namespaces:  cfg.namespaces(),
+		Address:     hooks.BindAddress,
+		ServicePort: hooks.ServicePort,
+		CertDir:     hooks.CertDir,
+		Times:       hooks.Lifetimes,
+		Wire:        o.wire,
+		Client:      o.direct,
+		Mapper:      o.manager.GetRESTMapper(),
+		Leads:       o.manager.Elected(),
+		Record:      o.record,
+		Log:         o.log,
+	}
+	if hooks.Service != "" {
+		config.Service = types.NamespacedName{Namespace: cmp.Or(hooks.Namespace, cfg.LeaderElectionNamespace), Name: hooks.Service}
+		config.Linger = linger
+	}
+	made, err := webhook.New(config)
+	if err != nil {
+		return err
+	}
+	o.webhooks, o.manager.hooks = made, made.Manager()
+	return o.manager.AddReadyzCheck("webhooks", made.Check)
+}
+
+// GetWebhookServer is where plain webhooks are registered: on Operon's server, if it has one.
+func (h *healthy) GetWebhookServer() ctrlwebhook.Server {
+	if h.hooks != nil {
+		return h.hooks
+	}
+	return h.Manager.GetWebhookServer()
+}
+
+// addRoles serves the roles that API servers ask for.
+func addRoles[T client.Object](o *operator, composer Composer[T], settings manageSettings, kind schema.GroupVersionKind) error {
+	if misfit := webhook.Misfit[T](composer); misfit != "" {
+		return fmt.Errorf("%s", misfit)
+	}
+	if o.webhooks == nil {
+		return nil
+	}
+	if err := settings.webhooks.Check(); err != nil {
+		return err
+	}
+	scheme := o.manager.GetScheme()
+	if defaulter, ok := any(composer).(Defaulter[T]); ok {
+		o.webhooks.Add(webhook.Defaulting(scheme, kind, defaulter, settings.webhooks))
+	}
+	if validator, ok := any(composer).(Validator[T]); ok {
+		o.webhooks.Add(webhook.Validating(scheme, kind, validator, settings.webhooks))
+	}
+	if validator, ok := any(composer).(DeletionValidator[T]); ok {
+		o.webhooks.Add(webhook.ValidatingDeletion(scheme, kind, validator, settings.webhooks))
+	}
+	o.webhooks.Judge(webhook.Policy{Kind: kind, Rules: settings.rules})
+	return addConversion[T](o, kind)
+}
+
+// addConversion converts a kind that has a hub and spokes.
+func addConversion[T client.Object](o *operator, kind schema.GroupVersionKind) error {
+	object, ok := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	if !ok {
+		return fmt.Errorf("%s cannot be made", reflect.TypeFor[T]())
+	}
+	scheme := o.manager.GetScheme()
+	converts, err := conversion.IsConvertible(scheme, object)
+	if err != nil {
+		return fmt.Errorf("convert versions of %s: %w", kind.Kind, err)
+	}
+	if converts {
+		o.webhooks.Convert(conversion.NewWebhookHandler(scheme, o.manager.GetConverterRegistry()), kind)
+	}
+	return nil
+}
+
+// startWebhooks serves until life ends. What it returns ends it in good order, after everything
+// else: API servers may ask to the last.
+func (o *operator) startWebhooks(ctx, life context.Context) (stop func(), err error) {
+	if o.webhooks == nil {
+		return func() {}, nil
+	}
+	end, err := o.webhooks.Start(life)
+	if err != nil {
+		return nil, err
+	}
+	asked := make(chan time.Time, 1)
+	dismiss := context.AfterFunc(ctx, func() { asked <- time.Now() })
+	return func() {
+		if dismiss() {
+			asked <- time.Now() // it ends by itself
+		}
+		end(<-asked)
+	}, nil
+}
+
+// WebhookTimeout is how long API servers wait for an answer about objects of the kind, in whole
+// seconds from 1 to 30. Default: 10 s.
+func WebhookTimeout(d time.Duration) ManageOption {
+	return func(s *manageSettings) { s.webhooks.Timeout = d }
+}
+
+// WebhookFailOpen lets API servers store objects of the kind unseen while no replica answers. By
+// default they refuse to.
+func WebhookFailOpen() ManageOption {
+	return func(s *manageSettings) { s.webhooks.FailOpen = true }
+}
+
+// WebhookMatch is a CEL expression that has to hold for API servers to ask about an object of the
+// kind: it knows object, oldObject and request. A name tells expressions apart. What does not match is
+// stored without defaults and validation.
+func WebhookMatch(name, expression string) ManageOption {
+	return func(s *manageSettings) {
+		s.webhooks.Conditions = append(s.webhooks.Conditions, admissionv1.MatchCondition{Name: name, Expression: expression})
+	}
+}
+
+// Rules have to hold of the objects of the kind. They are registered as a ValidatingAdmissionPolicy,
+// which API servers judge by themselves: nobody has to answer, and so nothing can be away. Prefer
+// a rule in the definition (x-kubernetes-validations), which cannot be taken away from it; take
+// these for what needs to know the request, the user or the namespace, and a Validator for what is no expression.
+func Rules(rules ...Rule) ManageOption {
+	return func(s *manageSettings) { s.rules = append(s.rules, rules...) }
+}

@@ -1,0 +1,214 @@
+package operon_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+)
+
+// asked is a composer that API servers ask: spec.data.size is 1 if nothing is said, never falls, and
+// a Box that is kept cannot be deleted.
+type asked struct{ compose }
+
+func (asked) Default(_ context.Context, b *Box) error {
+	if b.Spec.Data["size"] == "" {
+		b.Spec.Data = map[string]string{"size": "1", "keep": b.Spec.Data["keep"]}
+	}
+	return nil
+}
+
+func (asked) Validate(_ context.Context, b *Box, about *operon.Admission[*Box]) field.ErrorList {
+	size := field.NewPath("spec", "data", "size")
+	if about.Created && b.Spec.Data["size"] > "5" {
+		about.Warn("that is large")
+	}
+	if !about.Created && b.Spec.Data["size"] < about.Old.Spec.Data["size"] {
+		return field.ErrorList{field.Forbidden(size, "cannot fall")}
+	}
+	return nil
+}
+
+func (asked) ValidateDeletion(_ context.Context, b *Box, about *operon.Admission[*Box]) error {
+	if b.Spec.Data["keep"] == "yes" {
+		return fmt.Errorf("%s keeps it from %s", b.Name, about.User.Username)
+	}
+	return nil
+}
+
+// beside is how webhooks are served beside the API server.
+func (w *world) beside() operon.Config {
+	return operon.Config{Namespace: w.Namespace, Webhooks: operon.Webhooks{BindAddress: "127.0.0.1:0"}}
+}
+
+// awaitAsked waits until the API server asks the operator.
+func (w *world) awaitAsked() {
+	w.Helper()
+	w.eventually("the API server to ask the operator", func(ctx context.Context) error {
+		b := &Box{ObjectMeta: metav1.ObjectMeta{GenerateName: "b-", Namespace: w.Namespace}}
+		if err := w.client.Create(ctx, b, client.DryRunAll); err != nil {
+			return err
+		}
+		if b.Spec.Data["size"] == "" {
+			return errors.New("there is no default")
+		}
+		return nil
+	})
+}
+
+func TestRolesThatAPIServersAsk(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.runWith(w.Config, w.beside(), operon.API(addBox), operon.Manage(asked{copies}))
+	w.awaitAsked()
+	b := w.box("one", nil)
+	if b.Spec.Data["size"] != "1" {
+		t.Errorf("stored is %v", b.Spec.Data)
+	}
+	w.isReady(b)
+	w.change(b, func() { b.Spec.Data["size"] = "3" })
+	less := b.DeepCopyObject().(*Box)
+	less.Spec.Data["size"] = "2"
+	if err := w.client.Patch(t.Context(), less, client.MergeFrom(b)); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.data.size: Forbidden: cannot fall") {
+		t.Errorf("error %v", err)
+	}
+	w.change(b, func() { b.Spec.Data["keep"] = "yes" })
+	if err := w.client.Delete(t.Context(), b); err == nil || !strings.Contains(err.Error(), "one keeps it from") {
+		t.Errorf("error %v", err)
+	}
+	w.change(b, func() { b.Spec.Data["keep"] = "no" })
+	w.must(w.client.Delete(t.Context(), b))
+}
+
+func TestWarningsReachTheUser(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.runWith(w.Config, w.beside(), operon.API(addBox), operon.Manage(asked{copies}))
+	w.awaitAsked()
+	heard := &warnings{}
+	config := rest.CopyConfig(w.Config)
+	config.WarningHandler = heard
+	c, err := client.New(config, client.Options{Scheme: w.client.Scheme()})
+	w.must(err)
+	b := &Box{ObjectMeta: w.meta("large"), Spec: BoxSpec{Data: map[string]string{"size": "9"}}}
+	w.must(c.Create(t.Context(), b, client.DryRunAll))
+	if !slices.Contains(heard.texts, "that is large") {
+		t.Errorf("heard %q", heard.texts)
+	}
+}
+
+type warnings struct{ texts []string }
+
+func (w *warnings) HandleWarningHeader(_ int, _ string, text string) { w.texts = append(w.texts, text) }
+
+// An object that was stored while nobody answered is composed with its defaults.
+func TestDefaultsAreThereWithoutWebhooks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.runWith(w.Config, operon.Config{Namespace: w.Namespace}, operon.API(addBox), operon.Manage(asked{copies}))
+	b := w.box("plain", nil)
+	w.isReady(b)
+	w.holds(config("plain", nil), map[string]string{"size": "1", "keep": ""})
+	if len(b.Spec.Data) > 0 {
+		t.Errorf("stored is %v", b.Spec.Data)
+	}
+}
+
+// Nothing is registered for an operator without roles, and none of what an earlier version had stays.
+func TestAnOperatorWithoutRolesIsNotAsked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	cfg := w.beside()
+	cfg.LeaderElectionNamespace = w.Namespace // of the record
+	requests, _ := w.runWith(w.Config, cfg, operon.API(addBox), operon.Manage(compose(copies)))
+	w.isReady(w.box("plain", nil))
+	for _, request := range requests.all(false) {
+		if strings.Contains(request, "admissionregistration") || strings.Contains(request, "/secrets") {
+			t.Errorf("sent %s", request)
+		}
+	}
+}
+
+// Rules are judged by API servers, nobody has to answer.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	rule := operon.Rule{Check: "!has(object.spec.data) || !('size' in object.spec.data) || int(object.spec.data['size']) <= 3", Message: "a Box holds at most 3"}
+	cfg := w.beside()
+	cfg.LeaderElectionNamespace = w.Namespace
+	_, stop := w.runWith(w.Config, cfg, operon.API(addBox), operon.Manage(compose(copies), operon.Rules(rule)))
+	large := func() error {
+		b := &Box{ObjectMeta: w.meta("large"), Spec: BoxSpec{Data: map[string]string{"size": "4"}}}
+		return w.client.Create(t.Context(), b, client.DryRunAll)
+	}
+	w.eventually("the rule to hold", func(context.Context) error {
+		if err := large(); err == nil || !strings.Contains(err.Error(), "a Box holds at most 3") {
+			return fmt.Errorf("error %w", err)
+		}
+		return nil
+	})
+	w.isReady(w.box("small", map[string]string{"size": "3"}))
+	w.removeBoxes()
+	stop()
+	w.eventually("the rule to go with the process beside the API server", func(context.Context) error { return large() })
+}
+
+// An expression that API servers do not understand is told by the readiness check.
+func TestARuleThatIsNoExpression(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	told, how := logged(slog.LevelInfo)
+	cfg := w.beside()
+	cfg.Log = how.Log
+	w.runWith(w.Config, cfg, operon.API(addBox), operon.Manage(compose(copies), operon.Rules(operon.Rule{Check: "object.spec.", Message: "x"})))
+	w.eventually("the mistake to be told", func(context.Context) error {
+		if text := told.all(); !strings.Contains(text, "Syntax error") {
+			return fmt.Errorf("told is %s", text)
+		}
+		return nil
+	})
+}
+
+// What a role looks like is checked at the start.
+func TestARoleThatWouldNeverBeCalled(t *testing.T) {
+	t.Parallel()
+	err := operon.Run(t.Context(), "x", &rest.Config{Host: "127.0.0.1:1"}, operon.Config{}, operon.API(addBox), operon.Manage(misfit{copies}))
+	if err == nil || !strings.Contains(err.Error(), "a method Validate that would never be called: want Validate(context.Context, *box.Box, *operon.Admission[*box.Box]) field.ErrorList") {
+		t.Errorf("error %v", err)
+	}
+}
+
+type misfit struct{ compose }
+
+func (misfit) Validate(*Box) error { return nil }
+
+// Options of a kind are those of its webhooks.
+func TestWebhookOptions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.runWith(w.Config, w.beside(), operon.API(addBox), operon.Manage(asked{copies},
+		operon.WebhookTimeout(3e9), operon.WebhookFailOpen(), operon.WebhookMatch("named", "object.metadata.name != 'free'")))
+	w.eventually("the configuration", func(ctx context.Context) error {
+		found := &admissionv1.MutatingWebhookConfiguration{}
+		if err := w.client.Get(ctx, client.ObjectKey{Name: operon.Name(63, "box-operator", w.Namespace)}, found); err != nil {
+			return err
+		}
+		entry := found.Webhooks[0]
+		if *entry.TimeoutSeconds != 3 || *entry.FailurePolicy != admissionv1.Ignore || len(entry.MatchConditions) != 2 {
+			return fmt.Errorf("it is %+v", entry)
+		}
+		return nil
+	})
+}
