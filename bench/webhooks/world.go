@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/bench/report"
+	"github.com/operon-framework/operon/internal/box"
+	"github.com/operon-framework/operon/local"
+	"github.com/operon-framework/operon/local/crds"
+)
+
+const service = "bench-webhook"
+
+// world is a cluster with replicas of an operator.
+type world struct {
+	settings
+	client client.Client
+	end    context.CancelFunc
+	ended  sync.WaitGroup
+	failed atomic.Pointer[error]
+}
+
+func newWorld(ctx context.Context, cluster *local.Cluster, s settings) (*world, error) {
+	config, err := cluster.RESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), box.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	w := &world{settings: s}
+	if w.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		return nil, err
+	}
+	if err := w.define(ctx, config); err != nil {
+		return nil, err
+	}
+	return w, w.start(ctx, config)
+}
+
+// define puts the kind, and the Service that leads to this process, into the cluster.
+func (w *world) define(ctx context.Context, config *rest.Config) error {
+	definition := &unstructured.Unstructured{}
+	root, err := report.Repository(ctx)
+	if err != nil {
+		return err
+	}
+	content, err := os.ReadFile(filepath.Join(root, "testdata", "boxes.yaml"))
+	if err != nil {
+		return err
+	}
+	if err := yaml.Unmarshal(content, &definition.Object); err != nil {
+		return err
+	}
+	if err := crds.Install(ctx, config, "bench", definition); err != nil {
+		return err
+	}
+	err = w.client.Create(ctx, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: service},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
+	})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// start starts the replicas, and what leads connections to them in turn.
+func (w *world) start(ctx context.Context, config *rest.Config) error {
+	front, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		return err
+	}
+	ctx, w.end = context.WithCancel(ctx)
+	context.AfterFunc(ctx, func() { front.Close() })
+	var behind []string
+	for range w.replicas {
+		free, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		free.Close()
+		behind = append(behind, free.Addr().String())
+	}
+	for _, address := range behind {
+		w.ended.Go(func() {
+			err := operon.Run(ctx, "bench", config, operon.Config{Webhooks: operon.Webhooks{
+				BindAddress: address, Service: service, Namespace: metav1.NamespaceDefault,
+				ServicePort: int32(front.Addr().(*net.TCPAddr).Port), Lifetimes: w.lives,
+			}}, operon.API(box.AddToScheme), operon.Manage(sized{}))
+			if err != nil {
+				w.failed.Store(&err)
+			}
+		})
+	}
+	go balance(front, behind)
+	return nil
+}
+
+func (w *world) stop() {
+	w.end()
+	w.ended.Wait()
+}
+
+// works returns when the API server asks.
+func (w *world) works(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		err := w.ask(ctx)
+		if err == nil {
+			return nil
+		}
+		if failed := w.failed.Load(); failed != nil {
+			return *failed
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the API server does not ask: %w", err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// balance leads connections to each address in turn, as a Service does.
+func balance(front net.Listener, behind []string) {
+	for n := 0; ; n++ {
+		from, err := front.Accept()
+		if err != nil {
+			return
+		}
+		go forward(from, behind[n%len(behind)])
+	}
+}
+
+func forward(from net.Conn, address string) {
+	defer from.Close()
+	to, err := net.Dial("tcp", address)
+	if err != nil {
+		return
+	}
+	defer to.Close()
+	go func() {
+		_, _ = io.Copy(to, from) // either end has gone
+		to.Close()
+	}()
+	_, _ = io.Copy(from, to)
+}
+
+// sized is an operator that gives Boxes a size, and refuses some.
+type sized struct{}
+
+func (sized) Compose(context.Context, *box.Box, *operon.Composition) error { return nil }
+
+func (sized) Default(_ context.Context, b *box.Box) error {
+	if b.Spec.Data["size"] == "" {
+		b.Spec.Data = map[string]string{"size": "1"}
+	}
+	return nil
+}
+
+func (sized) Validate(_ context.Context, b *box.Box, _ *operon.Admission[*box.Box]) field.ErrorList {
+	if size := b.Spec.Data["size"]; len(size) > 3 {
+		return field.ErrorList{field.TooLong(field.NewPath("spec", "data", "size"), size, 3)}
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/local/localtest"
+	"github.com/operon-framework/operon/operontest"
+	"github.com/operon-framework/operon/prove"
+
+	v1 "github.com/operon-framework/operon/examples/site/api/v1"
+)
+
+var site = operontest.New(Site{}, v1.AddToScheme).CRDs("config/crd")
+
+func sample(t *testing.T) *v1.Site {
+	t.Helper()
+	return operontest.Sample[*v1.Site](t, "config/samples/site.yaml")
+}
+
+// What is declared for the sample, without a cluster.
+func TestChildren(t *testing.T) {
+	t.Parallel()
+	site.Golden(t, sample(t), "testdata/children.yaml")
+}
+
+// What is wrong with a site, without a cluster.
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(*v1.Site){
+		"":                                   func(*v1.Site) {},
+		"spec.host":                          func(s *v1.Site) { s.Spec.Host = "no host" },
+		"spec.pages[../up.html]":             func(s *v1.Site) { s.Spec.Pages = map[string]string{"../up.html": ""} },
+		"want the name of a file, such as a": func(s *v1.Site) { s.Spec.Pages = map[string]string{".hidden": ""} },
+	} {
+		s := sample(t)
+		change(s)
+		wrong := Site{}.Validate(t.Context(), s, &operon.Admission[*v1.Site]{})
+		if text := fmt.Sprint(wrong.ToAggregate()); (want == "") != (len(wrong) == 0) || !strings.Contains(text, want) && want != "" {
+			t.Errorf("wrong is %s, want %q", text, want)
+		}
+	}
+}
+
+// What API servers make of sites, as they ask the operator and judge by its rules.
+func TestAPIServersAsk(t *testing.T) {
+	t.Parallel()
+	env := localtest.Shared(t)
+	env.InstallCRDs(t, "config/crd")
+	c := start(t, env)
+	localtest.Eventually(t, "the API server to ask", func(ctx context.Context) error {
+		s := sample(t)
+		s.Namespace = env.Namespace
+		if err := c.Create(ctx, s, client.DryRunAll); err != nil {
+			return err
+		}
+		if s.Spec.Title != "www.example.com" || s.Spec.Replicas != 2 {
+			return fmt.Errorf("defaults are missing in %+v", s.Spec)
+		}
+		return nil
+	})
+	for want, change := range map[string]func(*v1.Site){
+		"spec.host: Invalid value":                  func(s *v1.Site) { s.Spec.Host = "no host" },
+		"for namespaces with the label large-sites": func(s *v1.Site) { s.Spec.Replicas = 4 },
+	} {
+		localtest.Eventually(t, want, func(ctx context.Context) error {
+			s := sample(t)
+			s.Namespace = env.Namespace
+			change(s)
+			if err := c.Create(ctx, s, client.DryRunAll); err == nil || !strings.Contains(err.Error(), want) {
+				return fmt.Errorf("error %w", err)
+			}
+			return nil
+		})
+	}
+	s := sample(t)
+	s.Namespace, s.Spec.Protected = env.Namespace, true
+	if err := c.Create(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Delete(t.Context(), s); err == nil || !strings.Contains(err.Error(), "it is protected") {
+		t.Errorf("error %v", err)
+	}
+	before := s.DeepCopy()
+	s.Spec.Host = "other.example.com"
+	if err := c.Patch(t.Context(), s, client.MergeFrom(before)); err == nil || !strings.Contains(err.Error(), "a site keeps its host") {
+		t.Errorf("error %v", err)
+	}
+	free := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"protected":false}}`))
+	if err := errors.Join(c.Patch(t.Context(), before, free), c.Delete(t.Context(), before)); err != nil {
+		t.Error(err)
+	}
+}
+
+// start runs the operator beside the API server until the test ends.
+func start(t *testing.T, env *localtest.Env) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := v1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(env.Config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() {
+		ended <- operon.Run(ctx, "site-operator", env.Config, operon.Config{
+			Namespace: env.Namespace, Webhooks: operon.Webhooks{BindAddress: "127.0.0.1:0"},
+		}, operon.API(v1.AddToScheme), manageSites())
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+// Whatever goes wrong, the operator comes to the same end.
+func TestReliable(t *testing.T) {
+	t.Parallel()
+	prove.Run(t, prove.Test{
+		CRDs: "config/crd", Samples: "config/samples", RBAC: "config/rbac",
+		Start: func(ctx context.Context, config *rest.Config, namespace string) error {
+			return operon.Run(ctx, "site-operator", config, operon.Config{Namespace: namespace},
+				operon.API(v1.AddToScheme), manageSites())
+		},
+	})
+}
