@@ -1,0 +1,114 @@
+// Package v1alpha1 holds the API of group vm.example.com: the kind VMGroup.
+//
+// +kubebuilder:object:generate=true
+// +groupName=vm.example.com
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion of this API.
+var GroupVersion = schema.GroupVersion{Group: "vm.example.com", Version: "v1alpha1"}
+
+// AddToScheme registers the kinds of this API.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &VMGroup{}, &VMGroupList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}
+
+// VMGroup is a group of equal virtual machines in a vCenter.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=vmgroups,shortName=vg
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.currentReplicas
+// +kubebuilder:printcolumn:name=Phase,type=string,JSONPath=.status.phase
+// +kubebuilder:printcolumn:name=Current,type=integer,JSONPath=.status.currentReplicas
+// +kubebuilder:printcolumn:name=Desired,type=integer,JSONPath=.spec.replicas
+// +kubebuilder:printcolumn:name=CPU,type=integer,JSONPath=.spec.cpu
+// +kubebuilder:printcolumn:name=Memory,type=integer,JSONPath=.spec.memory
+// +kubebuilder:printcolumn:name=Template,type=string,JSONPath=.spec.template
+// +kubebuilder:printcolumn:name=Last_Message,type=string,JSONPath=.status.lastMessage
+type VMGroup struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec   VMGroupSpec   `json:"spec"`
+	Status VMGroupStatus `json:"status,omitempty"`
+}
+
+// VMGroupSpec is what the user wants.
+type VMGroupSpec struct {
+	// CPU is how many processors each machine has.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=4
+	CPU int32 `json:"cpu"`
+	// Memory of each machine, in GiB.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=8
+	Memory int32 `json:"memory"`
+	// Template is the machine that they are clones of: its inventory path, such as
+	// /DC0/vm/ubuntu-24. Another template means other machines.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Template string `json:"template"`
+	// Replicas is how many machines there are.
+	//
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Replicas int32 `json:"replicas"`
+	// Credentials names the Secret that says how the vCenter is reached.
+	//
+	// +kubebuilder:default=vc-creds
+	// +optional
+	Credentials string `json:"credentials,omitempty"`
+}
+
+// Phase is a VMGroup's state in a word.
+//
+// +kubebuilder:validation:Enum=Pending;Scaling;Running
+type Phase string
+
+const (
+	// Pending: the vCenter cannot be reached.
+	Pending Phase = "Pending"
+	// Scaling: machines are being made, changed or deleted.
+	Scaling Phase = "Scaling"
+	// Running: all machines are as they should be.
+	Running Phase = "Running"
+)
+
+// VMGroupStatus is what there is.
+type VMGroupStatus struct {
+	Phase Phase `json:"phase,omitempty"`
+	// CurrentReplicas is how many machines there are.
+	CurrentReplicas int32 `json:"currentReplicas,omitempty"`
+	// DesiredReplicas is how many there should be.
+	DesiredReplicas int32 `json:"desiredReplicas,omitempty"`
+	// LastMessage says what is being waited for.
+	LastMessage string `json:"lastMessage,omitempty"`
+	// ObservedGeneration is the generation of the spec that the conditions speak of.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Conditions are Ready, and Reconciling or Stalled while they are true.
+	//
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// VMGroupList is a list of VMGroups.
+//
+// +kubebuilder:object:root=true
+type VMGroupList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []VMGroup `json:"items"`
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/prove"
+
+	"github.com/operon-framework/operon/examples/vmgroup/api/v1alpha1"
+	"github.com/operon-framework/operon/examples/vmgroup/vcenter/simulated"
+)
+
+// Whatever goes wrong, the operator comes to the same end, and leaves no machine behind. The vCenter is the
+// test's: it outlives the operators that are killed.
+func TestReliable(t *testing.T) {
+	t.Parallel()
+	v := simulated.Start(t)
+	prove.Run(t, prove.Test{
+		CRDs: "config/crd", Samples: "config/samples", RBAC: "config/rbac", Setup: secretFile(t, v),
+		Start: func(ctx context.Context, config *rest.Config, namespace string) error {
+			return operon.Run(ctx, "vmgroup-operator", config, operon.Config{Namespace: namespace},
+				operon.API(v1alpha1.AddToScheme), operon.Manage(VMGroups{}))
+		},
+	})
+	if left, err := v.Machines(t.Context(), "*"); err != nil {
+		t.Error(err)
+	} else {
+		t.Logf("left in the vCenter are %d machines", len(left))
+	}
+}
+
+// secretFile writes the Secret by which a vCenter is reached, for this user alone.
+func secretFile(t *testing.T, v *simulated.VCenter) string {
+	t.Helper()
+	secret := &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Name: "vc-creds"}, Data: v.Secret(),
+	}
+	data, err := json.Marshal(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "secret.yaml")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
