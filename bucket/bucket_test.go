@@ -63,7 +63,7 @@ func serve(t *testing.T, h http.Handler) string {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	return server.URL
+	return strings.Replace(server.URL, "127.0.0.1", "localhost", 1) // an address has paths in any case
 }
 
 func stores(t *testing.T) map[string]Bucket {
