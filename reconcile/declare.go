@@ -32,7 +32,7 @@ type Declaration struct {
 // nothing, and reads what the composer reads.
 func (r *Reconciler[T]) Declare(ctx context.Context, object T) (Declaration, outcome.Outcome) {
 	p := &pass[T]{object: object, before: object, reads: r.Reads(client.ObjectKeyFromObject(object))}
-	_, err := guarded(ctx, step[T]{run: r.compose}, p)
+	_, err := guarded(ctx, step[T]{run: r.composeFilled}, p)
 	if err != nil {
 		return Declaration{}, explain(err)
 	}
@@ -52,4 +52,12 @@ func (r *Reconciler[T]) Declare(ctx context.Context, object T) (Declaration, out
 		declaration.Children = append(declaration.Children, Declared{Fields: fields, Options: p.options[id], Ready: declared.said})
 	}
 	return declaration, outcome.Done()
+}
+
+// composeFilled composes an object with its defaults, as a reconcile does after it has fetched one.
+func (r *Reconciler[T]) composeFilled(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
+	if err := r.fill(ctx, p); err != nil {
+		return outcome.Done(), err
+	}
+	return r.compose(ctx, p)
 }
