@@ -66,7 +66,11 @@ func (o *operator) act() error {
 	if len(o.offers) == 0 {
 		return nil
 	}
-	runner := action.NewRunner(o.offers, o.manager.GetClient())
+	reader := client.Reader(o.manager.GetClient())
+	if o.member != nil {
+		reader = o.direct // the cache has only what is this replica's
+	}
+	runner := action.NewRunner(o.offers, reader)
 	settings := manageSettings{
 		concurrency: concurrency, rate: reconcile.DefaultRate,
 		only: predicate.NewPredicateFuncs(runner.Serves),

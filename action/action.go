@@ -55,8 +55,8 @@ type taken struct {
 	v1alpha1.Target
 }
 
-// NewRunner returns a runner of what is offered for kinds. reader reads targets and Actions from the
-// operator's caches.
+// NewRunner returns a runner of what is offered for kinds. reader reads targets and Actions: from the
+// operator's caches, where these have all of them.
 func NewRunner(offers map[schema.GroupKind]Offer, reader client.Reader) *Runner {
 	return &Runner{offers: offers, reader: reader, taken: map[taken]types.UID{}}
 }
