@@ -229,7 +229,7 @@ func TestOperatorsStayLight(t *testing.T) {
 				t.Errorf("an operator gets %s, which is too heavy for it", path)
 			}
 		}
-		for _, tool := range []string{"local", "project", "up", "explain", "prove", "cmd"} {
+		for _, tool := range []string{"local", "project", "crdsafe", "up", "explain", "prove", "cmd"} {
 			if strings.HasPrefix(path, modulePath+"/"+tool) {
 				t.Errorf("an operator gets the tool %s", path)
 			}
