@@ -150,7 +150,14 @@ func TestStorageIsMigrated(t *testing.T) {
 
 	dying, died := doomed(s.Config, 3)
 	_, kill := s.operate(s.elsewhere, dying, nil, operon.MigrateStorage())
-	<-died
+	s.eventually("three boxes to be rewritten", func(ctx context.Context) error {
+		select {
+		case <-died:
+			return nil
+		default:
+			return errors.New("not yet")
+		}
+	})
 	kill()
 	s.must(s.stored("v1beta1", "v1")(t.Context()))
 

@@ -184,7 +184,14 @@ func TestAKindChangesItsVersion(t *testing.T) {
 	}
 	dying, died := doomed(e.Config, 3)
 	_, kill := e.runWith(dying, operon.Config{Namespace: e.Namespace}, operon.API(e.add), operon.Manage(plotted{}, operon.MigrateStorage()))
-	<-died
+	e.eventually("three boxes to be rewritten", func(ctx context.Context) error {
+		select {
+		case <-died:
+			return nil
+		default:
+			return errors.New("not yet")
+		}
+	})
 	kill()
 	e.must(e.stored("v1beta1", "v1")(t.Context()))
 

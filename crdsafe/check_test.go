@@ -113,3 +113,55 @@ func TestWhatIsForetoldHappens(t *testing.T) {
 		t.Errorf("what was not foretold: %v", err)
 	}
 }
+
+// A conversion webhook that does not answer keeps nobody from looking at what is stored.
+func TestAVersionThatCannotBeReadIsTold(t *testing.T) {
+	t.Parallel()
+	env := localtest.Shared(t)
+	group := env.Namespace + ".operon.dev"
+	two := func(spec string) *unstructured.Unstructured {
+		made := kind(t, group, spec)
+		versions, _, err := unstructured.NestedSlice(made.Object, "spec", "versions")
+		if err != nil {
+			t.Fatal(err)
+		}
+		older := made.DeepCopy()
+		other, _, _ := unstructured.NestedSlice(older.Object, "spec", "versions")
+		other[0].(map[string]any)["name"], other[0].(map[string]any)["storage"] = "v1beta1", false
+		made.Object["spec"].(map[string]any)["versions"] = append(versions, other[0])
+		return made
+	}
+	old := two("{colour: {type: string}}")
+	old.Object["spec"].(map[string]any)["conversion"] = map[string]any{"strategy": "Webhook", "webhook": map[string]any{
+		"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"url": "https://127.0.0.1:1/convert"},
+	}}
+	if err := crds.Install(t.Context(), env.Config, "test", old); err != nil {
+		t.Fatal(err)
+	}
+	cluster, err := dynamic.NewForConfig(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cluster.Resource(crds.Resource).Delete(context.WithoutCancel(t.Context()), old.GetName(), metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	site := &unstructured.Unstructured{Object: map[string]any{"apiVersion": group + "/v1", "kind": "Site", "metadata": map[string]any{"name": "red"}, "spec": map[string]any{"colour": "red"}}}
+	sites := cluster.Resource(schema.GroupVersionResource{Group: group, Version: "v1", Resource: "sites"}).Namespace(env.Namespace)
+	if _, err := sites.Create(t.Context(), site, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := crdsafe.Check(t.Context(), env.Config, nil, two("{colour: {type: string}}")); err != nil || report.Definitions[0].State != crdsafe.Unchanged {
+		t.Errorf("%v, %v", report, err)
+	}
+	report, err := crdsafe.Check(t.Context(), env.Config, nil, two("{tint: {type: string}}"))
+	if err != nil || report.Safe() {
+		t.Fatalf("%v, %v", report, err)
+	}
+	for _, want := range []string{"BREAKS field-pruned v1 spec.colour", "notice version-unread v1beta1: its objects were not judged"} {
+		if !strings.Contains(report.String(), want) {
+			t.Errorf("no %q in\n%s", want, report)
+		}
+	}
+}

@@ -29,6 +29,9 @@ type Comparison struct {
 // is an error.
 func Compare(old, new *apiextensionsv1.CustomResourceDefinition) (*Comparison, error) {
 	old, new = old.DeepCopy(), new.DeepCopy()
+	if new.Spec.Conversion == nil {
+		new.Spec.Conversion = old.Spec.Conversion // it is somebody else's, such as the operator's, and stays
+	}
 	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(old)
 	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(new)
 	c := &Comparison{old: old, new: new, seen: map[string]bool{}, byPlace: map[string]*Finding{}, dropped: map[string]bool{}, wrong: map[string]bool{}}
@@ -238,4 +241,4 @@ func (c *Comparison) Result() *Result {
 }
 
 // order is that in which findings are told.
-var order = append(slices.Clone(breaking), FieldRemoved, TypeChanged, RequiredAdded, VersionUnserved, StatusLost, StorageChanged)
+var order = append(slices.Clone(breaking), FieldRemoved, TypeChanged, RequiredAdded, VersionUnserved, VersionUnread, StatusLost, StorageChanged)

@@ -32,6 +32,8 @@ const (
 	RequiredAdded Rule = "required-added"
 	// VersionUnserved: clients that use the version will not find it.
 	VersionUnserved Rule = "version-unserved"
+	// VersionUnread: objects could not be read in the version, as when what converts them does not run.
+	VersionUnread Rule = "version-unread"
 	// StatusLost: a version has no subresource status any more, by which operators write.
 	StatusLost Rule = "status-lost"
 	// StorageChanged: objects stay stored in the older version until each is written.
