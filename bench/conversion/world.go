@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/conversion"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/box"
+	"github.com/operon-framework/operon/local/crds"
+)
+
+const (
+	group = "bench.operon.dev"
+	// stored is the version that is stored, other the one that is converted.
+	stored, other = "v1", "v1beta1"
+)
+
+// Parcel is the stored version, and OldParcel the other.
+type (
+	Parcel struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata,omitempty"`
+
+		Spec struct {
+			Addressee string `json:"addressee,omitempty"`
+		} `json:"spec,omitempty"`
+		Status box.BoxStatus `json:"status,omitempty"`
+	}
+	OldParcel struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata,omitempty"`
+
+		Spec struct {
+			To string `json:"to,omitempty"`
+		} `json:"spec,omitempty"`
+		Status box.BoxStatus `json:"status,omitempty"`
+	}
+)
+
+// DeepCopyObject implements runtime.Object.
+func (p *Parcel) DeepCopyObject() runtime.Object { return box.Copied(p) }
+
+// DeepCopyObject implements runtime.Object.
+func (p *OldParcel) DeepCopyObject() runtime.Object { return box.Copied(p) }
+
+// Hub marks the version that others are converted to.
+func (p *Parcel) Hub() {}
+
+// ConvertTo makes a Parcel of an OldParcel.
+func (p *OldParcel) ConvertTo(hub conversion.Hub) error {
+	to := hub.(*Parcel)
+	to.ObjectMeta, to.Status, to.Spec.Addressee = p.ObjectMeta, p.Status, p.Spec.To
+	return nil
+}
+
+// ConvertFrom makes an OldParcel of a Parcel.
+func (p *OldParcel) ConvertFrom(hub conversion.Hub) error {
+	from := hub.(*Parcel)
+	p.ObjectMeta, p.Status, p.Spec.To = from.ObjectMeta, from.Status, from.Spec.Addressee
+	return nil
+}
+
+func addParcel(scheme *runtime.Scheme) error {
+	for version, object := range map[string]runtime.Object{stored: &Parcel{}, other: &OldParcel{}} {
+		served := schema.GroupVersion{Group: group, Version: version}
+		scheme.AddKnownTypeWithName(served.WithKind("Parcel"), object)
+		scheme.AddKnownTypeWithName(served.WithKind("ParcelList"), &unstructured.UnstructuredList{})
+		metav1.AddToGroupVersion(scheme, served)
+	}
+	return nil
+}
+
+// kept is an operator of parcels that makes nothing of them.
+type kept struct{}
+
+func (kept) Compose(context.Context, *Parcel, *operon.Composition) error { return nil }
+
+// world is a cluster with an operator that converts.
+type world struct {
+	client client.Client
+	stop   func()
+}
+
+func newWorld(ctx context.Context, config *rest.Config) (*world, error) {
+	config.QPS = -1
+	if err := crds.Install(ctx, config, "bench", definition()); err != nil {
+		return nil, err
+	}
+	w := &world{}
+	var err error
+	if w.client, err = client.New(config, client.Options{Scheme: runtime.NewScheme()}); err != nil {
+		return nil, err
+	}
+	running, cancel := context.WithCancel(ctx)
+	var ended sync.WaitGroup
+	var failed error
+	ended.Go(func() {
+		failed = operon.Run(running, "bench-conversion", config, operon.Config{Namespace: metav1.NamespaceSystem, Webhooks: operon.Webhooks{BindAddress: "127.0.0.1:0"}},
+			operon.API(addParcel), operon.Manage(kept{}))
+		cancel()
+	})
+	w.stop = func() { cancel(); ended.Wait() }
+	one := parcel(stored)
+	address(one, "addressee")
+	if err := client.IgnoreAlreadyExists(w.client.Create(ctx, one)); err != nil {
+		w.stop()
+		return nil, err
+	}
+	if err := w.converts(running); err != nil {
+		w.stop()
+		return nil, errors.Join(err, failed)
+	}
+	return w, nil
+}
+
+// converts returns when objects are served in both versions.
+func (w *world) converts(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		one := parcel(other)
+		err := w.client.Get(ctx, client.ObjectKeyFromObject(one), one)
+		if err == nil && addressee(one) != "" {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("objects are not converted: %w", errors.Join(err, ctx.Err()))
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func definition() *unstructured.Unstructured {
+	text := map[string]any{"type": "string"}
+	var versions []any
+	for version, field := range map[string]string{stored: "addressee", other: "to"} {
+		versions = append(versions, map[string]any{
+			"name": version, "served": true, "storage": version == stored, "subresources": map[string]any{"status": map[string]any{}},
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{
+				"spec":   map[string]any{"type": "object", "properties": map[string]any{field: text}},
+				"status": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+			}}},
+		})
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "parcels." + group},
+		"spec": map[string]any{
+			"group": group, "scope": "Namespaced", "versions": versions,
+			"names": map[string]any{"kind": "Parcel", "plural": "parcels", "singular": "parcel", "listKind": "ParcelList"},
+		},
+	}}
+}
+
+func parcel(version string) *unstructured.Unstructured {
+	p := &unstructured.Unstructured{}
+	p.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: version, Kind: "Parcel"})
+	p.SetNamespace(metav1.NamespaceDefault)
+	p.SetName("one")
+	return p
+}
+
+func field(p *unstructured.Unstructured) string {
+	if p.GroupVersionKind().Version == stored {
+		return "addressee"
+	}
+	return "to"
+}
+
+func addressee(p *unstructured.Unstructured) string {
+	text, _, _ := unstructured.NestedString(p.Object, "spec", field(p))
+	return text
+}
+
+func address(p *unstructured.Unstructured, to string) {
+	p.Object["spec"] = map[string]any{field(p): to}
+}
