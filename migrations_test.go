@@ -72,7 +72,7 @@ func (s *shelf) define(stored string, conversion map[string]any, versions ...str
 			"names": map[string]any{"kind": "Box", "plural": "boxes", "singular": "box", "listKind": "BoxList"},
 		},
 	}}
-	s.must(crds.Install(s.Context(), s.Config, "test", definition))
+	s.must(crds.Install(s.afterwards().Context(), s.Config, "test", definition))
 }
 
 // fill makes boxes of an older version.

@@ -142,7 +142,11 @@ func TestAVersionThatCannotBeReadIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	t.Cleanup(func() { // a kind that nobody converts would keep namespaces from going
+		old.Object["spec"].(map[string]any)["conversion"] = map[string]any{"strategy": "None"}
+		if err := crds.Install(context.WithoutCancel(t.Context()), env.Config, "test", old); err != nil {
+			t.Error(err)
+		}
 		if err := cluster.Resource(crds.Resource).Delete(context.WithoutCancel(t.Context()), old.GetName(), metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
