@@ -25,6 +25,10 @@ const LeavesAnnotation = "operon.dev/shards-left"
 func (m *Member) join(ctx context.Context) {
 	for ctx.Err() == nil {
 		m.mu.Lock()
+		if m.leaving {
+			m.mu.Unlock()
+			return // which waits for this
+		}
 		m.rename()
 		id := m.id
 		m.mu.Unlock()
@@ -80,20 +84,10 @@ func (m *Member) renew(ctx context.Context) {
 	lease := m.own.DeepCopy()
 	works, leaves := len(m.grants) > 0, m.leaving
 	m.mu.Unlock()
-	sent := time.Now()
-	lease.Spec.RenewTime = new(metav1.NewMicroTime(sent))
-	if works {
-		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, WorksAnnotation, "true")
-	}
-	if leaves {
-		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, LeavesAnnotation, "true")
-	}
-	err := m.brief(ctx, func(ctx context.Context) error { return m.Client.Update(ctx, lease) })
+	sent, err := m.update(ctx, lease, works, leaves)
 	if apierrors.IsConflict(err) { // our last renewal came late, or a person edited it
 		if err = m.reread(ctx, lease); err == nil {
-			sent = time.Now()
-			lease.Spec.RenewTime = new(metav1.NewMicroTime(sent))
-			err = m.brief(ctx, func(ctx context.Context) error { return m.Client.Update(ctx, lease) })
+			sent, err = m.update(ctx, lease, works, leaves)
 		}
 	}
 	switch {
@@ -104,6 +98,19 @@ func (m *Member) renew(ctx context.Context) {
 	case ctx.Err() == nil:
 		m.Log.Error(err, "cannot renew this replica's lease: it stops writing until it can", "lease", lease.Name)
 	}
+}
+
+// update writes the member's lease, and returns when it began to.
+func (m *Member) update(ctx context.Context, lease *coordinationv1.Lease, works, leaves bool) (sent time.Time, _ error) {
+	sent = time.Now()
+	lease.Spec.RenewTime = new(metav1.NewMicroTime(sent))
+	if works {
+		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, WorksAnnotation, "true")
+	}
+	if leaves {
+		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, LeavesAnnotation, "true")
+	}
+	return sent, m.brief(ctx, func(ctx context.Context) error { return m.Client.Update(ctx, lease) })
 }
 
 var errOther = errors.New("the lease is another one of the same name")
