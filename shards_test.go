@@ -358,6 +358,9 @@ func TestNoObjectHasTwoOwners(t *testing.T) {
 	for _, b := range all {
 		w.isReady(b)
 	}
+	for _, b := range all {
+		w.poke(b) // tells the log what was seen to
+	}
 	writes, err := handover.Read(audit)
 	w.must(err)
 	verdict := handover.Judge(writes, 20*time.Second)

@@ -45,7 +45,7 @@ func measurePlay(ctx context.Context, s settings) (_ []report.Figure, err error)
 	}
 	err = play.Run(ctx, s.play)
 	play.Thaw()
-	if err = errors.Join(err, c.allReady(ctx, objectsOfPlay), play.End()); err != nil {
+	if err = errors.Join(err, c.allReady(ctx, objectsOfPlay), c.touch(ctx, objectsOfPlay), play.End()); err != nil {
 		return nil, err
 	}
 	writes, err := handover.Read(c.audit)

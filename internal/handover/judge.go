@@ -147,7 +147,8 @@ func resource(w Write) string {
 }
 
 // judgeChanges looks for changes of owners that nobody saw to. Those of an object that waits
-// already wait with it.
+// already wait with it. Any write of an object tells what was seen to before, so that it takes one of
+// each object at the end to judge the last changes.
 func (v *Verdict) judgeChanges(writes []Write, limit time.Duration) {
 	waiting, managed := map[string]change{}, managed(writes)
 	end := time.Time{}
@@ -157,6 +158,11 @@ func (v *Verdict) judgeChanges(writes []Write, limit time.Duration) {
 			continue
 		}
 		c, waits := waiting[w.Object]
+		if waits && w.Replica == "" && w.Observed >= c.Generation {
+			// Seen to by a write that the log lacks: of a replica that was killed before its answer.
+			delete(waiting, w.Object)
+			c, waits = change{Write: c.Write}, false
+		}
 		switch {
 		case w.Replica == "" && w.Verb == "delete":
 			delete(waiting, w.Object)

@@ -11,7 +11,7 @@ import (
 )
 
 // log makes writes of lines such as "5 a b": a and b hold the two slots from revision 5 on, or "6 a:x":
-// a wrote x, of slot 0; "7 :x 2": somebody made generation 2 of x; "8 a:x/status 2": a saw to that.
+// a wrote x, of slot 0; "7 :x 2": somebody made generation 2 of x ("7 :x 2 1": of which 1 was seen to); "8 a:x/status 2": a saw to that.
 func log(t *testing.T, text string) []Write {
 	t.Helper()
 	var writes []Write
@@ -31,6 +31,9 @@ func log(t *testing.T, text string) []Write {
 		}
 		if len(fields) > 1 && !w.Status {
 			w.Generation = int64(fields[1][0] - '0')
+		}
+		if len(fields) > 2 {
+			w.Observed = int64(fields[2][0] - '0')
 		}
 		writes = append(writes, w)
 	}
@@ -52,23 +55,25 @@ func TestJudge(t *testing.T) {
 		log                string
 		two, late, starved int
 	}{
-		"one after the other":                {log: "a-1 b-1; a:x; b-1 b-1; b:x"},
-		"back again":                         {log: "a-1 b-1; a:x; b-1 b-1; b:x; a-1 b-1; a:x"},
-		"in another life":                    {log: "a-1 b-1; a:x; a-2 b-1; a:x"},
-		"late, before the new owner":         {log: "a-1 b-1; a:x; b-1 b-1; a:x; b:x", late: 1},
-		"late, of another object":            {log: "a-1 b-1; b-1 b-1; b:x; a:y", late: 1},
-		"after the new owner":                {log: "a-1 b-1; a:x; b-1 b-1; b:x; a:x", two: 1},
-		"after an owner in between":          {log: "a-1 b-1; a:x; b-1 b-1; b:x; c-1 b-1; a:x", two: 1},
-		"never its own":                      {log: "a-1 b-1; c:x", two: 1},
-		"before there was a table":           {log: "a:x; a-1 b-1", two: 1},
-		"a name that begins alike":           {log: "a-b-1 b-1; a:x", two: 1},
-		"seen to":                            {log: "a-1 b-1; :x 2; a:x/status 2"},
-		"seen to with a later one":           {log: "a-1 b-1; :x 2; :x 3; a:x/status 3"},
-		"never seen to":                      {log: "a-1 b-1; :x 2; a:x/status 1", starved: 1},
-		"seen to late":                       {log: "a-1 b-1; :x 2; a:y; a:y; a:y; a:y; a:x/status 2", starved: 1},
-		"many changes do not hide hunger":    {log: "a-1 b-1; :x 2; :x 3; :x 4; :x 5; :x 6; a:x/status 6", starved: 1},
-		"what nobody sees to is no business": {log: "a-1 b-1; :x 2; a:x"},
-		"what others write is no business":   {log: "a-1 b-1; b-1 b-1; b:x; :x"},
+		"one after the other":                       {log: "a-1 b-1; a:x; b-1 b-1; b:x"},
+		"back again":                                {log: "a-1 b-1; a:x; b-1 b-1; b:x; a-1 b-1; a:x"},
+		"in another life":                           {log: "a-1 b-1; a:x; a-2 b-1; a:x"},
+		"late, before the new owner":                {log: "a-1 b-1; a:x; b-1 b-1; a:x; b:x", late: 1},
+		"late, of another object":                   {log: "a-1 b-1; b-1 b-1; b:x; a:y", late: 1},
+		"after the new owner":                       {log: "a-1 b-1; a:x; b-1 b-1; b:x; a:x", two: 1},
+		"after an owner in between":                 {log: "a-1 b-1; a:x; b-1 b-1; b:x; c-1 b-1; a:x", two: 1},
+		"never its own":                             {log: "a-1 b-1; c:x", two: 1},
+		"before there was a table":                  {log: "a:x; a-1 b-1", two: 1},
+		"a name that begins alike":                  {log: "a-b-1 b-1; a:x", two: 1},
+		"seen to":                                   {log: "a-1 b-1; :x 2; a:x/status 2"},
+		"seen to with a later one":                  {log: "a-1 b-1; :x 2; :x 3; a:x/status 3"},
+		"never seen to":                             {log: "a-1 b-1; :x 2; a:x/status 1", starved: 1},
+		"seen to late":                              {log: "a-1 b-1; :x 2; a:y; a:y; a:y; a:y; a:x/status 2", starved: 1},
+		"many changes do not hide hunger":           {log: "a-1 b-1; :x 2; :x 3; :x 4; :x 5; :x 6; a:x/status 6", starved: 1},
+		"seen to by a write that is not in the log": {log: "a-1 b-1; a:x/status 1; :x 2 1; :x 3 2; a:x/status 3"},
+		"not seen to before the next change":        {log: "a-1 b-1; a:x/status 1; :x 2 1; :x 3 1", starved: 1},
+		"what nobody sees to is no business":        {log: "a-1 b-1; :x 2; a:x"},
+		"what others write is no business":          {log: "a-1 b-1; b-1 b-1; b:x; :x"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
