@@ -166,7 +166,7 @@ func (v *Verdict) judgeChanges(writes []Write, limit time.Duration) {
 		switch {
 		case w.Replica == "" && w.Verb == "delete":
 			delete(waiting, w.Object)
-		case w.Replica == "" && w.Generation > 0 && w.Generation > c.Generation:
+		case w.Replica == "" && w.Generation > max(c.Generation, w.Observed):
 			v.Changes++
 			if !waits {
 				c.since = w.At

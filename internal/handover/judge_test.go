@@ -71,6 +71,7 @@ func TestJudge(t *testing.T) {
 		"seen to late":                              {log: "a-1 b-1; :x 2; a:y; a:y; a:y; a:y; a:x/status 2", starved: 1},
 		"many changes do not hide hunger":           {log: "a-1 b-1; :x 2; :x 3; :x 4; :x 5; :x 6; a:x/status 6", starved: 1},
 		"seen to by a write that is not in the log": {log: "a-1 b-1; a:x/status 1; :x 2 1; :x 3 2; a:x/status 3"},
+		"a write that changes nothing to see to":    {log: "a-1 b-1; :x 2; a:x/status 2; :x 2 2"},
 		"not seen to before the next change":        {log: "a-1 b-1; a:x/status 1; :x 2 1; :x 3 1", starved: 1},
 		"what nobody sees to is no business":        {log: "a-1 b-1; :x 2; a:x"},
 		"what others write is no business":          {log: "a-1 b-1; b-1 b-1; b:x; :x"},
