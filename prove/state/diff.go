@@ -102,15 +102,16 @@ func compare(want, got *Object, noise *Noise) []unequal {
 		if !owned && is != want.Fields[path] {
 			is = got.whole()[path]
 		}
-		if is != want.Fields[path] && !noise.hides(want.kind(), path) {
-			all = append(all, unequal{path, want.Fields[path], is})
+		if d := (unequal{path, want.Fields[path], is}); is != want.Fields[path] && !noise.hides(want.kind(), d) {
+			all = append(all, d)
 		}
 	}
 	for _, path := range got.paths() {
-		if _, known := want.Fields[path]; known || want.whole()[path] == got.Fields[path] || noise.hides(want.kind(), path) {
+		d := unequal{path, want.whole()[path], got.Fields[path]}
+		if _, known := want.Fields[path]; known || d.want == d.got || noise.hides(want.kind(), d) {
 			continue
 		}
-		all = append(all, unequal{path, want.whole()[path], got.Fields[path]})
+		all = append(all, d)
 	}
 	return all
 }

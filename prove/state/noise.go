@@ -63,7 +63,9 @@ func (n *Noise) learn(a, b *State) {
 			n.paths[field{pair.want.kind(), unnumbered(difference.path)}] = true
 			if difference.want == "" || difference.got == "" {
 				n.loose[field{pair.want.kind(), unnamed(difference.path)}] = true
+				continue
 			}
+			n.paths[field{pair.want.kind(), uncounted(difference.path)}] = true
 		}
 	}
 	for count := range both(a.Counts, b.Counts) {
@@ -80,9 +82,16 @@ func (n *Noise) init() {
 	}
 }
 
-// hides tells whether a field is not compared.
-func (n *Noise) hides(kind schema.GroupKind, path string) bool {
-	return n != nil && (n.paths[field{kind, unnumbered(path)}] || n.loose[field{kind, unnamed(path)}])
+// hides tells whether a field is not compared that has other values in two states, "" where it has none.
+func (n *Noise) hides(kind schema.GroupKind, d unequal) bool {
+	if n == nil {
+		return false
+	}
+	if n.paths[field{kind, unnumbered(d.path)}] || n.loose[field{kind, unnamed(d.path)}] {
+		return true
+	}
+	// What is random of some elements is of all; that there is one more or less is not.
+	return d.want != "" && d.got != "" && n.paths[field{kind, uncounted(d.path)}]
 }
 
 func (n *Noise) isNamed(kind schema.GroupKind) bool { return n != nil && n.named[kind] }
@@ -97,6 +106,7 @@ func (n *Noise) Masked() int {
 
 var (
 	number  = regexp.MustCompile(`\[\d+\]`)
+	counted = regexp.MustCompile(`\.\d+(\.|\[|$)`)
 	element = regexp.MustCompile(`\[[^"\]][^\]]*\]`)
 )
 
@@ -105,6 +115,10 @@ func Place(path string) string { return unnumbered(path) }
 
 // unnumbered is a path with a star for each number of a list's element.
 func unnumbered(path string) string { return number.ReplaceAllString(path, "[*]") }
+
+// uncounted is unnumbered with a star for each key of a map that is a number, too: such a map counts its
+// elements as a list does.
+func uncounted(path string) string { return counted.ReplaceAllString(unnumbered(path), ".*$1") }
 
 // unnamed is a path with a star for each name of a list's element.
 func unnamed(path string) string { return element.ReplaceAllString(path, "[*]") }

@@ -198,6 +198,20 @@ func TestNoiseIsLearnt(t *testing.T) {
 	}
 }
 
+// What is random of the elements that were there is random of one that comes later, but not that it comes.
+func TestNoiseOfCountedKeys(t *testing.T) {
+	t.Parallel()
+	noise := &state.Noise{}
+	noise.Learn(of(box(t, "x", map[string]string{"0": "vm-a", "1": "vm-b"})), of(box(t, "x", map[string]string{"0": "vm-c", "1": "vm-d"})))
+	three := of(box(t, "x", map[string]string{"0": "vm-e", "1": "vm-f", "2": "vm-g"}))
+	if got := diff(three, of(box(t, "x", map[string]string{"0": "vm-h", "1": "vm-i", "2": "vm-j"})), noise); got != "" {
+		t.Errorf("with other names it is %q", got)
+	}
+	if got := diff(three, of(box(t, "x", map[string]string{"0": "vm-h", "1": "vm-i"})), noise); !strings.HasPrefix(got, "ConfigMap/x data.2: ") {
+		t.Errorf("with one less it is %q", got)
+	}
+}
+
 func generated(prefix string) func(*unstructured.Unstructured) {
 	return func(o *unstructured.Unstructured) { o.SetGenerateName(prefix) }
 }
