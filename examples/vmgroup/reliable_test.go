@@ -18,8 +18,9 @@ import (
 	"github.com/operon-framework/operon/examples/vmgroup/vcenter/simulated"
 )
 
-// Whatever goes wrong, the operator comes to the same end, and leaves no machine behind. The vCenter is the
-// test's: it outlives the operators that are killed.
+// Whatever goes wrong, the operator comes to the same end. The vCenter is the test's: it outlives the operators
+// that are killed. Which machines there are in the end is TestKilledWhileScaling's business: many plans
+// end before their objects are deleted.
 func TestReliable(t *testing.T) {
 	t.Parallel()
 	v := simulated.Start(t)
@@ -30,11 +31,6 @@ func TestReliable(t *testing.T) {
 				operon.API(v1alpha1.AddToScheme), operon.Manage(VMGroups{}))
 		},
 	})
-	if left, err := v.Machines(t.Context(), "*"); err != nil {
-		t.Error(err)
-	} else {
-		t.Logf("left in the vCenter are %d machines", len(left))
-	}
 }
 
 // secretFile writes the Secret by which a vCenter is reached, for this user alone.
