@@ -3,7 +3,7 @@ EXAMPLES := $(wildcard examples/*)
 MODULES := cluster . $(EXAMPLES) bench
 
 BINARY = OPERON_CLUSTER_BINARY=$(CURDIR)/bin/operon-cluster
-GO_TEST = $(BINARY) go test -p 3 -parallel 6 -timeout 20m
+GO_TEST = $(BINARY) go test -p 3 -parallel 8 -timeout 20m
 # What is left out, or mostly skipped, where data races are looked for, as it takes too long then.
 UNRACED := ./prove ./prove/testdata/gallery/operators
 

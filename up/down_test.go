@@ -66,12 +66,12 @@ func TestDownSaysWhichObjectWaitsForWhichFinalizer(t *testing.T) {
 		t.Fatal(got.err)
 	}
 	f.finalizers(t, `["example.com/forgotten"]`)
-	_, err := f.down(t.Context(), 2*time.Second)
+	_, err := f.down(t.Context(), 6*time.Second) // the operator is built and run meanwhile
 	f.finalizers(t, `[]`)
 	if err == nil {
 		t.Fatal("no error")
 	}
-	if err := lacks(err.Error(), "not done after 2s: 1 object left", "Gadget "+f.env.Namespace+"/one waits for its finalizer", "example.com/forgotten"); err != nil {
+	if err := lacks(err.Error(), "not done after 6s: 1 object left", "Gadget "+f.env.Namespace+"/one waits for its finalizer", "example.com/forgotten"); err != nil {
 		t.Error(err)
 	}
 }
