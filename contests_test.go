@@ -191,3 +191,23 @@ func TestComposerThatChangesItsMind(t *testing.T) {
 		return nil
 	})
 }
+
+// A user who edits the spec to and fro fights with nobody.
+func TestSpecToAndFroIsNoContest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run(compose(func(b *Box, out *operon.Composition) error {
+		out.Child(config(b.Name, b.Spec.Data))
+		return nil
+	}))
+	b := w.box("edited", map[string]string{"a": "0"})
+	for i := range 10 {
+		data := map[string]string{"a": strconv.Itoa(i % 2)}
+		w.change(b, func() { b.Spec.Data = data })
+		w.holds(w.configMap(b.Name), data)
+		w.isReady(b)
+	}
+	if c := meta.FindStatusCondition(b.Status.Conditions, "Contested"); c != nil {
+		t.Errorf("there is a condition %+v", c)
+	}
+}

@@ -109,7 +109,7 @@ func ownerOf(action plan.Action) string {
 func (r *Reconciler[T]) remember(p *pass[T], action, done plan.Action) {
 	switch done.Verb {
 	case plan.Repair, plan.Recreate, plan.Update:
-		r.ledger.Repaired(p.object.GetUID(), done.ID(), r.undoes(action), r.Clock.Now())
+		r.ledger.Repaired(p.object.GetUID(), done.ID(), r.undoes(p, action), r.Clock.Now())
 	}
 	switch done.Verb {
 	case plan.Delete, plan.Replace, plan.Release:

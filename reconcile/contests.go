@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/operon-framework/operon/contest"
@@ -15,7 +16,7 @@ const ReasonContested = "Contested"
 // holdBack tells whether an action is not to be carried out yet, as what it puts back is
 // contested.
 func (r *Reconciler[T]) holdBack(p *pass[T], action plan.Action) bool {
-	left := r.ledger.Hold(p.object.GetUID(), action.ID(), r.undoes(action), r.Clock.Now())
+	left := r.ledger.Hold(p.object.GetUID(), action.ID(), r.undoes(p, action), r.Clock.Now())
 	if left <= 0 {
 		return false
 	}
@@ -36,7 +37,7 @@ func (r *Reconciler[T]) contests(p *pass[T]) outcome.Outcome {
 }
 
 // undoes is what others did that an action puts right; nothing for most actions.
-func (r *Reconciler[T]) undoes(action plan.Action) []contest.Change {
+func (r *Reconciler[T]) undoes(p *pass[T], action plan.Action) []contest.Change {
 	switch action.Verb {
 	case plan.Repair:
 		var changes []contest.Change
@@ -49,11 +50,12 @@ func (r *Reconciler[T]) undoes(action plan.Action) []contest.Change {
 	case plan.Update:
 		// Who replaces a child as a whole drops what was applied last, and so looks as if
 		// the composition had changed. It is the same one each time.
-		return []contest.Change{{
-			Field: "metadata.annotations." + plan.HashAnnotation,
-			To:    action.Desired.GetAnnotations()[plan.HashAnnotation],
-			By:    r.overwriter(action),
-		}}
+		by, to := r.overwriter(action), action.Desired.GetAnnotations()[plan.HashAnnotation]
+		if by == "" {
+			// Or it did change: who edits the spec to and fro fights with nobody.
+			to = fmt.Sprintf("%s of generation %d", to, p.object.GetGeneration())
+		}
+		return []contest.Change{{Field: "metadata.annotations." + plan.HashAnnotation, To: to, By: by}}
 	}
 	return nil
 }
