@@ -128,7 +128,7 @@ func (s *Server) listen(life context.Context) (stop func(asked time.Time), err e
 // end lingers and drains.
 func (s *Server) end(server *http.Server, asked time.Time) {
 	if left := s.Linger - time.Since(asked); left > 0 {
-		time.Sleep(left)
+		time.Sleep(left) // API servers go on asking until they have heard of it, which nothing tells
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()

@@ -138,7 +138,7 @@ func (w *world) lookOn(ctx context.Context) func() (cas, leaves int) {
 			if err := w.client.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: service + "-certificates"}, secret); err == nil {
 				authorities[string(secret.Data["ca.key"])], certificates[string(secret.Data["tls.crt"])] = true, true
 			}
-			time.Sleep(200 * time.Millisecond)
+			time.Sleep(200 * time.Millisecond) // far below the time that a certificate lives; it only counts them
 		}
 	})
 	return func() (int, int) {

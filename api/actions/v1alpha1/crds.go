@@ -17,7 +17,7 @@ var definitions embed.FS
 func CRDs() []*unstructured.Unstructured {
 	files, err := definitions.ReadDir("crd")
 	if err != nil {
-		panic(err) // they are part of the program
+		panic(err) // they are part of the program, here and below: a test reads them
 	}
 	var all []*unstructured.Unstructured
 	for _, file := range files {
