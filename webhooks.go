@@ -158,13 +158,10 @@ func (o *operator) startWebhooks(ctx, life context.Context) (stop func(), err er
 	if err != nil {
 		return nil, err
 	}
-	asked := make(chan time.Time, 1)
-	dismiss := context.AfterFunc(ctx, func() { asked <- time.Now() })
+	dismiss := context.AfterFunc(ctx, o.webhooks.Leave)
 	return func() {
-		if dismiss() {
-			asked <- time.Now() // it ends by itself
-		}
-		end(<-asked)
+		dismiss()
+		end()
 	}, nil
 }
 

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -84,12 +86,18 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	name, _, err := net.SplitHostPort(c.Address)
+	name, port, err := net.SplitHostPort(c.Address)
 	if err != nil {
 		return fmt.Errorf("webhooks: the address %q is no HOST:PORT", c.Address)
 	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("webhooks: the address %q has no port from 0 to 65535", c.Address)
+	}
 	if c.Service.Name != "" && c.Service.Namespace == "" {
 		return fmt.Errorf("webhooks: in which namespace is Service %s? Set POD_NAMESPACE to the operator's", c.Service.Name)
+	}
+	if c.Service.Name != "" && len(validation.IsDNS1035Label(c.Service.Name)) > 0 {
+		return fmt.Errorf("webhooks: %q is no name of a Service: want lower-case letters, digits and -, at most 63, a letter first", c.Service.Name)
 	}
 	if c.Service.Name == "" && !loopback(name) {
 		return fmt.Errorf("webhooks: API servers cannot be told to ask %q: name the Service that leads there, or listen on 127.0.0.1 where the API server is on this machine", c.Address)

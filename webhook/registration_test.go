@@ -330,6 +330,8 @@ func TestNewRefuses(t *testing.T) {
 		`"nonsense" is no HOST:PORT`: {Address: "nonsense"},
 		"Set POD_NAMESPACE":          {Address: ":9443", Service: client.ObjectKey{Name: "a"}},
 		"name the Service":           {Address: ":9443"},
+		"no port from 0 to 65535":    {Address: "127.0.0.1:99999"},
+		"no name of a Service":       {Address: ":9443", Service: client.ObjectKey{Namespace: "a", Name: "a.b"}},
 		"three times as long":        {Address: "127.0.0.1:0", Times: rotation.Times{CA: 2, Leaf: 1}},
 	} {
 		if _, err := webhook.New(cfg); err == nil || !strings.Contains(err.Error(), want) {

@@ -17,36 +17,46 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/local/localtest"
+	"github.com/operon-framework/operon/webhook"
 )
 
 // pressure is how many requests are under way at once while certificates are rotated.
 const pressure = 4
 
 // Certificates are renewed, and CAs replaced, without one request that fails, while three replicas
-// serve and whichever is first keeps.
+// serve and whichever is first keeps. Replicas end meanwhile, and others take their places.
 func TestRotationUnderLoad(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.serviceOf()
-	replicas := []*replica{w.start(), w.start(), w.start()}
+	lingers := func(cfg *webhook.Config) { cfg.Linger = time.Second }
+	replicas := []*replica{w.start(lingers), w.start(lingers), w.start(lingers)}
 	for _, r := range replicas {
 		w.ready(r)
 	}
 	w.works()
 	end := w.load()
 	authorities, leaves := map[string]bool{}, map[string]bool{}
-	for range 24 { // a month each
-		w.clock.Step(30 * 24 * time.Hour)
+	var ending sync.WaitGroup
+	for n := range 8 {
+		w.clock.Step(80 * 24 * time.Hour) // a leaf has ten days left then
 		w.eventually("certificates that last", w.lasting)
 		leaf := w.serve(replicas...)
 		authorities[leaf.Issuer.CommonName], leaves[leaf.Subject.CommonName] = true, true
 		w.settle()
+		if n%2 == 0 {
+			next := w.start(lingers)
+			w.ready(next)
+			ending.Go(replicas[0].stop)
+			replicas = append(replicas[1:], next)
+		}
 	}
+	ending.Wait()
 	asked, failed := end()
 	if failed != nil {
 		t.Errorf("of %d requests, one failed: %v", asked, failed)
 	}
-	if len(authorities) < 3 || len(leaves) < 10 || asked < 100 {
+	if len(authorities) < 3 || len(leaves) < 8 || asked < 100 {
 		t.Errorf("there were %d CAs, %d leaves and %d requests", len(authorities), len(leaves), asked)
 	}
 }
@@ -169,6 +179,27 @@ func TestKeptCertificatesAreMadeAnew(t *testing.T) {
 			w.serve(replicas...)
 			w.works()
 		})
+	}
+}
+
+// What expired while no replica ran, by the clock that it is handed, is made anew at the next start, and
+// everything works again by itself.
+func TestWhatExpiredMeanwhileIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serviceOf()
+	leaves, authorities := map[string]bool{}, map[string]bool{}
+	for _, away := range []time.Duration{long.Leaf + time.Hour, long.CA + time.Hour, 0} {
+		r := w.start()
+		w.ready(r)
+		w.works()
+		leaf := w.serve(r)
+		leaves[leaf.Subject.CommonName], authorities[leaf.Issuer.CommonName] = true, true
+		r.stop()
+		w.clock.Step(away)
+	}
+	if len(leaves) != 3 || len(authorities) != 2 {
+		t.Errorf("there were %d leaves and %d CAs, want another leaf after its end, and another CA after its", len(leaves), len(authorities))
 	}
 }
 

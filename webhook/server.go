@@ -42,6 +42,7 @@ type Server struct {
 	trouble atomic.Pointer[error]
 	settled atomic.Bool
 	wake    chan struct{}
+	left    atomic.Pointer[time.Time] // when Leave was called, nil before
 
 	mu       sync.Mutex
 	listener net.Listener
@@ -89,30 +90,49 @@ func (s *Server) serves() bool { return len(s.hooks) > 0 || len(s.converted) > 0
 // until life ends. An address that is taken is an error.
 //
 // What it returns ends that, when the requests that are under way are answered and whoever sends
-// some had time to learn of it; asked is when that began. What was registered for this one process is
-// removed then. What leads to a Service stays: other replicas answer, or will.
-func (s *Server) Start(life context.Context) (stop func(asked time.Time), err error) {
-	listens := func(time.Time) {}
+// some had time to learn of it, from when Leave was called, or else from then. What was registered for
+// this one process is removed then. What leads to a Service stays: other replicas answer, or will.
+func (s *Server) Start(life context.Context) (stop func(), err error) {
+	listens := func() {}
 	if s.serves() {
 		if listens, err = s.listen(life); err != nil {
 			return nil, err
 		}
 	}
 	kept := s.keep(life)
-	return func(asked time.Time) {
+	return func() {
+		s.Leave()
 		kept()
-		listens(asked)
+		listens()
 	}, nil
 }
 
+// Leave tells that the server will be stopped: each answer says from now on that its connection closes.
+// API servers keep 25 of them, and would go on using them, whatever the Service leads to; a request that
+// is on its way when a connection is closed fails, and is not sent again.
+func (s *Server) Leave() {
+	now := time.Now()
+	s.left.CompareAndSwap(nil, &now)
+}
+
+// parting answers as Leave tells.
+func (s *Server) parting(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.left.Load() != nil {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // listen serves.
-func (s *Server) listen(life context.Context) (stop func(asked time.Time), err error) {
+func (s *Server) listen(life context.Context) (stop func(), err error) {
 	var listening net.ListenConfig
 	if s.listener, err = listening.Listen(life, "tcp", s.Address); err != nil {
-		return nil, fmt.Errorf("serve webhooks: %w", err)
+		return nil, fmt.Errorf("serve webhooks at %s (--webhook-bind-address says where): %w", s.Address, err)
 	}
 	s.setPlace()
-	server := &http.Server{Handler: s.routes, ReadHeaderTimeout: headerTimeout, TLSConfig: &tls.Config{
+	server := &http.Server{Handler: s.parting(s.routes), ReadHeaderTimeout: headerTimeout, TLSConfig: &tls.Config{
 		MinVersion:     tls.VersionTLS12,
 		GetCertificate: s.certificate,
 	}}
@@ -122,12 +142,12 @@ func (s *Server) listen(life context.Context) (stop func(asked time.Time), err e
 			s.Log.Error(err, "webhooks are not served any more")
 		}
 	}()
-	return func(asked time.Time) { s.end(server, asked) }, nil
+	return func() { s.end(server) }, nil
 }
 
 // end lingers and drains.
-func (s *Server) end(server *http.Server, asked time.Time) {
-	if left := s.Linger - time.Since(asked); left > 0 {
+func (s *Server) end(server *http.Server) {
+	if left := s.Linger - time.Since(*s.left.Load()); left > 0 {
 		time.Sleep(left) // API servers go on asking until they have heard of it, which nothing tells
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), drain)

@@ -27,7 +27,8 @@ type certificates struct {
 
 // source is where certificates come from.
 type source interface {
-	// current returns what is to be served now. More says that something was done, and to ask again.
+	// current returns what is to be served now. More says that something was done, and to ask again; the
+	// leaf is of use already then, if there is one.
 	current(ctx context.Context, carried func(id string) bool, now time.Time) (c certificates, more bool, err error)
 }
 
@@ -60,7 +61,10 @@ func (o *own) current(ctx context.Context, carried func(string) bool, now time.T
 		return certificates{}, false, err
 	}
 	o.log.Info("certificates of webhooks", "done", decision.Do, "why", decision.Why, "expires", after.leaf.Leaf.NotAfter)
-	return certificates{}, true, nil
+	if decision.Do == rotation.Make {
+		return certificates{}, true, nil // its CA is in no bundle yet
+	}
+	return certificates{leaf: after.leaf}, true, nil
 }
 
 // lookEvery is how often files are read. It takes no request, and those who renew them do so days

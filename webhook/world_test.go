@@ -162,19 +162,19 @@ func (w *world) startWith(cfg webhook.Config, hooks ...webhook.Hook) *replica {
 		if w.balancer != nil {
 			w.balancer.remove(cfg.Address)
 		}
-		stop(time.Now())
+		stop()
 	})
 	w.Cleanup(r.stop)
-	if w.balancer != nil {
-		w.balancer.add(cfg.Address)
-	}
 	return r
 }
 
-// ready waits until a replica is.
+// ready waits until a replica is, which the Service leads to from then on.
 func (w *world) ready(r *replica) {
 	w.Helper()
 	w.eventually("a replica to be ready", func(context.Context) error { return r.Check(nil) })
+	if w.balancer != nil {
+		w.balancer.add(r.address)
+	}
 }
 
 // rules are what the replicas of the tests answer.
