@@ -39,6 +39,7 @@ type world struct {
 	end    context.CancelFunc
 	ended  sync.WaitGroup
 	failed atomic.Pointer[error]
+	behind []string // where the replicas listen
 }
 
 func newWorld(ctx context.Context, cluster *local.Cluster, s settings) (*world, error) {
@@ -96,16 +97,15 @@ func (w *world) start(ctx context.Context, config *rest.Config) error {
 	}
 	ctx, w.end = context.WithCancel(ctx)
 	context.AfterFunc(ctx, func() { front.Close() })
-	var behind []string
 	for range w.replicas {
 		free, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return err
 		}
 		free.Close()
-		behind = append(behind, free.Addr().String())
+		w.behind = append(w.behind, free.Addr().String())
 	}
-	for _, address := range behind {
+	for _, address := range w.behind {
 		w.ended.Go(func() {
 			err := operon.Run(ctx, "bench", config, operon.Config{Webhooks: operon.Webhooks{
 				BindAddress: address, Service: service, Namespace: metav1.NamespaceDefault,
@@ -116,7 +116,7 @@ func (w *world) start(ctx context.Context, config *rest.Config) error {
 			}
 		})
 	}
-	go balance(front, behind)
+	go balance(front, w.behind)
 	return nil
 }
 
