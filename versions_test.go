@@ -1,6 +1,7 @@
 package operon_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/pem"
@@ -210,6 +211,54 @@ func TestAKindChangesItsVersion(t *testing.T) {
 	for _, name := range names {
 		e.serves("v1", name, "host")
 	}
+}
+
+// An operator converts by itself. What somebody changes of that is put back. While none runs, objects are served
+// in the version that is stored, and refused in the other one, until one runs again.
+func TestAnOperatorConverts(t *testing.T) {
+	t.Parallel()
+	e := newEstate(t)
+	e.define("v1", nil, "v1beta1", "v1")
+	run := func() (stop func()) {
+		_, stop = e.runWith(e.Config, e.beside(), operon.API(e.add), operon.Manage(plotted{}))
+		return stop
+	}
+	stop := run()
+	p := e.box("v1", "a")
+	e.must(unstructured.SetNestedField(p.Object, "a.example.com", "spec", "host"))
+	e.must(e.client.Create(t.Context(), p))
+	e.serves("v1beta1", "a", "hostname")
+
+	trusted := e.trusted()
+	emptied := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"conversion":{"webhook":{"clientConfig":{"caBundle":null}}}}}`))
+	e.must(e.client.Patch(t.Context(), e.definition(), emptied))
+	e.eventually("the bundle to be put back", func(context.Context) error {
+		if !bytes.Equal(e.trusted(), trusted) {
+			return errors.New("it is another one")
+		}
+		return nil
+	})
+	e.serves("v1beta1", "a", "hostname")
+	stop()
+
+	old := e.box("v1beta1", "a")
+	if err := e.client.Get(t.Context(), client.ObjectKeyFromObject(old), old); err == nil || !strings.Contains(err.Error(), "conversion webhook for") {
+		t.Errorf("error %v, want one that names the conversion", err)
+	}
+	e.serves("v1", "a", "host")
+	run()
+	e.serves("v1beta1", "a", "hostname")
+}
+
+// trusted is the bundle that API servers trust for conversions, nil for none.
+func (e *estate) trusted() []byte {
+	e.Helper()
+	d := e.definition()
+	e.must(e.client.Get(e.Context(), client.ObjectKeyFromObject(d), d))
+	if d.Spec.Conversion.Webhook == nil {
+		return nil
+	}
+	return d.Spec.Conversion.Webhook.ClientConfig.CABundle
 }
 
 // allReady waits for the condition Ready of plots.
