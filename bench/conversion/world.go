@@ -111,12 +111,6 @@ func newWorld(ctx context.Context, config *rest.Config) (*world, error) {
 		cancel()
 	})
 	w.stop = func() { cancel(); ended.Wait() }
-	one := parcel(stored)
-	address(one, "addressee")
-	if err := client.IgnoreAlreadyExists(w.client.Create(ctx, one)); err != nil {
-		w.stop()
-		return nil, err
-	}
 	if err := w.converts(running); err != nil {
 		w.stop()
 		return nil, errors.Join(err, failed)
@@ -124,14 +118,13 @@ func newWorld(ctx context.Context, config *rest.Config) (*world, error) {
 	return w, nil
 }
 
-// converts returns when objects are served in both versions.
+// converts makes the objects, and returns when they are served in both versions.
 func (w *world) converts(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
-		one := parcel(other)
-		err := w.client.Get(ctx, client.ObjectKeyFromObject(one), one)
-		if err == nil && addressee(one) != "" {
+		err := errors.Join(w.make(ctx, stored), w.make(ctx, other))
+		if err == nil {
 			return nil
 		}
 		select {
@@ -140,6 +133,26 @@ func (w *world) converts(ctx context.Context) error {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+// make makes the object of a version, and reads it in both.
+func (w *world) make(ctx context.Context, version string) error {
+	one := parcel(version)
+	address(one, "addressee")
+	if err := client.IgnoreAlreadyExists(w.client.Create(ctx, one)); err != nil {
+		return err
+	}
+	for _, served := range []string{stored, other} {
+		read := parcel(served)
+		read.SetName(one.GetName())
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(read), read); err != nil {
+			return err
+		}
+		if addressee(read) == "" {
+			return fmt.Errorf("%s has no addressee in %s", one.GetName(), served)
+		}
+	}
+	return nil
 }
 
 func definition() *unstructured.Unstructured {
@@ -167,7 +180,7 @@ func parcel(version string) *unstructured.Unstructured {
 	p := &unstructured.Unstructured{}
 	p.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: version, Kind: "Parcel"})
 	p.SetNamespace(metav1.NamespaceDefault)
-	p.SetName("one")
+	p.SetName("of-" + version)
 	return p
 }
 
