@@ -340,7 +340,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// An object that is being deleted can go while nobody answers; nothing else passes unseen.
+// An object that is being deleted can go while nobody answers, and status is written as ever; nothing else
+// passes unseen.
 func TestObjectsCanGoWhileNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -354,6 +355,7 @@ func TestObjectsCanGoWhileNobodyAnswers(t *testing.T) {
 	if _, err := w.asks(t.Context(), "1"); err == nil {
 		t.Error("an object was stored unseen")
 	}
+	w.must(w.client.Status().Patch(t.Context(), b, client.RawPatch("application/merge-patch+json", []byte(`{"status":{"observedGeneration":1}}`))))
 	w.must(w.client.Delete(t.Context(), b))
 	w.must(w.client.Patch(t.Context(), b, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))
 	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(b), b); !apierrors.IsNotFound(err) {

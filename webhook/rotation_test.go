@@ -24,13 +24,15 @@ import (
 const pressure = 4
 
 // Certificates are renewed, and CAs replaced, without one request that fails, while three replicas
-// serve and whichever is first keeps. Replicas end meanwhile, and others take their places.
+// serve and whichever is first keeps. Replicas end meanwhile, and others take their places; the one that
+// leads is the first to go, and nobody leads from then on.
 func TestRotationUnderLoad(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.serviceOf()
 	lingers := func(cfg *webhook.Config) { cfg.Linger = time.Second }
-	replicas := []*replica{w.start(lingers), w.start(lingers), w.start(lingers)}
+	follows := func(cfg *webhook.Config) { cfg.Leads = make(chan struct{}) }
+	replicas := []*replica{w.start(lingers), w.start(lingers, follows), w.start(lingers, follows)}
 	for _, r := range replicas {
 		w.ready(r)
 	}
@@ -45,7 +47,7 @@ func TestRotationUnderLoad(t *testing.T) {
 		authorities[leaf.Issuer.CommonName], leaves[leaf.Subject.CommonName] = true, true
 		w.settle()
 		if n%2 == 0 {
-			next := w.start(lingers)
+			next := w.start(lingers, follows)
 			w.ready(next)
 			ending.Go(replicas[0].stop)
 			replicas = append(replicas[1:], next)
