@@ -71,6 +71,23 @@ func TestLeavesAreTrustedByTheBundlesAround(t *testing.T) {
 	}
 }
 
+// Certificates are valid also by clocks that are behind by nearly an hour.
+func TestCertificatesAreValidByOtherClocks(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	made, err := testIssuer.carryOut(rotation.Make, nil, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(made.signing.cert)
+	for _, behind := range []time.Duration{0, 59 * time.Minute} {
+		if _, err := made.leaf.Leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: string(testHost), CurrentTime: now.Add(-behind)}); err != nil {
+			t.Errorf("by a clock that is behind by %s: %v", behind, err)
+		}
+	}
+}
+
 // A CA can sign for its host and for nothing else: its key, stolen, is of no use elsewhere.
 func TestACASignsForItsHostOnly(t *testing.T) {
 	t.Parallel()
