@@ -43,9 +43,9 @@ func TestRotationUnderLoad(t *testing.T) {
 	for n := range 8 {
 		w.clock.Step(80 * 24 * time.Hour) // a leaf has ten days left then
 		w.eventually("certificates that last", w.lasting)
+		w.settle()
 		leaf := w.serve(replicas...)
 		authorities[leaf.Issuer.CommonName], leaves[leaf.Subject.CommonName] = true, true
-		w.settle()
 		if n%2 == 0 {
 			next := w.start(lingers, follows)
 			w.ready(next)
