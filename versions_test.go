@@ -219,6 +219,12 @@ func TestAnOperatorConverts(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t)
 	e.define("v1", nil, "v1beta1", "v1")
+	t.Cleanup(func() { // what the operator has set is nobody else's to leave out
+		none := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`))
+		if err := e.client.Patch(context.WithoutCancel(t.Context()), e.definition(), none); err != nil {
+			t.Error(err)
+		}
+	})
 	run := func() (stop func()) {
 		_, stop = e.runWith(e.Config, e.beside(), operon.API(e.add), operon.Manage(plotted{}))
 		return stop
