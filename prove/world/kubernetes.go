@@ -3,6 +3,7 @@ package world
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -39,7 +40,7 @@ func behind(object *unstructured.Unstructured, all []*unstructured.Unstructured,
 	case "apps/v1 ReplicaSet", "apps/v1 StatefulSet":
 		return miscounted(object, all)
 	case "v1 Pod":
-		return unplaced(object)
+		return unplaced(object, all)
 	case "batch/v1 Job":
 		return unfinished(object, all)
 	}
@@ -134,16 +135,52 @@ func counts(set, pod *unstructured.Unstructured) bool {
 	return pod.GetDeletionTimestamp() == nil || set.GetKind() == "StatefulSet" && onLostNode(pod)
 }
 
-// unplaced tells of a pod that neither scheduler nor node has looked at.
-func unplaced(pod *unstructured.Unstructured) string {
+// unready tells whether a pod or anything that has conditions says that it is not ready.
+func unready(objects []*unstructured.Unstructured) bool {
+	return slices.ContainsFunc(objects, func(object *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(conditions(object), func(c map[string]any) bool {
+			return (c["type"] == "Ready" || c["type"] == "Available") && c["status"] == "False" && c["reason"] != "PodCompleted"
+		}) || isPod(object) && text(object, "spec", "nodeName") == ""
+	})
+}
+
+// unplaced tells of a pod that neither scheduler nor node has looked at, or not since its volumes are
+// there: the scheduler looks again after a second or more.
+func unplaced(pod *unstructured.Unstructured, all []*unstructured.Unstructured) string {
 	statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
 	switch {
-	case text(pod, "spec", "nodeName") == "" && !hasCondition(pod, "PodScheduled"):
+	case text(pod, "spec", "nodeName") == "" && (!hasCondition(pod, "PodScheduled") || volumesCame(pod, all)):
 		return "is not scheduled yet"
 	case text(pod, "spec", "nodeName") != "" && len(statuses) == 0:
 		return "was not started yet"
 	}
 	return ""
+}
+
+// volumesCame tells whether the scheduler has put a pod off because of its claims, which are bound now.
+func volumesCame(pod *unstructured.Unstructured, all []*unstructured.Unstructured) bool {
+	put := slices.ContainsFunc(conditions(pod), func(c map[string]any) bool {
+		message, _ := c["message"].(string)
+		return c["type"] == "PodScheduled" && c["status"] == "False" && strings.Contains(strings.ToLower(message), "persistentvolumeclaim")
+	})
+	return put && !slices.ContainsFunc(claimsOf(pod), func(name string) bool {
+		return !slices.ContainsFunc(all, func(object *unstructured.Unstructured) bool {
+			return object.GetKind() == "PersistentVolumeClaim" && object.GetName() == name && text(object, "status", "phase") == "Bound"
+		})
+	})
+}
+
+// claimsOf are the names of the claims that a pod mounts.
+func claimsOf(pod *unstructured.Unstructured) []string {
+	volumes, _, _ := unstructured.NestedSlice(pod.Object, "spec", "volumes")
+	var names []string
+	for _, volume := range volumes {
+		fields, _ := volume.(map[string]any)
+		if name, found, _ := unstructured.NestedString(fields, "persistentVolumeClaim", "claimName"); found {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func ownedBy(object *unstructured.Unstructured, uid types.UID) bool {

@@ -34,6 +34,9 @@ func TestAtWork(t *testing.T) {
 	const job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j, uid: j}\nspec: {parallelism: 1}\n"
 	const ofJob = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p, ownerReferences: [{kind: Job, name: j, uid: j}]}\nspec: {nodeName: node}\n"
 	const placed = "spec: {nodeName: node}\nstatus: {containerStatuses: [{name: c}], conditions: [{type: Ready, status: 'True'}]}\n"
+	const putOff = "apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p}\nspec: {volumes: [{name: v, persistentVolumeClaim: {claimName: c}}]}\n" +
+		"status: {conditions: [{type: PodScheduled, status: 'False', message: 'persistentvolumeclaim \"c\" not found'}]}\n"
+	const claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: c, uid: c}\n"
 	for name, test := range map[string]struct{ objects, want string }{
 		"done":         {set + "status: {observedGeneration: 1, replicas: 1, readyReplicas: 1}\n---\n" + pod + placed, ""},
 		"unseen":       {set + "status: {replicas: 1, readyReplicas: 1}\n---\n" + pod + placed, "was not seen"},
@@ -44,6 +47,8 @@ func TestAtWork(t *testing.T) {
 		"over quota":   {set + "status: {observedGeneration: 1, conditions: [{type: ReplicaFailure}]}\n", ""},
 		"unscheduled":  {"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p}\n", "is not scheduled"},
 		"no room":      {"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p}\nstatus: {conditions: [{type: PodScheduled, status: 'False'}]}\n", ""},
+		"no volume":    {putOff + "---\n" + claim + "status: {phase: Pending}\n", ""},
+		"volume came":  {putOff + "---\n" + claim + "status: {phase: Bound}\n", "is not scheduled"},
 		"unstarted":    {"apiVersion: v1\nkind: Pod\nmetadata: {name: p, uid: p}\nspec: {nodeName: node}\n", "was not started"},
 		"garbage":      {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, uid: c, ownerReferences: [{kind: Box, name: b, uid: b}]}\n", "is garbage"},
 		"of a node":    {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, uid: c, ownerReferences: [{kind: Node, name: n, uid: n}]}\n", ""},

@@ -46,6 +46,9 @@ const (
 	// mild divides the slowness of the cluster where what is expected is there: where it is not known
 	// what to expect, to end too early would be a wrong reference, and here it is little lost.
 	mild = 2.5
+	// hopeful multiplies the silence that ends a step of which nothing is expected, where something is
+	// not ready yet: what Kubernetes tries again, as the scheduler does, it tries after a second.
+	hopeful = 3
 	// look is how often it is looked whether a step is over.
 	look = 10 * time.Millisecond
 	// firstRequest is how long an operator may take until it asks for something.
@@ -74,7 +77,7 @@ type end struct {
 func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (end, error) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
-	looked, reached, working, churned := -1, false, "", began
+	looked, reached, working, hopes, churned := -1, false, "", false, began
 	for {
 		if err := w.life.dead(); err != nil {
 			return end{why: err.Error()}, nil
@@ -84,13 +87,13 @@ func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (
 		if busy == "" && quiet >= w.pace.Quiet/brief {
 			if count := w.scene.Count() + w.wide.Count(); count != looked {
 				looked, reached = count, !w.expects(s) || w.pace.Reached(s.Name, w.state())
-				working = atWork(w.scene.State())
+				working, hopes = atWork(w.scene.State()), unready(w.scene.State())
 			}
-			if busy = working; busy == "" && reached && quiet >= w.need(s, slow) {
+			if busy = working; busy == "" && reached && quiet >= w.need(s, slow, hopes) {
 				return end{silent: true, reached: true}, nil
 			}
-			if busy == "" && quiet >= scaled(w.pace.Settle, slow) {
-				return end{silent: true, reached: reached}, nil
+			if busy == "" && !reached && quiet >= scaled(w.pace.Settle, slow) {
+				return end{silent: true}, nil
 			}
 		}
 		if w.onlyReads(began) {
@@ -123,13 +126,17 @@ func scaled(while time.Duration, slow float64) time.Duration {
 
 // need is how long the silence lasts that ends a step whose goal is reached. A step that was refused
 // changed nothing. Where more steps follow, a slow cluster gets no more time than a quick one, and
-// where no fault has still to strike, silence is short: what is late is seen then.
-func (w *world) need(s *workload.Step, slow float64) time.Duration {
+// where no fault has still to strike, silence is short: what is late is seen then. Where it is not known
+// what is expected, hopes tells that something is not ready, and may become so.
+func (w *world) need(s *workload.Step, slow float64, hopes bool) time.Duration {
 	steps := w.trace.Steps
+	last := steps[len(steps)-1]
 	switch {
+	case hopes && last.Refused == "" && !w.expects(s):
+		return scaled(hopeful*w.pace.Unsure, slow)
 	case len(steps) == 1 && w.pace.Listen > 0:
 		return scaled(w.pace.Listen, slow)
-	case steps[len(steps)-1].Refused != "":
+	case last.Refused != "":
 		return w.pace.Quiet
 	case !w.expects(s):
 		return scaled(w.pace.Unsure, slow)

@@ -27,6 +27,7 @@ func TestNeed(t *testing.T) {
 		seen   []trace.Step
 		faults []fault.Fault
 		listen time.Duration
+		hopes  bool
 		want   time.Duration
 	}{
 		{name: "more steps follow", seen: []trace.Step{{Name: "create"}}, want: pace.Quiet / brief},
@@ -34,6 +35,8 @@ func TestNeed(t *testing.T) {
 		{name: "a fault strikes later", seen: []trace.Step{{Name: "create"}}, faults: []fault.Fault{kill("unknown")}, want: pace.Quiet / brief},
 		{name: "the last one", seen: []trace.Step{{}, {Name: "create"}}, want: scaled(pace.Quiet, slow/mild)},
 		{name: "nothing is known", seen: []trace.Step{{}, {Name: "unknown"}}, want: slow * pace.Unsure},
+		{name: "nothing is known, and something is not ready", seen: []trace.Step{{}, {Name: "unknown"}}, hopes: true, want: hopeful * slow * pace.Unsure},
+		{name: "something is never ready", seen: []trace.Step{{Name: "create"}}, hopes: true, want: pace.Quiet / brief},
 		{name: "it was refused", seen: []trace.Step{{}, {Name: "unknown", Refused: "is invalid"}}, want: pace.Quiet},
 		{name: "the operator is listened to", seen: []trace.Step{{Name: "create"}}, listen: time.Minute, want: slow * time.Minute},
 	} {
@@ -44,7 +47,7 @@ func TestNeed(t *testing.T) {
 			}
 			w := &world{script: script, pace: pace, plan: plan.Plan{Workload: workload.Workload{Steps: two}}, trace: &trace.Trace{Steps: c.seen}}
 			w.pace.Listen = c.listen
-			if got := w.need(&workload.Step{Name: c.seen[len(c.seen)-1].Name}, slow); got != c.want {
+			if got := w.need(&workload.Step{Name: c.seen[len(c.seen)-1].Name}, slow, c.hopes); got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}
 		})
