@@ -24,7 +24,7 @@ func TestChildrenFail(t *testing.T) {
 			}
 			testCluster.join(t, &options)
 			options.Budget = time.Minute
-			found, err := run(t.Context(), options, func(s *session) []plan.Plan {
+			found, err := run(t.Context(), options, nil, func(s *session) []plan.Plan {
 				return plain(workload.Failing(s.base, s.children()))
 			})
 			if err != nil {

@@ -3,27 +3,45 @@ package prove
 import (
 	"context"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/plan"
 	"github.com/operon-framework/operon/prove/report"
+	"github.com/operon-framework/operon/prove/workload"
 )
 
 // Replay carries out the plan of a file, after the runs without faults that it is compared with, and
-// returns what it shows. What shows without any fault needs no more than those runs. Where the file names
-// a finding and the plan does not show it, the plan is tried three times, with more patience, as a race is not won
-// by the same one each time; the report has a run for each.
+// returns what it shows. These go as far as the plan does; what shows without any fault needs no more
+// than them. Where the file names a finding and the plan does not show it, the plan is tried three times,
+// with more patience, as a race is not won by the same one each time; the report has a run for each.
 //
 // Guarantees: what is found is neither confirmed by another run nor made smaller: it was.
 func Replay(ctx context.Context, options Options, file *File) (*report.Report, error) {
-	return run(ctx, options, func(s *session) []plan.Plan {
-		s.replayed = file
-		if len(file.Plan.Faults) == 0 && reflect.DeepEqual(file.Plan.Workload, s.base) {
-			return nil
+	return run(ctx, options, file, (*session).repetition)
+}
+
+// repetition is the plan of the session's file, where it is more than the runs without faults were.
+func (s *session) repetition() []plan.Plan {
+	p := s.replayed.Plan
+	if len(p.Faults) == 0 && reflect.DeepEqual(p.Workload, s.base) {
+		return nil
+	}
+	return []plan.Plan{p}
+}
+
+// asFarAs is a workload up to the last of its steps that another one has too, which is at least the
+// first.
+func asFarAs(w, other workload.Workload) workload.Workload {
+	last := 0
+	for i, step := range w.Steps {
+		if slices.ContainsFunc(other.Steps, func(s workload.Step) bool { return s.Name == step.Name }) {
+			last = i
 		}
-		return []plan.Plan{file.Plan}
-	})
+	}
+	w.Steps = w.Steps[:min(last+1, len(w.Steps))]
+	return w
 }
 
 // replays tells whether the session repeats a finding about a property.

@@ -50,17 +50,18 @@ type session struct {
 // operator could not be tested. Where ctx ends before, or a cluster is lost, the report says what
 // was known until then, beside the error.
 func Prove(ctx context.Context, options Options) (*report.Report, error) {
-	return run(ctx, options, (*session).plans)
+	return run(ctx, options, nil, (*session).chosen)
 }
 
-// run tests an operator by plans that are chosen once it is known what it does without faults.
-func run(ctx context.Context, options Options, choose func(*session) []plan.Plan) (_ *report.Report, err error) {
+// run tests an operator by plans that are chosen once it is known what it does without faults. The file
+// is the one that is repeated, nil where there is none.
+func run(ctx context.Context, options Options, file *File, choose func(*session) []plan.Plan) (_ *report.Report, err error) {
 	options, err = options.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	options, notes := options.withoutWebhooks()
-	s := &session{Options: options, found: map[string]*finding.Finding{}}
+	s := &session{Options: options, replayed: file, found: map[string]*finding.Finding{}}
 	s.report = report.Report{
 		Operator: report.Operator{Name: s.Name, Command: s.Command},
 		Started:  time.Now(), Budget: s.Budget, Seed: s.Seed, Notes: notes,
@@ -159,6 +160,9 @@ const apart = 1100 * time.Millisecond
 func (s *session) learn(ctx context.Context) error {
 	s.at("learning what the operator does without faults")
 	s.base = workload.Sample(s.Samples, s.CRDs)
+	if s.replayed != nil {
+		s.base = asFarAs(s.base, s.replayed.Plan.Workload)
+	}
 	fresh, err := s.rehearse(ctx)
 	if err != nil {
 		return err
@@ -276,9 +280,9 @@ func pause(ctx context.Context, while time.Duration) error {
 	}
 }
 
-// plans are those of this session, in the order in which they are carried out: in turn one with a
-// fault, one with a changed field, and, of each two, one with another workload.
-func (s *session) plans() []plan.Plan {
+// chosen are plans in the order in which they are carried out: in turn one with a fault, one with a
+// changed field, and, of each two, one with another workload.
+func (s *session) chosen() []plan.Plan {
 	if s.restless() {
 		s.report.Notes = append(s.report.Notes, s.unrest()+": no plan was run, as there is no state to compare with")
 		return nil

@@ -27,7 +27,7 @@ func TestRestless(t *testing.T) {
 		if got := s.restless(); got != test.want {
 			t.Errorf("%s: %v", name, got)
 		}
-		if test.want && (len(s.plans()) > 0 || len(s.report.Notes) != 1) {
+		if test.want && (len(s.chosen()) > 0 || len(s.report.Notes) != 1) {
 			t.Errorf("%s: there are plans, or the notes are %q", name, s.report.Notes)
 		}
 	}
