@@ -51,7 +51,8 @@ const (
 	hopeful = 3
 	// look is how often it is looked whether a step is over.
 	look = 10 * time.Millisecond
-	// firstRequest is how long an operator may take until it asks for something.
+	// firstRequest is how long an operator may take until it asks for something, on a machine that does
+	// nothing else.
 	firstRequest = 20 * time.Second
 )
 
@@ -170,7 +171,7 @@ func (w *world) quiet(since time.Time) (busy string, quiet time.Duration) {
 		return "a fault goes on", 0
 	case activity.Open > 0 && !w.pace.Reads:
 		return "a request is under way", 0
-	case activity.Seen <= heard && time.Since(changed) < firstRequest:
+	case activity.Seen <= heard && time.Since(changed) < w.firstRequest():
 		return "the operator starts", 0
 	}
 	last := latest(since, changed, w.lastChange())
@@ -194,6 +195,9 @@ func (w *world) onlyReads(since time.Time) bool {
 	return !activity.Disturbed && time.Since(activity.Last) < time.Second &&
 		time.Since(latest(since, changed, w.lastChange(), w.lastWrite())) > reading
 }
+
+// firstRequest is how long the operator may take until it asks for something.
+func (w *world) firstRequest() time.Duration { return scaled(firstRequest, w.Witness.Slowness()) }
 
 // lastChange is when an object of the world changed last.
 func (w *world) lastChange() time.Time {
@@ -251,8 +255,8 @@ func (w *world) awake(ctx context.Context) error {
 			return nil // the steps will show it
 		case busy == "" && activity.Seen > 0 && quiet >= w.pace.Quiet:
 			return nil
-		case activity.Seen == 0 && time.Since(began) > firstRequest:
-			return fmt.Errorf("the operator has sent no request by way of the proxy for %s%s: does it take its cluster from %s?", firstRequest, w.life.said(), w.ways())
+		case activity.Seen == 0 && time.Since(began) > w.firstRequest():
+			return fmt.Errorf("the operator has sent no request by way of the proxy for %s%s: does it take its cluster from %s?", w.firstRequest().Round(time.Second), w.life.said(), w.ways())
 		case time.Since(began) > w.pace.Patience:
 			return nil // it is never silent: the steps will show it
 		}
