@@ -1,6 +1,7 @@
 package operon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -15,6 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
+
+	"github.com/operon-framework/operon/shard"
 )
 
 // Main runs the operator called name as a program: it reads the flags below, connects,
@@ -75,6 +78,9 @@ func readFlags(name string, args []string) (flags, error) {
 	}
 	if set.NArg() > 0 {
 		return f, fmt.Errorf("unexpected argument %q", set.Arg(0))
+	}
+	if err := shard.Check(cmp.Or(f.shards, 1), f.shardLease); err != nil {
+		return f, fmt.Errorf("--shards %d --shard-lease %s: %w", f.shards, f.shardLease, err)
 	}
 	return f, nil
 }

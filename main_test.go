@@ -1,6 +1,7 @@
 package operon
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +44,25 @@ func shown(f flags, p Preview) string {
 	}
 	show(p)
 	return to.String()
+}
+
+// Flags that make no sense are refused before a cluster is looked for.
+func TestFlagsOfShards(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"":                             "",
+		"--shards 12":                  "",
+		"--shards 0":                   "",
+		"--shards -1":                  "--shards -1 --shard-lease 15s: -1 shards: want 1 to 64",
+		"--shards 1000000":             "--shards 1000000 --shard-lease 15s: 1000000 shards: want 1 to 64",
+		"--shards 3 --shard-lease 1ms": "--shards 3 --shard-lease 1ms: a lease of 1ms: want whole seconds, 2s to 1h0m0s",
+		"--shard-lease -1s":            "--shards 0 --shard-lease -1s: a lease of -1s: want whole seconds, 2s to 1h0m0s",
+	} {
+		_, err := readFlags("box-operator", strings.Fields(args))
+		if got := fmt.Sprint(err); err == nil && want != "" || err != nil && got != want {
+			t.Errorf("%s: %v, want %q", args, err, want)
+		}
+	}
 }
 
 func TestFlagOfNamespaces(t *testing.T) {

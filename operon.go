@@ -153,7 +153,7 @@ type Config struct {
 	// Zero: replicas do not share. See docs/runtime/shards.md for the permissions it takes.
 	Shards int
 	// ShardLease is how long a replica may give no sign of life before others take its objects over:
-	// whole seconds, at least 2. Zero: 15 s.
+	// whole seconds, from 2 to an hour. Replicas may have different ones. Zero: 15 s.
 	ShardLease time.Duration
 	// Webhooks says how API servers reach the operator. Zero: they do not.
 	Webhooks Webhooks

@@ -48,7 +48,7 @@ func (o *operator) share(cluster *rest.Config, cfg Config) error {
 	name := Name(50, strings.ToLower(host), strings.ToLower(rand.Text()[:6])) // a host starts several, one after the other
 	o.member, err = shard.New(shard.Config{
 		Namespace: cfg.ownNamespace(), Operator: o.name, Name: name,
-		Slots: cfg.Shards, Lease: cmp.Or(cfg.ShardLease, shardLease),
+		Slots: cfg.Shards, Lease: cmp.Or(cfg.ShardLease, shardLease), Clock: cfg.Clock,
 	})
 	if err != nil {
 		return fmt.Errorf("shards: %w", err)

@@ -199,6 +199,7 @@ func TestGivingUpWaitsForDoubts(t *testing.T) {
 	t.Parallel()
 	f := newFenced(t)
 	defer close(f.hold)
+	f.change(func() { f.timing.write = 200 * time.Millisecond })
 	ctx, leave, _ := f.Enter(t.Context(), "uid")
 	written := make(chan error, 1)
 	impatient, cancel := context.WithCancel(ctx)
@@ -251,7 +252,8 @@ func TestBadConfigurations(t *testing.T) {
 	}{
 		{0, lease, "0 shards: want 1 to 64"},
 		{65, lease, "65 shards: want 1 to 64"},
-		{3, 1500 * time.Millisecond, "a lease of 1.5s: want whole seconds, at least 2s"},
+		{3, 1500 * time.Millisecond, "a lease of 1.5s: want whole seconds, 2s to 1h0m0s"},
+		{3, 1000 * time.Hour, "a lease of 1000h0m0s: want whole seconds, 2s to 1h0m0s"},
 	} {
 		if _, err := New(Config{Slots: bad.slots, Lease: bad.lease}); err == nil || err.Error() != bad.text {
 			t.Errorf("%d shards with a lease of %s: %v, want %s", bad.slots, bad.lease, err, bad.text)

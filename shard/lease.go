@@ -32,14 +32,10 @@ func (m *Member) join(ctx context.Context) {
 		m.rename()
 		id := m.id
 		m.mu.Unlock()
-		sent := time.Now()
-		lease := &coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Operator + "-member-" + id, Labels: map[string]string{GroupLabel: m.Operator}},
-			Spec: coordinationv1.LeaseSpec{
-				HolderIdentity: &id, LeaseDurationSeconds: new(int32(m.timing.lease / time.Second)),
-				AcquireTime: new(metav1.NewMicroTime(sent)), RenewTime: new(metav1.NewMicroTime(sent)),
-			},
-		}
+		sent := m.Clock.Now()
+		lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.leaseOf(id)}}
+		lease.Spec.AcquireTime = new(metav1.NewMicroTime(sent))
+		m.fill(lease, sent)
 		err := m.brief(ctx, func(ctx context.Context) error { return m.Client.Create(ctx, lease) })
 		if err == nil {
 			m.renewedAt(lease, sent)
@@ -48,6 +44,14 @@ func (m *Member) join(ctx context.Context) {
 		m.Log.Error(err, "cannot announce this replica: it works on nothing until it can", "lease", lease.Name)
 		wait(ctx, m.timing.renew)
 	}
+}
+
+// fill writes into the member's lease what others go by. A person may have edited it.
+func (m *Member) fill(lease *coordinationv1.Lease, sent time.Time) {
+	metav1.SetMetaDataLabel(&lease.ObjectMeta, GroupLabel, m.Operator)
+	id, _ := m.memberOf(lease)
+	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &id, new(int32(m.timing.lease/time.Second))
+	lease.Spec.RenewTime = new(metav1.NewMicroTime(sent)) // for people: nobody compares it
 }
 
 // brief sends a request that is given up before it is of no use any more.
@@ -102,8 +106,8 @@ func (m *Member) renew(ctx context.Context) {
 
 // update writes the member's lease, and returns when it began to.
 func (m *Member) update(ctx context.Context, lease *coordinationv1.Lease, works, leaves bool) (sent time.Time, _ error) {
-	sent = time.Now()
-	lease.Spec.RenewTime = new(metav1.NewMicroTime(sent))
+	sent = m.Clock.Now()
+	m.fill(lease, sent)
 	if works {
 		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, WorksAnnotation, "true")
 	}

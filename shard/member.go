@@ -11,12 +11,13 @@ import (
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/shard/table"
 )
 
-// Config of a member. All fields are required.
+// Config of a member. All fields but Clock are required.
 type Config struct {
 	// Client reads and writes Leases, without a cache. It may be set until Start.
 	Client client.WithWatch
@@ -29,6 +30,8 @@ type Config struct {
 	// Lease is how long others wait for a sign of life; whole seconds.
 	Lease time.Duration
 	Log   logr.Logger
+	// Clock tells the time, for tests. Nil: the system's.
+	Clock clock.PassiveClock
 }
 
 // Member is one of several replicas that share objects.
@@ -77,19 +80,31 @@ type follower interface {
 	closed(slot int)
 }
 
+// Check tells what is wrong with a number of slots and a lease.
+func Check(slots int, lease time.Duration) error {
+	if err := table.Valid(slots); err != nil {
+		return err
+	}
+	_, err := timingOf(lease)
+	return err
+}
+
 // New returns a member, which does nothing before Start.
 func New(cfg Config) (*Member, error) {
-	if err := table.Valid(cfg.Slots); err != nil {
+	if err := Check(cfg.Slots, cfg.Lease); err != nil {
 		return nil, err
 	}
 	timing, err := timingOf(cfg.Lease)
 	if err != nil {
 		return nil, err
 	}
+	if cfg.Clock == nil {
+		cfg.Clock = clock.RealClock{}
+	}
 	return &Member{
 		Config: cfg, timing: timing, kick: make(chan struct{}, 1),
 		seen: map[string]*sight{}, grants: map[int]*grant{}, drained: map[int]bool{}, followers: map[follower]bool{},
-		bare: time.Now(),
+		bare: cfg.Clock.Now(),
 	}, nil
 }
 
@@ -170,7 +185,7 @@ func (m *Member) valid() bool {
 	return m.isValid()
 }
 
-func (m *Member) isValid() bool { return m.own != nil && elapsed(m.renewed) < m.timing.valid }
+func (m *Member) isValid() bool { return m.own != nil && m.elapsed(m.renewed) < m.timing.valid }
 
 // grantOf is the right to work on an object, or nil. The lock is held.
 func (m *Member) grantOf(uid types.UID) (*grant, int) {
@@ -290,7 +305,7 @@ func (m *Member) Children(owner types.UID) string {
 // rename begins a new life under another id, as what was known by the last one is lost. The lock is held.
 func (m *Member) rename() {
 	if m.lives > 0 { // what was sent for the last life is answered or given up by then
-		m.seen[m.id] = &sight{at: time.Now().Add(m.timing.write - m.timing.lease), gone: true}
+		m.seen[m.id] = &sight{at: m.Clock.Now().Add(m.timing.write - m.timing.lease), gone: true}
 	}
 	m.lives++
 	m.id, m.own = fmt.Sprintf("%s-%d", m.Name, m.lives), nil

@@ -2,7 +2,7 @@ package shard
 
 import (
 	"context"
-	"time"
+	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,13 +58,22 @@ func (m *Member) shown(lease *coordinationv1.Lease) {
 		m.learn(lease)
 		return
 	}
-	if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == m.id {
+	id, member := m.memberOf(lease)
+	if !member || id == m.id {
 		return
 	}
-	s := m.seen[*lease.Spec.HolderIdentity]
+	s := m.seen[id]
 	if s == nil || s.lease == nil || s.lease.ResourceVersion != lease.ResourceVersion {
-		m.seen[*lease.Spec.HolderIdentity] = &sight{lease: lease, at: time.Now()}
+		m.seen[id] = &sight{lease: lease, at: m.Clock.Now()}
 	}
+}
+
+// leaseOf names the Lease of a member.
+func (m *Member) leaseOf(id string) string { return m.Operator + "-member-" + id }
+
+// memberOf is whose Lease one is, by its name: anything else in it may be edited.
+func (m *Member) memberOf(lease *coordinationv1.Lease) (id string, ok bool) {
+	return strings.CutPrefix(lease.Name, m.leaseOf(""))
 }
 
 // removed takes note of a Lease that is there no more.
@@ -76,10 +85,8 @@ func (m *Member) removed(lease *coordinationv1.Lease) {
 		m.learn(nil)
 		return
 	}
-	if lease.Spec.HolderIdentity == nil {
-		return
-	}
-	if s := m.seen[*lease.Spec.HolderIdentity]; s != nil {
+	id, _ := m.memberOf(lease)
+	if s := m.seen[id]; s != nil {
 		s.gone = true
 	}
 }
@@ -87,7 +94,7 @@ func (m *Member) removed(lease *coordinationv1.Lease) {
 // learn takes up a table, or that there is none. What it gives to others is theirs at once. The lock is held.
 func (m *Member) learn(lease *coordinationv1.Lease) {
 	if lease == nil {
-		m.lease, m.parsed, m.bare = nil, nil, time.Now()
+		m.lease, m.parsed, m.bare = nil, nil, m.Clock.Now()
 		m.revoke(func(int) bool { return true })
 		return
 	}
@@ -106,7 +113,7 @@ func (m *Member) learn(lease *coordinationv1.Lease) {
 	m.revoke(func(slot int) bool { return resized || parsed.Holders[slot] != m.id })
 	for _, holder := range parsed.Holders {
 		if holder != "" && holder != m.id && m.seen[holder] == nil {
-			m.seen[holder] = &sight{at: time.Now(), gone: true}
+			m.seen[holder] = &sight{at: m.Clock.Now(), gone: true}
 		}
 	}
 }

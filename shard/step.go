@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -45,7 +46,7 @@ func (m *Member) view() (table.View, time.Duration) {
 	next := m.timing.lease
 	worked := false
 	for id, s := range m.seen {
-		left := s.term(m.timing.lease) - time.Since(s.at)
+		left := s.term(m.timing.lease) - m.Clock.Since(s.at)
 		switch {
 		case left <= 0:
 			view.Dead = append(view.Dead, id)
@@ -56,9 +57,9 @@ func (m *Member) view() (table.View, time.Duration) {
 		worked = worked || s.lease != nil && s.lease.Annotations[WorksAnnotation] != ""
 		next = min(next, left)
 	}
-	if m.parsed == nil && worked && time.Since(m.bare) < m.timing.lease {
+	if m.parsed == nil && worked && m.Clock.Since(m.bare) < m.timing.lease {
 		view.Bare = true
-		next = min(next, m.timing.lease-time.Since(m.bare))
+		next = min(next, m.timing.lease-m.Clock.Since(m.bare))
 	}
 	for slot := range m.drained {
 		view.Idle = append(view.Idle, slot)
@@ -143,12 +144,31 @@ func (m *Member) write(ctx context.Context, before *coordinationv1.Lease, next t
 		m.learn(lease)
 		m.mu.Unlock()
 		m.wake()
-	case apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err):
-		// the watch will show what there is now
-	default:
-		m.Log.Error(err, "cannot write which replica works on what", "lease", lease.Name)
-		time.AfterFunc(m.timing.renew, m.wake)
+		return
+	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
+		return // the watch will show what there is now
+	case apierrors.IsAlreadyExists(err):
+		if err = m.regain(ctx); err == nil {
+			return // as above
+		}
 	}
+	m.Log.Error(err, "cannot write which replica works on what", "lease", lease.Name)
+	time.AfterFunc(m.timing.renew, m.wake)
+}
+
+// regain gives the table its label back, which somebody took off, and without which no replica sees it.
+func (m *Member) regain(ctx context.Context) error {
+	return m.brief(ctx, func(ctx context.Context) error {
+		lease := &coordinationv1.Lease{}
+		if err := m.Client.Get(ctx, m.tableKey(), lease); err != nil || lease.Labels[GroupLabel] == m.Operator {
+			return err
+		}
+		if _, ours := lease.Annotations[TableAnnotation]; !ours {
+			return fmt.Errorf("there is a Lease of this name without the annotation %s: delete it, if nothing else needs it", TableAnnotation)
+		}
+		metav1.SetMetaDataLabel(&lease.ObjectMeta, GroupLabel, m.Operator)
+		return m.Client.Update(ctx, lease)
+	})
 }
 
 // tellSlots says once that others cut the objects otherwise. The lock is held.

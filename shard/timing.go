@@ -16,15 +16,18 @@ type timing struct {
 	drain time.Duration
 }
 
-// shortest is the least that a lease may run.
-const shortest = 2 * time.Second
+// shortest and longest bound how long a lease may run.
+const (
+	shortest = 2 * time.Second
+	longest  = time.Hour
+)
 
 // skew is by how much clocks may go differently fast: one part in so many.
 const skew = 50
 
 func timingOf(lease time.Duration) (timing, error) {
-	if lease < shortest || lease%time.Second != 0 {
-		return timing{}, fmt.Errorf("a lease of %s: want whole seconds, at least %s", lease, shortest)
+	if lease < shortest || lease > longest || lease%time.Second != 0 {
+		return timing{}, fmt.Errorf("a lease of %s: want whole seconds, %s to %s", lease, shortest, longest)
 	}
 	write := lease / 3
 	return timing{
@@ -38,7 +41,7 @@ func timingOf(lease time.Duration) (timing, error) {
 
 // elapsed is how long ago something was. A machine that sleeps stops one of its clocks, and the
 // other may be set; the longer time of both is the one to believe.
-func elapsed(since time.Time) time.Duration {
-	now := time.Now()
+func (m *Member) elapsed(since time.Time) time.Duration {
+	now := m.Clock.Now()
 	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
 }

@@ -33,7 +33,7 @@ rules:
   - level: None
     verbs: [get, list, watch]
   - level: None
-    resources: [{group: events.k8s.io}, {group: authorization.k8s.io}]
+    resources: [{group: events.k8s.io}, {group: authorization.k8s.io}, {group: authentication.k8s.io}]
   - level: RequestResponse
 `
 
@@ -125,7 +125,9 @@ func (l *line) write(owners map[string]types.UID) (*Write, error) {
 		w.Owner = owners[w.Object]
 		return w, nil
 	}
-	w.Revision, _ = strconv.ParseUint(answer.Metadata.ResourceVersion, 10, 64)
+	if err := w.at(answer.Metadata.ResourceVersion); err != nil {
+		return nil, err
+	}
 	w.Generation = answer.Metadata.Generation
 	var status struct{ ObservedGeneration int64 }
 	if json.Unmarshal(answer.Status, &status) == nil {
@@ -142,6 +144,16 @@ func (l *line) write(owners map[string]types.UID) (*Write, error) {
 	}
 	owners[w.Object] = w.Owner
 	return w, nil
+}
+
+// at takes note of the revision that a write made. Without one it has no place among the others, and nothing
+// is proven.
+func (w *Write) at(revision string) (err error) {
+	if w.Revision, err = strconv.ParseUint(revision, 10, 64); err != nil || w.Revision == 0 {
+		return fmt.Errorf("%s %s: its answer has the resourceVersion %q, want that of an object that was written: let the audit policy leave out what is none",
+			w.Verb, w.Object, revision)
+	}
+	return nil
 }
 
 // place gives deletions, whose answers have no revision, the last one that was made before their
