@@ -66,11 +66,10 @@ func (o *operator) act() error {
 	if len(o.offers) == 0 {
 		return nil
 	}
-	reader := client.Reader(o.manager.GetClient())
+	runner := action.NewRunner(o.offers, o.manager.GetClient())
 	if o.member != nil {
-		reader = o.direct // the cache has only what is this replica's
+		runner = action.NewSharedRunner(o.offers, o.direct) // the cache has only what is this replica's
 	}
-	runner := action.NewRunner(o.offers, reader)
 	settings := manageSettings{
 		concurrency: concurrency, rate: reconcile.DefaultRate,
 		only: predicate.NewPredicateFuncs(runner.Serves),

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -43,22 +42,19 @@ type Offer struct {
 type Runner struct {
 	offers map[schema.GroupKind]Offer
 	reader client.Reader
-
-	mu sync.Mutex
-	// taken is the Action that may be at work on a target. It may be over, or gone.
-	taken map[taken]types.UID
-}
-
-// taken is a target.
-type taken struct {
-	namespace string
-	v1alpha1.Target
+	turns  turns
 }
 
 // NewRunner returns a runner of what is offered for kinds. reader reads targets and Actions: from the
 // operator's caches, where these have all of them.
 func NewRunner(offers map[schema.GroupKind]Offer, reader client.Reader) *Runner {
-	return &Runner{offers: offers, reader: reader, taken: map[taken]types.UID{}}
+	return &Runner{offers: offers, reader: reader, turns: &alone{reader: reader, taken: map[taken]types.UID{}}}
+}
+
+// NewSharedRunner returns a runner where several replicas serve Actions, and those on one target may
+// be different replicas'. The client has no cache.
+func NewSharedRunner(offers map[schema.GroupKind]Offer, direct client.Client) *Runner {
+	return &Runner{offers: offers, reader: direct, turns: &shared{direct}}
 }
 
 // Serves tells whether an Action or ActionSchedule is about a kind of this operator. Others are left
@@ -143,6 +139,21 @@ func (r *Runner) find(ctx context.Context, target client.Object) (bool, error) {
 
 // begin takes what an Action is given, when it is its turn.
 func (r *Runner) begin(ctx context.Context, a *v1alpha1.Action, run *durable.Run, target client.Object, there bool) (order, error) {
+	given, err := r.order(ctx, a, run, target, there)
+	if err != nil {
+		if failed := r.turns.leave(ctx, a); failed != nil {
+			return given, run.Retry(failed)
+		}
+		return given, err
+	}
+	if err := r.turns.take(ctx, a, run); err != nil {
+		return given, err
+	}
+	return durable.Begin(run, given)
+}
+
+// order is what an Action is given. It may have to wait for that.
+func (r *Runner) order(ctx context.Context, a *v1alpha1.Action, run *durable.Run, target client.Object, there bool) (order, error) {
 	given := order{Parameters: map[string]string{}, Target: target.GetUID()}
 	for name, value := range a.Spec.Parameters {
 		given.Parameters[name] = string(value)
@@ -157,13 +168,7 @@ func (r *Runner) begin(ctx context.Context, a *v1alpha1.Action, run *durable.Run
 		}
 		given.Target = target.GetUID()
 	}
-	if err := r.take(ctx, a, run, &given); err != nil {
-		return given, err
-	}
-	if err := r.turn(ctx, a, run); err != nil {
-		return given, err
-	}
-	return durable.Begin(run, given)
+	return given, r.take(ctx, a, run, &given)
 }
 
 // take takes the artifacts of the Action that is named.
@@ -189,37 +194,6 @@ func (r *Runner) take(ctx context.Context, a *v1alpha1.Action, run *durable.Run,
 	}
 	given.Artifacts = j.Artifacts
 	return nil
-}
-
-// turn waits until no other Action is at work on the target, and takes its place.
-func (r *Runner) turn(ctx context.Context, a *v1alpha1.Action, run *durable.Run) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var all v1alpha1.ActionList
-	if err := r.reader.List(ctx, &all, client.InNamespace(a.Namespace)); err != nil {
-		return run.Retry(err)
-	}
-	key := taken{a.Namespace, a.Spec.Target}
-	for i := range all.Items {
-		other := &all.Items[i]
-		if other.UID == a.UID || other.Spec.Target != a.Spec.Target || !r.atWork(key, other) {
-			continue
-		}
-		now := &v1alpha1.Action{}
-		now.SetName(other.Name)
-		if found, err := run.Get(ctx, now); err != nil {
-			return run.Retry(err)
-		} else if found && now.UID == other.UID && !over(now) {
-			return run.Wait(fmt.Sprintf("the Action %s is at work on %s %s", other.Name, a.Spec.Target.Kind, a.Spec.Target.Name))
-		}
-	}
-	r.taken[key] = a.UID
-	return nil
-}
-
-// atWork tells whether an Action has begun, or is about to, and is not over.
-func (r *Runner) atWork(key taken, a *v1alpha1.Action) bool {
-	return !over(a) && (a.Status.Journal != nil || r.taken[key] == a.UID)
 }
 
 func over(a *v1alpha1.Action) bool { return a.Status.Journal != nil && a.Status.Journal.Phase.Over() }

@@ -1,0 +1,178 @@
+package action
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/api/actions/v1alpha1"
+	"github.com/operon-framework/operon/durable"
+)
+
+// turns let one Action at a time be at work on a target.
+type turns interface {
+	// take takes an Action's turn. Where it is another one's, the error is for the work to return, and
+	// it is called again when that one changes.
+	take(ctx context.Context, a *v1alpha1.Action, run *durable.Run) error
+	// leave gives back a turn that was not taken, as the Action cannot begin.
+	leave(ctx context.Context, a *v1alpha1.Action) error
+}
+
+// alone are the turns where this process serves all Actions.
+type alone struct {
+	reader client.Reader
+
+	mu sync.Mutex
+	// taken is the Action that may be at work on a target. It may be over, or gone.
+	taken map[taken]types.UID
+}
+
+// taken is a target.
+type taken struct {
+	namespace string
+	v1alpha1.Target
+}
+
+func (t *alone) take(ctx context.Context, a *v1alpha1.Action, run *durable.Run) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all v1alpha1.ActionList
+	if err := t.reader.List(ctx, &all, client.InNamespace(a.Namespace)); err != nil {
+		return run.Retry(err)
+	}
+	key := taken{a.Namespace, a.Spec.Target}
+	for i := range all.Items {
+		other := &all.Items[i]
+		if !rivals(a, other) || !begun(other) && t.taken[key] != other.UID {
+			continue
+		}
+		now := &v1alpha1.Action{}
+		now.SetName(other.Name)
+		if found, err := run.Get(ctx, now); err != nil {
+			return run.Retry(err)
+		} else if found && now.UID == other.UID && !over(now) {
+			return waitFor(run, other)
+		}
+	}
+	t.taken[key] = a.UID
+	return nil
+}
+
+func (t *alone) leave(context.Context, *v1alpha1.Action) error { return nil }
+
+// begun tells whether an Action has begun and is not over.
+func begun(a *v1alpha1.Action) bool { return a.Status.Journal != nil && !over(a) }
+
+// rivals tells whether another Action is on the same target and not over.
+func rivals(a, other *v1alpha1.Action) bool {
+	return other.UID != a.UID && other.Spec.Target == a.Spec.Target && !over(other)
+}
+
+func waitFor(run *durable.Run, other *v1alpha1.Action) error {
+	return run.Wait(fmt.Sprintf("the Action %s is at work on %s %s", other.Name, other.Spec.Target.Kind, other.Spec.Target.Name))
+}
+
+// TurnAnnotation is on an Action that is about to begin, where several replicas serve Actions. Its value
+// is the Action's uid.
+const TurnAnnotation = "actions.operon.dev/turn"
+
+// shared are the turns where the Actions on one target may be different replicas': they cannot
+// lock, but each shows that it wants to begin before it looks whether any other does. Of two that
+// want to, the one that looks last sees the other; so one begins at most. The later Action then gives way.
+type shared struct{ client.Client }
+
+func (t *shared) take(ctx context.Context, a *v1alpha1.Action, run *durable.Run) error {
+	watched := ""
+	for {
+		mine, rival, err := t.look(ctx, a)
+		switch {
+		case err != nil:
+			return run.Retry(err)
+		case mine == nil:
+			return run.Wait("it is gone")
+		case rival == nil && wanted(mine):
+			return nil
+		case rival == nil:
+			err = t.want(ctx, a, true)
+		case rival.Name == watched: // it has not changed since
+			return waitFor(run, rival)
+		case wanted(mine) && !begun(rival) && before(rival, mine):
+			err = t.want(ctx, a, false)
+		}
+		if err == nil && rival != nil {
+			watched, err = rival.Name, watch(ctx, run, rival.Name)
+		}
+		if err != nil {
+			return run.Retry(err)
+		}
+	}
+}
+
+// leave lets others begin, as the Action waits for something else.
+func (t *shared) leave(ctx context.Context, a *v1alpha1.Action) error {
+	if !wanted(a) {
+		return nil
+	}
+	return t.want(ctx, a, false)
+}
+
+// wanted tells whether an Action says that it is about to begin.
+func wanted(a *v1alpha1.Action) bool { return a.Annotations[TurnAnnotation] == string(a.UID) }
+
+// before is whose turn it is, of two that want to begin.
+func before(a, b *v1alpha1.Action) bool {
+	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.UID < b.UID
+	}
+	return a.CreationTimestamp.Before(&b.CreationTimestamp)
+}
+
+// look reads an Action as it is now, and another one that has begun, or else wants to, or nil. It asks the
+// API server: what a cache shows may be from before that one began.
+func (t *shared) look(ctx context.Context, a *v1alpha1.Action) (mine, rival *v1alpha1.Action, _ error) {
+	var all v1alpha1.ActionList
+	if err := t.List(ctx, &all, client.InNamespace(a.Namespace)); err != nil {
+		return nil, nil, err
+	}
+	for i := range all.Items {
+		other := &all.Items[i]
+		if other.UID == a.UID {
+			mine = other
+		}
+		if !rivals(a, other) || !begun(other) && !wanted(other) {
+			continue
+		}
+		if rival == nil || begun(other) || !begun(rival) && before(other, rival) {
+			rival = other
+		}
+	}
+	return mine, rival, nil
+}
+
+// watch lets the work be called again when an Action changes.
+func watch(ctx context.Context, run *durable.Run, name string) error {
+	watched := &v1alpha1.Action{}
+	watched.SetName(name)
+	_, err := run.Get(ctx, watched)
+	return err
+}
+
+// want says that an Action wants to begin, or that it does not.
+func (t *shared) want(ctx context.Context, a *v1alpha1.Action, wants bool) error {
+	value := any(nil)
+	if wants {
+		value = string(a.UID)
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": a.UID, "annotations": map[string]any{TurnAnnotation: value}}})
+	if err != nil {
+		return err
+	}
+	now := &v1alpha1.Action{}
+	now.SetNamespace(a.Namespace)
+	now.SetName(a.Name)
+	return t.Patch(ctx, now, client.RawPatch(types.MergePatchType, patch))
+}
