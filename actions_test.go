@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -163,6 +164,8 @@ type nearly struct {
 
 func (n nearly) Now() time.Time { return n.RealClock.Now().Add(n.ahead) }
 
+func (n nearly) Since(at time.Time) time.Duration { return n.Now().Sub(at) }
+
 // A schedule makes an Action when it is due, keeps so many, and tells of what it cannot read.
 func TestActionSchedule(t *testing.T) {
 	t.Parallel()
@@ -208,4 +211,72 @@ func (d *deeds) readySchedule(s *v1alpha1.ActionSchedule, status metav1.Conditio
 		}
 		return nil
 	})
+}
+
+// turns tell who is at work on each target: one after the other, from the first step to the last.
+type turns struct {
+	mu    sync.Mutex
+	now   map[string]string
+	made  map[string]bool
+	wrong []string
+}
+
+// step is one of an Action on a target.
+func (s *turns) step(target, act, name string, last bool) durable.Step[string] {
+	return durable.Step[string]{Name: name, Do: func(ctx context.Context, a *durable.Attempt) (string, error) {
+		s.mu.Lock()
+		if now := s.now[target]; now != "" && now != act {
+			s.wrong = append(s.wrong, fmt.Sprintf("%s on %s, while %s was at work", act, target, now))
+		}
+		s.now[target] = act
+		s.made[a.Key] = true
+		s.mu.Unlock()
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return "", err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if last {
+			s.now[target] = ""
+		}
+		return name, nil
+	}}
+}
+
+// Where replicas share the Actions, those on one object take turns all the same, and each is done once,
+// while replicas come and go.
+func TestActionsWhereReplicasShare(t *testing.T) {
+	t.Parallel()
+	d := newDeeds(t)
+	all := &turns{now: map[string]string{}, made: map[string]bool{}}
+	acts := acting{nothing, operon.Actions[*Box]{"work": func(ctx context.Context, b *Box, act *operon.Act) error {
+		return take(ctx, act.Run, all.step(b.Name, act.Name, "first", false), all.step(b.Name, act.Name, "last", true))
+	}}}
+	_, stop := d.share(acts, 8)
+	d.share(acts, 8)
+	d.spread(2)
+	var asked []*v1alpha1.Action
+	for _, target := range []string{"one", "two"} {
+		d.box(target, nil)
+		for i := range 8 {
+			spec := v1alpha1.ActionSpec{Action: "work", Target: v1alpha1.Target{APIGroup: "test.operon.dev", Kind: "Box", Name: target}}
+			asked = append(asked, d.ask(fmt.Sprint(target, "-", i), spec))
+		}
+	}
+	d.comes(asked[0], steps.Succeeded, "Ready", "")
+	d.share(acts, 8)
+	stop()
+	for _, a := range asked {
+		d.comes(a, steps.Succeeded, "Ready", "")
+		for _, step := range a.Status.Journal.Steps {
+			if step.Attempts > 2 { // one more where it was interrupted
+				t.Errorf("the step %s of %s was begun %d times", step.Name, a.Name, step.Attempts)
+			}
+		}
+	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if len(all.wrong) > 0 || len(all.made) != 2*len(asked) {
+		t.Errorf("of %d steps of %d Actions: %q", len(all.made), len(asked), all.wrong)
+	}
 }

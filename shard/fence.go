@@ -78,12 +78,13 @@ func (e *ending) Close() error {
 // Where ok is false, the object is not this member's to work on: then nothing is written under
 // the context. Otherwise leave has to be called, and returns whether the right was kept throughout.
 //
-// The context ends when the right does.
+// The context ends when the right does, or when others may soon take the object over because they see no
+// sign of life of this member.
 func (m *Member) Enter(ctx context.Context, uid types.UID) (_ context.Context, leave func() (kept bool), ok bool) {
 	m.mu.Lock()
+	defer m.mu.Unlock() // so that what begins is seen by whoever interrupts
 	g, slot := m.grantOf(uid)
-	m.mu.Unlock()
-	if g == nil {
+	if g == nil || !m.isValid() {
 		return m.Outside(ctx), nil, false
 	}
 	within, p := g.enter(ctx, slot)

@@ -130,6 +130,15 @@ func (g *grant) revoke() {
 	g.tell()
 }
 
+// interrupt ends the passes that are under way. Others may begin.
+func (g *grant) interrupt() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for p := range g.passes {
+		p.end(errLost)
+	}
+}
+
 // await waits until a condition holds, at most until ctx ends.
 func (g *grant) await(ctx context.Context, holds func() bool) {
 	for {

@@ -20,6 +20,11 @@ func revision(lease *coordinationv1.Lease) uint64 { return wire.Revision(lease.R
 // happens meanwhile.
 func (m *Member) step(ctx context.Context) time.Duration {
 	m.mu.Lock()
+	if !m.isValid() {
+		for _, g := range m.grants {
+			g.interrupt() // what is done outside of the API server, no write's refusal would end
+		}
+	}
 	if !m.isValid() || m.lease != nil && m.parsed == nil {
 		m.mu.Unlock()
 		return m.timing.renew
@@ -43,10 +48,10 @@ func (m *Member) step(ctx context.Context) time.Duration {
 // view is what is known, and after how long it will be something else by itself. The lock is held.
 func (m *Member) view() (table.View, time.Duration) {
 	view := table.View{Me: m.id, Leaving: m.leaving, Slots: m.Slots, Table: m.parsed}
-	next := m.timing.lease
+	next := m.timing.valid - m.elapsed(m.renewed)
 	worked := false
 	for id, s := range m.seen {
-		left := s.term(m.timing.lease) - m.Clock.Since(s.at)
+		left := s.term(m.timing.lease) - m.since(s.at)
 		switch {
 		case left <= 0:
 			view.Dead = append(view.Dead, id)
@@ -57,9 +62,9 @@ func (m *Member) view() (table.View, time.Duration) {
 		worked = worked || s.lease != nil && s.lease.Annotations[WorksAnnotation] != ""
 		next = min(next, left)
 	}
-	if m.parsed == nil && worked && m.Clock.Since(m.bare) < m.timing.lease {
+	if m.parsed == nil && worked && m.since(m.bare) < m.timing.lease {
 		view.Bare = true
-		next = min(next, m.timing.lease-m.Clock.Since(m.bare))
+		next = min(next, m.timing.lease-m.since(m.bare))
 	}
 	for slot := range m.drained {
 		view.Idle = append(view.Idle, slot)
