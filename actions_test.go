@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,7 +41,7 @@ func newDeeds(t *testing.T) *deeds {
 	w := newWorld(t)
 	w.InstallCRDs(t, "api/actions/v1alpha1/crd")
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{addBox, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, addBox, v1alpha1.AddToScheme} {
 		w.must(add(scheme))
 	}
 	var err error

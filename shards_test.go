@@ -2,6 +2,7 @@ package operon_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -90,7 +92,7 @@ func (w *world) share(composer operon.Composer[*Box], slots int) (*traffic, func
 // holders are those of the slots, by the table.
 func (w *world) holders(ctx context.Context) (table.Table, error) {
 	lease := &coordinationv1.Lease{}
-	if err := w.client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: "box-operator-shards"}, lease); err != nil {
+	if err := w.client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: tableName}, lease); err != nil {
 		return table.Table{}, err
 	}
 	return table.Parse(lease.Annotations[shard.TableAnnotation])
@@ -316,16 +318,128 @@ func TestReplicasAgreeOnTheNumberOfShards(t *testing.T) {
 	}
 }
 
-// Somebody deletes the table, and the leases of replicas that live: work goes on.
-func TestDeletedLeasesAreMadeAnew(t *testing.T) {
+// Somebody deletes, relabels and edits the Leases by which replicas know of each other, and garbles the table: work
+// goes on, or it is said why it does not.
+func TestEditedLeasesAreMended(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.share(compose(copies), 4)
-	w.share(compose(copies), 4)
+	told := &tail{}
+	cfg := operon.Config{Namespace: w.Namespace, Shards: 4, ShardLease: shortLease, Log: slog.New(slog.NewTextHandler(told, nil))}
+	for range 2 {
+		w.runWith(w.Config, cfg, operon.API(addBox), operon.Manage(compose(copies)))
+	}
 	w.spread(2)
+	w.editLeases(func(lease *coordinationv1.Lease) {
+		delete(lease.Labels, shard.GroupLabel)
+		lease.Spec.HolderIdentity = new("somebody")
+	})
+	w.mended()
 	w.must(w.client.DeleteAllOf(t.Context(), &coordinationv1.Lease{}, client.InNamespace(w.Namespace), client.MatchingLabels{shard.GroupLabel: "box-operator"}))
 	w.spread(2)
 	w.isReady(w.box("afterwards", map[string]string{"a": "b"}))
+
+	w.editLeases(func(lease *coordinationv1.Lease) {
+		if lease.Name == tableName {
+			lease.Annotations[shard.TableAnnotation] = "0 nonsense\n2 -\n"
+		}
+	})
+	w.eventually("a word of what is wrong", func(context.Context) error {
+		if text := told.String(); !strings.Contains(text, `line 2 is \"2 -\", want 1 and a holder`) || !strings.Contains(text, "delete the Lease, and it is made anew") {
+			return errors.New(text)
+		}
+		return nil
+	})
+	b := w.box("meanwhile", map[string]string{"a": "b"})
+	w.must(w.client.Delete(t.Context(), &coordinationv1.Lease{ObjectMeta: w.meta(tableName)}))
+	w.isReady(b)
+}
+
+const tableName = "box-operator-shards"
+
+// tail is what an operator logs.
+type tail struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *tail) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(text)
+}
+
+func (l *tail) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// editLeases edits those of all replicas, and the table.
+func (w *world) editLeases(edit func(*coordinationv1.Lease)) {
+	w.Helper()
+	var all coordinationv1.LeaseList
+	w.must(w.client.List(w.Context(), &all, client.InNamespace(w.Namespace), client.MatchingLabels{shard.GroupLabel: "box-operator"}))
+	if len(all.Items) != 3 {
+		w.Fatalf("there are %d Leases, want those of two replicas and the table", len(all.Items))
+	}
+	for i := range all.Items {
+		lease := &all.Items[i]
+		w.change(lease, func() { edit(lease) })
+	}
+}
+
+// mended waits until the Leases of two replicas and the table have their labels again, and the replicas share.
+func (w *world) mended() {
+	w.Helper()
+	w.eventually("the Leases to be as they were", func(ctx context.Context) error {
+		var all coordinationv1.LeaseList
+		if err := w.client.List(ctx, &all, client.InNamespace(w.Namespace), client.MatchingLabels{shard.GroupLabel: "box-operator"}); err != nil {
+			return err
+		}
+		for i := range all.Items {
+			if lease := &all.Items[i]; lease.Name != tableName && !strings.HasSuffix(lease.Name, "-"+*lease.Spec.HolderIdentity) {
+				return fmt.Errorf("%s is of %s", lease.Name, *lease.Spec.HolderIdentity)
+			}
+		}
+		if len(all.Items) != 3 {
+			return fmt.Errorf("there are %d", len(all.Items))
+		}
+		return nil
+	})
+	w.spread(2)
+}
+
+// Replicas whose clocks differ by minutes share all the same: none is taken for dead that is not, and what
+// one gives away goes to others at once.
+func TestClocksOfReplicasMayDiffer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var stop func()
+	for _, ahead := range []time.Duration{0, -time.Minute, time.Minute} {
+		cfg := operon.Config{Namespace: w.Namespace, Shards: 6, ShardLease: 2 * shortLease, Clock: nearly{ahead: ahead}}
+		_, stop = w.runWith(w.Config, cfg, operon.API(addBox), operon.Manage(compose(copies)))
+	}
+	w.spread(3)
+	all := w.boxes(9)
+	for _, b := range all {
+		w.isReady(b)
+	}
+	held := w.spread(3)
+	w.still("all to keep what they have", func(ctx context.Context) error {
+		now, err := w.holders(ctx)
+		if err == nil && now.String() != held.String() {
+			return fmt.Errorf("it was\n%s and is\n%s", held, now)
+		}
+		return err
+	})
+	stopped := time.Now()
+	stop()
+	w.spread(2)
+	t.Logf("from the stop until others have everything: %s", time.Since(stopped).Round(time.Millisecond))
+	for _, b := range all {
+		w.change(b, func() { b.Spec.Data["made"] = "second" })
+		w.isReady(b)
+	}
 }
 
 // Three replicas and more are killed, stopped, frozen and added at random while objects change.
