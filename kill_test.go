@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,34 +27,44 @@ import (
 const (
 	killKubeconfig = "OPERON_TEST_KILL_KUBECONFIG"
 	killNamespace  = "OPERON_TEST_KILL_NAMESPACE"
-	killFiles      = "OPERON_TEST_KILL_FILES"  // folder of what steps make
-	killObject     = "OPERON_TEST_KILL_OBJECT" // Box whose work ends the process
-	killPoint      = "OPERON_TEST_KILL_POINT"  // at which of the points that it passes
+	killFiles      = "OPERON_TEST_KILL_FILES" // folder of what steps make
 )
 
-// mortal is a process that kills itself at a point of the work on one Box: before and after each
-// write to it, and before and after what each step does.
+// mortal is an operator whose work on a Box comes to a halt at the point that the Box's name ends in, of
+// those that it passes: before and after each write to it, and before and after what each step does. So
+// one SIGKILL meets each Box at another point.
 type mortal struct {
-	files, object string
-	at            int
+	files string
+	safe  bool // it goes past all points
 
 	mu     sync.Mutex
-	passed int
+	passed map[string]int
 }
 
 func (m *mortal) point(object string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if object != m.object {
+	if m.safe {
 		return
 	}
-	if m.passed++; m.passed == m.at {
-		if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
-			panic(err)
-		}
-		select {} // until it strikes
+	m.mu.Lock()
+	m.passed[object]++
+	_, at, _ := strings.Cut(object, "-")
+	last, err := strconv.Atoi(at)
+	here := err == nil && m.passed[object] >= last
+	m.mu.Unlock()
+	if !here {
+		return
 	}
+	if err := os.WriteFile(reached(m.files, object), nil, 0o600); err != nil {
+		panic(err)
+	}
+	select {} // until it is killed
 }
+
+// boxAt is the name of the Box whose work is killed at a point.
+func boxAt(point int) string { return fmt.Sprintf("box-%d", point) }
+
+// reached is the file that tells that the work on a Box is at its point.
+func reached(files, object string) string { return filepath.Join(files, object+".reached") }
 
 // wrap passes a point before and after each write to a Box.
 func (m *mortal) wrap(next http.RoundTripper) http.RoundTripper {
@@ -115,6 +124,19 @@ func (w working) Work(ctx context.Context, b *Box, run *durable.Run) error {
 
 func nothing(*Box, *operon.Composition) error { return nil }
 
+// work takes two steps.
+func (m *mortal) work(ctx context.Context, b *Box, run *durable.Run) error {
+	for _, name := range []string{"first", "last"} {
+		if _, err := durable.Do(ctx, run, m.makes(b, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mostBoxes is how many Boxes may be at a point at once: each holds a worker.
+const mostBoxes = 32
+
 // TestAsMortal is the process that TestKilledAnywhere kills.
 func TestAsMortal(t *testing.T) {
 	t.Parallel()
@@ -125,21 +147,10 @@ func TestAsMortal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &mortal{files: os.Getenv(killFiles), object: os.Getenv(killObject)}
-	if m.at, err = strconv.Atoi(os.Getenv(killPoint)); err != nil {
-		t.Fatal(err)
-	}
+	m := &mortal{files: os.Getenv(killFiles), passed: map[string]int{}}
 	cluster.Wrap(m.wrap)
-	work := func(ctx context.Context, b *Box, run *durable.Run) error {
-		for _, name := range []string{"first", "last"} {
-			if _, err := durable.Do(ctx, run, m.makes(b, name)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	err = operon.Run(t.Context(), "box-operator", cluster, operon.Config{Namespace: os.Getenv(killNamespace)},
-		operon.API(addBox), operon.Manage(working{nothing, work}))
+		operon.API(addBox), operon.Manage(working{nothing, m.work}, operon.Concurrency(mostBoxes)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,13 +171,15 @@ func TestKilledAnywhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t)
-			k := killing{world: w, files: t.TempDir()}
-			points := k.everywhere(test.data, test.end)
-			if points < test.most {
-				t.Errorf("the process was killed at %d points, want %d at least", points, test.most)
+			k := killing{world: newWorld(t), files: t.TempDir(), end: test.end}
+			points := k.everywhere(test.most+3, test.data)
+			if points < test.most || points >= len(k.boxes) {
+				t.Errorf("the process was killed at %d points, want %d at least, and fewer than the %d Boxes", points, test.most, len(k.boxes))
 			}
+			t.Logf("killed at %d points", points)
+			k.run(working{nothing, (&mortal{files: k.files, safe: true}).work})
 			for _, b := range k.boxes {
+				k.eventually("the end of "+b.Name, func(ctx context.Context) error { return k.ended(ctx, b) })
 				made, err := os.ReadDir(filepath.Join(k.files, b.Name))
 				if err != nil || len(made) != test.left {
 					t.Errorf("%s left %v, want %d files: %v", b.Name, made, test.left, err)
@@ -176,51 +189,52 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// killing kills a process at one point after the other, each time in the work on a new Box, after
-// it has brought the one before to its end.
+// killing kills a process in the work on several Boxes, on each at another point.
 type killing struct {
 	*world
 	files string
+	end   func(*Box) error
 	boxes []*Box
 }
 
-func (k *killing) everywhere(data map[string]string, end func(*Box) error) (points int) {
+// everywhere returns at how many points. The last of the Boxes have no point left, and come to their end.
+func (k *killing) everywhere(boxes int, data map[string]string) (points int) {
 	k.Helper()
-	for {
-		b := &Box{ObjectMeta: k.meta(fmt.Sprintf("box-%d", len(k.boxes))), Spec: BoxSpec{Data: data}}
-		process, died := k.start(b.Name, len(k.boxes)+1)
-		for _, earlier := range k.boxes[max(0, len(k.boxes)-1):] {
-			k.eventually("the end of "+earlier.Name, func(ctx context.Context) error { return k.ended(ctx, earlier, end) })
-		}
+	process, died := k.start()
+	for i := range boxes {
+		b := &Box{ObjectMeta: k.meta(boxAt(i + 1)), Spec: BoxSpec{Data: data}}
 		k.must(os.Mkdir(filepath.Join(k.files, b.Name), 0o700))
 		k.must(k.client.Create(k.Context(), b))
 		k.boxes = append(k.boxes, b)
-		k.eventually("the process to be killed, or the work to end", func(ctx context.Context) error {
-			select {
-			case <-died:
-				return nil
-			default:
-				return k.ended(ctx, b, end)
-			}
-		})
-		select {
-		case <-died:
-			points++
-			continue
-		default:
-		}
-		k.must(process.Kill())
-		<-died
-		return points
 	}
+	for _, b := range k.boxes {
+		k.eventually(b.Name+" to be at its point or over", func(ctx context.Context) error {
+			if k.reached(b) {
+				return nil
+			}
+			return k.ended(ctx, b)
+		})
+	}
+	k.must(process.Kill())
+	<-died
+	for _, b := range k.boxes {
+		if k.reached(b) {
+			points++
+		}
+	}
+	return points
 }
 
-// start starts a process that is to die at a point of the work on a Box.
-func (k *killing) start(object string, at int) (*os.Process, <-chan struct{}) {
+func (k *killing) reached(b *Box) bool {
+	_, err := os.Stat(reached(k.files, b.Name))
+	return err == nil
+}
+
+// start starts the process that is to die.
+func (k *killing) start() (*os.Process, <-chan struct{}) {
 	k.Helper()
 	command := exec.CommandContext(k.Context(), os.Args[0], "-test.run=^TestAsMortal$")
-	command.Env = append(os.Environ(), killKubeconfig+"="+k.Kubeconfig, killNamespace+"="+k.Namespace, killFiles+"="+k.files,
-		killObject+"="+object, killPoint+"="+strconv.Itoa(at))
+	command.Env = append(os.Environ(), killKubeconfig+"="+k.Kubeconfig, killNamespace+"="+k.Namespace, killFiles+"="+k.files)
 	k.must(command.Start())
 	died := make(chan struct{})
 	go func() {
@@ -234,16 +248,16 @@ func (k *killing) start(object string, at int) (*os.Process, <-chan struct{}) {
 	return command.Process, died
 }
 
-func (k *killing) ended(ctx context.Context, b *Box, end func(*Box) error) error {
+func (k *killing) ended(ctx context.Context, b *Box) error {
 	now := &Box{}
 	err := k.client.Get(ctx, client.ObjectKeyFromObject(b), now)
 	if apierrors.IsNotFound(err) {
-		return end(nil)
+		return k.end(nil)
 	}
 	if err != nil {
 		return err
 	}
-	return end(now)
+	return k.end(now)
 }
 
 // gone is the end of a Box that was deleted.

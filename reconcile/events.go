@@ -75,6 +75,7 @@ func (p *pass[T]) warning(reason, action, note string, args ...any) {
 	p.events = append(p.events, event{kind: corev1.EventTypeWarning, reason: reason, action: action, note: fmt.Sprintf(note, args...)})
 }
 
+// sendEvents sends what there is to tell, once.
 func (r *Reconciler[T]) sendEvents(p *pass[T]) {
 	for _, e := range p.events {
 		note := e.note
@@ -83,6 +84,7 @@ func (r *Reconciler[T]) sendEvents(p *pass[T]) {
 		}
 		r.Events.Eventf(p.object, e.related(), e.kind, e.reason, e.action, "%s", note)
 	}
+	p.events = nil
 }
 
 // related is what the recorder takes as the other object of an event.

@@ -101,6 +101,8 @@ func mistake(err error) string {
 		return ReasonDependencyCycle
 	case is[*plan.MissingError](err):
 		return ReasonDependencyMissing
+	case is[*StatusError](err):
+		return ReasonStatusRefused
 	case isTooLarge(err):
 		return ReasonChildTooLarge
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || isAgainstSchema(err):

@@ -6,8 +6,10 @@ import (
 	"reflect"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/operon-framework/operon/condition"
 	"github.com/operon-framework/operon/durable"
@@ -65,10 +67,21 @@ func (r *Reconciler[T]) writeStatus(ctx context.Context, p *pass[T]) error {
 		p.again = true // somebody else tells
 		return nil
 	}
+	if is[*StatusError](err) {
+		r.tellRefusal(ctx, p, err)
+	}
 	if err == nil {
 		r.wrote(p, r.kind.Kind, "status")
 	}
 	return r.unlessGone(ctx, p, err)
+}
+
+// tellRefusal tells by other means what cannot be told by the status.
+func (r *Reconciler[T]) tellRefusal(ctx context.Context, p *pass[T], err error) {
+	log.FromContext(ctx).Error(err, "the status is not written")
+	p.warning(ReasonStatusRefused, "Reconcile", "%v", err)
+	r.sendEvents(p)
+	p.reported = nil // nobody reads that the object is ready
 }
 
 // patchStatus writes the status of an object: where its journal changes, on condition that
@@ -80,6 +93,12 @@ func (r *Reconciler[T]) patchStatus(ctx context.Context, p *pass[T], written T) 
 	}
 	r.own.begin(p.request.NamespacedName, p.before.GetResourceVersion())
 	err := r.Client.Status().Patch(ctx, written, patch, client.FieldOwner(r.Manager))
+	if fields := missing(err); len(fields) > 0 {
+		err = r.Client.Status().Patch(ctx, written, filled{patch, fields}, client.FieldOwner(r.Manager))
+	}
+	if apierrors.IsInvalid(err) {
+		err = &StatusError{Kind: r.kind.Kind, Err: err}
+	}
 	made := written.GetResourceVersion()
 	if err != nil {
 		made = ""

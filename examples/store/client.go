@@ -24,7 +24,7 @@ const patience = 10 * time.Second
 
 func newClient(conn net.Conn) *client { return &client{conn: conn, lines: bufio.NewReader(conn)} }
 
-// dial connects to a Store's server.
+// dial connects to a Store's server; where there is one for all, to the Store's room of it.
 func (s Store) dial(ctx context.Context, store *v1alpha1.Store) (*client, error) {
 	address := cmp.Or(s.Address, fmt.Sprintf("%s.%s.svc:%d", store.Name, store.Namespace, port))
 	dialer := net.Dialer{Timeout: patience}
@@ -32,7 +32,20 @@ func (s Store) dial(ctx context.Context, store *v1alpha1.Store) (*client, error)
 	if err != nil {
 		return nil, fmt.Errorf("reach the store: %w", err)
 	}
-	return newClient(conn), nil
+	c := newClient(conn)
+	if s.Address == "" {
+		return c, nil
+	}
+	if err := c.use(store); err != nil {
+		c.close()
+		return nil, fmt.Errorf("reach the store: %w", err)
+	}
+	return c, nil
+}
+
+// use lets what follows be about a Store's own values.
+func (c *client) use(store *v1alpha1.Store) error {
+	return c.tell("OK", "use %s/%s", store.Namespace, store.Name)
 }
 
 func (c *client) close() { _ = c.conn.Close() }

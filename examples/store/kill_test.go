@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -23,6 +22,8 @@ import (
 	"github.com/operon-framework/operon/bucket"
 	"github.com/operon-framework/operon/journal"
 	"github.com/operon-framework/operon/local/localtest"
+
+	storev1 "github.com/operon-framework/operon/examples/store/api/v1alpha1"
 )
 
 // Settings of the operator that is killed.
@@ -31,54 +32,67 @@ const (
 	killNamespace  = "STORE_TEST_NAMESPACE"
 	killBackups    = "STORE_TEST_BACKUPS"
 	killAddress    = "STORE_TEST_ADDRESS"
-	killAction     = "STORE_TEST_ACTION" // in the work on which it dies
-	killPoint      = "STORE_TEST_POINT"  // at which of the points that it passes
+	killFiles      = "STORE_TEST_FILES" // folder of what it tells the test
+	killFrom       = "STORE_TEST_FROM"  // the first point at which it comes to a halt
 )
 
-// mortal is a process that kills itself at a point of the work on one Action: before and after each
-// write to it, and before and after each command to the server from the first of these on.
+// atOnce is how many Actions an operator works on at the same time.
+const atOnce = 8
+
+// mortal is an operator whose work on a Store comes to a halt at the point that the Store's name ends in,
+// and that of its Action: before and after each write to the Action, and before and after each command to
+// the server. So one SIGKILL meets several Actions, each at another point.
 type mortal struct {
-	action string
-	at     int
+	files string
+	from  int
 
 	mu     sync.Mutex
-	passed int
+	passed map[int]int
 }
 
-func (m *mortal) point(begins bool) {
+// point is passed by the work whose Action's or Store's name is given.
+func (m *mortal) point(name string) {
+	_, number, _ := strings.Cut(name, "-")
+	work, err := strconv.Atoi(number)
+	if err != nil || work < m.from {
+		return
+	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if !begins && m.passed == 0 {
-		return // of another Action
+	m.passed[work]++
+	here := m.passed[work] >= work // also what comes of a time-out of what is at its point
+	m.mu.Unlock()
+	if !here {
+		return
 	}
-	if m.passed++; m.passed == m.at {
-		if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
-			panic(err)
-		}
-		select {} // until it strikes
+	if err := os.WriteFile(reached(m.files, work), nil, 0o600); err != nil {
+		panic(err)
 	}
+	select {} // until it is killed
 }
+
+// reached is the file that tells that the work of a number is at its point.
+func reached(files string, work int) string { return filepath.Join(files, strconv.Itoa(work)) }
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// writes passes a point before and after each write to the Action.
+// writes passes a point before and after each write to an Action.
 func (m *mortal) writes(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		_, path, ofAction := strings.Cut(r.URL.Path, "/actions/")
 		name, _, _ := strings.Cut(path, "/")
-		if !ofAction || name != m.action || r.Method != http.MethodPatch {
+		if !ofAction || r.Method != http.MethodPatch {
 			return next.RoundTrip(r)
 		}
-		m.point(true)
+		m.point(name)
 		answer, err := next.RoundTrip(r)
-		m.point(true)
+		m.point(name)
 		return answer, err
 	})
 }
 
-// commands forwards to a server, and passes a point before and after each command.
+// commands forwards to a server, and passes a point before and after each command to a Store's room.
 func (m *mortal) commands(t *testing.T, server string) (address string) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -104,12 +118,13 @@ func (m *mortal) forward(from net.Conn, server string) {
 	}
 	defer to.Close()
 	asked, answered := bufio.NewReader(from), bufio.NewReader(to)
+	store := ""
 	for {
 		line, err := asked.ReadString('\n')
 		if err != nil {
 			return
 		}
-		m.point(false)
+		m.point(store)
 		if _, err := io.WriteString(to, line); err != nil {
 			return
 		}
@@ -117,9 +132,12 @@ func (m *mortal) forward(from net.Conn, server string) {
 		if err != nil {
 			return
 		}
-		m.point(false)
+		m.point(store)
 		if _, err := io.WriteString(from, answer); err != nil {
 			return
+		}
+		if room, ok := strings.CutPrefix(line, "use "); ok {
+			store = filepath.Base(strings.TrimSpace(room))
 		}
 	}
 }
@@ -134,8 +152,8 @@ func TestAsMortal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &mortal{action: os.Getenv(killAction)}
-	if m.at, err = strconv.Atoi(os.Getenv(killPoint)); err != nil {
+	m := &mortal{files: os.Getenv(killFiles), passed: map[int]int{}}
+	if m.from, err = strconv.Atoi(os.Getenv(killFrom)); err != nil {
 		t.Fatal(err)
 	}
 	cluster.Wrap(m.writes)
@@ -150,126 +168,164 @@ func TestAsMortal(t *testing.T) {
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
 	for action, test := range map[string]struct {
-		from  string
-		most  int // points that there are at least; the last may come after the end is seen
-		check func(*shop, *v1alpha1.Action, *client)
+		from   string
+		filled map[string]string // with what the Store is filled before
+		most   int               // points that there are at least; the last may come after the end is seen
+		check  func(*killing, work)
 	}{
-		"backup":  {most: 18, check: (*shop).whole},
-		"restore": {from: "first", most: 13, check: (*shop).restored},
+		"backup":  {filled: goods, most: 18, check: (*killing).whole},
+		"restore": {from: "first", filled: map[string]string{"apple": "none left", "late": "to be gone"}, most: 13, check: (*killing).restored},
 	} {
 		t.Run(action, func(t *testing.T) {
 			t.Parallel()
 			s := newShop(t)
 			address, _ := serveAt(t, "127.0.0.1:0")
-			s.open()
-			c := speaking(t, address)
-			fill(t, c, goods)
+			first := s.open("first")
+			fill(t, s.speaking(address, first), goods)
 			stop := s.run(address)
-			s.over(s.act("first", "backup", ""), journal.Succeeded)
+			s.over(s.act(first, "first", "backup", ""), journal.Succeeded)
 			stop()
-			killed := s.killEverywhere(address, action, test.from, func(a *v1alpha1.Action) { test.check(s, a, c) })
+			k := &killing{shop: s, address: address, action: action, from: test.from, filled: test.filled, files: t.TempDir()}
+			all := k.everywhere(func(w work) { test.check(k, w) })
+			killed := k.killed(all)
 			t.Logf("killed at %d points", killed)
 			if killed < test.most {
 				t.Errorf("the operator was killed at %d points, want %d at least", killed, test.most)
 			}
 			if action == "backup" {
 				files, err := filepath.Glob(filepath.Join(s.backups, "*"))
-				if err != nil || len(files) != killed+2 {
-					t.Errorf("%d backups left %d files: %q", killed+2, len(files), files)
+				if err != nil || len(files) != len(all)+1 {
+					t.Errorf("%d backups left %d files: %q", len(all)+1, len(files), files)
 				}
 			}
 		})
 	}
 }
 
-// killEverywhere kills the operator at one point after the other, each time in the work on a new Action,
-// after it has brought the one before to its end, which is checked.
-func (s *shop) killEverywhere(address, action, from string, check func(*v1alpha1.Action)) (killed int) {
-	s.Helper()
-	var last *v1alpha1.Action
-	for {
-		name := fmt.Sprintf("%s-%d", action, killed+1)
-		died := s.mortal(address, name, killed+1)
-		if last != nil {
-			s.over(last, journal.Succeeded)
-			check(last)
+// killing kills operators, each in the work on several Stores, on each at another point.
+type killing struct {
+	*shop
+	address, action, from, files string
+	filled                       map[string]string
+}
+
+// work is an Action on a Store of its own, in which the operator is killed at a point of its number.
+type work struct {
+	number int
+	store  *storev1.Store
+	action *v1alpha1.Action
+	server *client
+}
+
+// everywhere kills one operator after the other, while each brings to its end what the one before left,
+// until there is a point that none reaches.
+func (k *killing) everywhere(check func(work)) (all []work) {
+	k.Helper()
+	var left []work
+	for k.killed(all) == len(all) {
+		kill := k.mortal(len(all) + 1)
+		k.end(left, check)
+		left = nil
+		for range atOnce {
+			left = append(left, k.begin(len(all)+len(left)+1))
 		}
-		last = s.act(name, action, from)
-		if s.survives(last, died) {
-			check(last)
-			return killed
-		}
-		killed++
+		k.halt(left)
+		kill()
+		all = append(all, left...)
+	}
+	k.run(k.address)
+	k.end(left, check)
+	return all
+}
+
+// begin asks for an Action on a new Store.
+func (k *killing) begin(number int) work {
+	k.Helper()
+	w := work{number: number, store: k.open(fmt.Sprintf("store-%d", number))}
+	w.server = k.speaking(k.address, w.store)
+	fill(k.T, w.server, k.filled)
+	w.action = k.act(w.store, fmt.Sprintf("%s-%d", k.action, number), k.action, k.from)
+	return w
+}
+
+// halt waits until the operator gets no further.
+func (k *killing) halt(all []work) {
+	k.Helper()
+	for _, w := range all {
+		localtest.Eventually(k.T, w.action.Name+" to be over, or at its point", func(ctx context.Context) error {
+			if k.killed([]work{w}) == 1 {
+				return nil
+			}
+			if err := k.api.Get(ctx, keyOf(w.action), w.action); err != nil {
+				return err
+			}
+			if j := w.action.Status.Journal; j == nil || j.Phase != journal.Succeeded || len(w.action.Finalizers) > 0 {
+				return fmt.Errorf("it is %+v", j)
+			}
+			return nil
+		})
 	}
 }
 
-// survives tells whether an Action is over before the process dies.
-func (s *shop) survives(a *v1alpha1.Action, died <-chan struct{}) (alive bool) {
-	s.Helper()
-	localtest.Eventually(s.T, a.Name+" to be over, or the operator to be killed", func(ctx context.Context) error {
-		select {
-		case <-died:
-			return nil
-		default:
-		}
-		if err := s.api.Get(ctx, keyOf(a), a); err != nil {
-			return err
-		}
-		if j := a.Status.Journal; j == nil || j.Phase != journal.Succeeded || len(a.Finalizers) > 0 {
-			return fmt.Errorf("it is %+v", j)
-		}
-		alive = true
-		return nil
-	})
-	return alive
+// end waits for the end of all work, and checks it.
+func (k *killing) end(all []work, check func(work)) {
+	k.Helper()
+	for _, w := range all {
+		k.over(w.action, journal.Succeeded)
+		check(w)
+	}
 }
 
-// restored checks that the Store is as it was backed up, and spoils it.
-func (s *shop) restored(_ *v1alpha1.Action, c *client) {
-	s.Helper()
-	s.must(holds(c, goods))
-	fill(s.T, c, map[string]string{"apple": "none left", "late": "to be gone"})
+// killed is how many of the Actions were at their points.
+func (k *killing) killed(all []work) (count int) {
+	for _, w := range all {
+		if _, err := os.Stat(reached(k.files, w.number)); err == nil {
+			count++
+		}
+	}
+	return count
+}
+
+// restored checks that a Store is as it was backed up.
+func (k *killing) restored(w work) {
+	k.Helper()
+	k.must(holds(w.server, goods))
 }
 
 // whole checks one backup, and that the Store goes on.
-func (s *shop) whole(a *v1alpha1.Action, c *client) {
-	s.Helper()
-	fill(s.T, c, map[string]string{"late": "it goes on"})
-	s.must(s.api.Get(s.Context(), keyOf(a), a))
-	j := a.Status.Journal
-	values, err := Store{Backups: bucket.Folder(s.backups)}.read(s.Context(), Dump{File: j.Artifacts[artifactFile], Sum: j.Artifacts[artifactSum]})
-	if err != nil || !hasAll(values, goods) || len(a.Finalizers) > 0 {
-		s.Errorf("%s holds %q (%v), with the finalizers %q", a.Name, values, err, a.Finalizers)
+func (k *killing) whole(w work) {
+	k.Helper()
+	localtest.Eventually(k.T, w.action.Name+" to be let go", func(ctx context.Context) error {
+		err := k.api.Get(ctx, keyOf(w.action), w.action)
+		if err == nil && len(w.action.Finalizers) > 0 {
+			err = fmt.Errorf("it has the finalizers %q", w.action.Finalizers)
+		}
+		return err
+	})
+	fill(k.T, w.server, map[string]string{"late": "it goes on"})
+	j := w.action.Status.Journal
+	values, err := Store{Backups: bucket.Folder(k.backups)}.read(k.Context(), Dump{File: j.Artifacts[artifactFile], Sum: j.Artifacts[artifactSum]})
+	if err != nil || !maps.Equal(values, goods) {
+		k.Errorf("%s holds %q (%v)", w.action.Name, values, err)
 	}
 	for _, step := range j.Steps {
 		if step.Attempts > 2 {
-			s.Errorf("the step %s of %s was begun %d times", step.Name, a.Name, step.Attempts)
+			k.Errorf("the step %s of %s was begun %d times", step.Name, w.action.Name, step.Attempts)
 		}
 	}
 }
 
-// hasAll tells whether values are those that are wanted, beside one that each check adds.
-func hasAll(values, want map[string]string) bool {
-	values = maps.Clone(values)
-	delete(values, "late")
-	return maps.Equal(values, want)
-}
-
-// mortal starts an operator that is to die at a point of the work on an Action.
-func (s *shop) mortal(address, action string, at int) (died <-chan struct{}) {
-	s.Helper()
-	command := exec.CommandContext(s.Context(), os.Args[0], "-test.run=^TestAsMortal$")
-	command.Env = append(os.Environ(), killKubeconfig+"="+s.Kubeconfig, killNamespace+"="+s.Namespace, killBackups+"="+s.backups,
-		killAddress+"="+address, killAction+"="+action, killPoint+"="+strconv.Itoa(at))
-	s.must(command.Start())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = command.Wait() // it is killed
-	}()
-	s.Cleanup(func() {
+// mortal starts an operator that comes to a halt from a point on, and returns what kills it.
+func (k *killing) mortal(from int) (kill func()) {
+	k.Helper()
+	command := exec.CommandContext(k.Context(), os.Args[0], "-test.run=^TestAsMortal$")
+	command.Env = append(os.Environ(), killKubeconfig+"="+k.Kubeconfig, killNamespace+"="+k.Namespace, killBackups+"="+k.backups,
+		killAddress+"="+k.address, killFiles+"="+k.files, killFrom+"="+strconv.Itoa(from))
+	k.must(command.Start())
+	kill = sync.OnceFunc(func() {
 		_ = command.Process.Kill() // it may be dead
-		<-ended
+		_ = command.Wait()         // it was killed
 	})
-	return ended
+	k.Cleanup(kill)
+	return kill
 }

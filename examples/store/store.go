@@ -36,8 +36,8 @@ const port = 11311
 type Store struct {
 	// Backups is where backups go: a folder of a volume, or an object store.
 	Backups bucket.Bucket
-	// Address of the server, for an operator that runs outside of the cluster. Empty: that of the
-	// Store's Service.
+	// Address of one server for all Stores, each of which has a room there, for an operator that
+	// runs outside of the cluster. Empty: each has its own, at its Service.
 	Address string
 }
 

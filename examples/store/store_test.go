@@ -57,7 +57,6 @@ type shop struct {
 	*localtest.Env
 	api     k8s.Client
 	backups string
-	store   *storev1.Store
 }
 
 func newShop(t *testing.T) *shop {
@@ -103,21 +102,22 @@ func serveAt(t *testing.T, address string) (listening string, stop func()) {
 	return listener.Addr().String(), stop
 }
 
-// open makes the Store.
-func (s *shop) open() {
+// open makes a Store.
+func (s *shop) open(name string) *storev1.Store {
 	s.Helper()
-	s.store = operontest.Sample[*storev1.Store](s.T, "config/samples/store.yaml")
-	s.store.Namespace = s.Namespace
-	s.must(s.api.Create(s.Context(), s.store))
+	store := operontest.Sample[*storev1.Store](s.T, "config/samples/store.yaml")
+	store.Namespace, store.Name = s.Namespace, name
+	s.must(s.api.Create(s.Context(), store))
+	return store
 }
 
-// act asks for an Action on the Store.
-func (s *shop) act(name, action, from string) *v1alpha1.Action {
+// act asks for an Action on a Store.
+func (s *shop) act(store *storev1.Store, name, action, from string) *v1alpha1.Action {
 	s.Helper()
 	a := &v1alpha1.Action{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.Namespace},
 		Spec: v1alpha1.ActionSpec{
-			Target: v1alpha1.Target{APIGroup: storev1.GroupVersion.Group, Kind: "Store", Name: s.store.Name},
+			Target: v1alpha1.Target{APIGroup: storev1.GroupVersion.Group, Kind: "Store", Name: store.Name},
 			Action: action, ArtifactsFrom: from,
 		},
 	}
@@ -139,15 +139,12 @@ func (s *shop) over(a *v1alpha1.Action, phase journal.Phase) {
 	})
 }
 
-// speaking connects to the server at an address.
-func speaking(t *testing.T, address string) *client {
-	t.Helper()
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := newClient(conn)
-	t.Cleanup(c.close)
+// speaking connects to a Store's room of the server at an address.
+func (s *shop) speaking(address string, store *storev1.Store) *client {
+	s.Helper()
+	c, err := Store{Address: address}.dial(s.Context(), store)
+	s.must(err)
+	s.Cleanup(c.close)
 	return c
 }
 
@@ -178,25 +175,27 @@ func TestBackupAndRestore(t *testing.T) {
 	s := newShop(t)
 	address, stop := serveAt(t, "127.0.0.1:0")
 	s.run(address)
-	s.open()
-	c := speaking(t, address)
+	store, other := s.open("main"), s.open("other")
+	c := s.speaking(address, store)
 	fill(t, c, goods)
+	fill(t, s.speaking(address, other), map[string]string{"apple": "of the other"})
 
-	backup := s.act("backup", "backup", "")
+	backup := s.act(store, "backup", "backup", "")
 	s.over(backup, journal.Succeeded)
 	fill(t, c, map[string]string{"late": "after the backup"}) // it is not paused any more
 	c.close()
 	stop()
 	serveAt(t, address)
-	c = speaking(t, address)
+	c = s.speaking(address, store)
 	s.must(holds(c, map[string]string{}))
 
-	s.over(s.act("restore", "restore", "backup"), journal.Succeeded)
+	s.over(s.act(store, "restore", "restore", "backup"), journal.Succeeded)
 	s.must(holds(c, goods))
+	s.must(holds(s.speaking(address, other), map[string]string{}))
 
 	file := filepath.Join(s.backups, backup.Status.Journal.Artifacts[artifactFile])
 	s.must(os.WriteFile(file, []byte(`{"apple":"30"}`), 0o600))
-	s.over(s.act("restore-damaged", "restore", "backup"), journal.Failed)
+	s.over(s.act(store, "restore-damaged", "restore", "backup"), journal.Failed)
 	s.must(holds(c, goods))
 }
 

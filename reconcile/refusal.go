@@ -1,0 +1,106 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// ReasonStatusRefused: the API server finds the status of the object invalid.
+const ReasonStatusRefused = "StatusRefused"
+
+// StatusError says that a kind's CustomResourceDefinition does not allow the status that its
+// objects are to get.
+type StatusError struct {
+	Kind string
+	Err  error
+}
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("the CustomResourceDefinition of %s does not allow this status, so that nothing of it is written: %v; set the field in Observe to what it may be, or allow in the Go type what it is, and generate the CustomResourceDefinition again", e.Kind, e.Err)
+}
+
+func (e *StatusError) Unwrap() error { return e.Err }
+
+// missing are the fields that the API server misses in a status. A field that is required and has
+// its zero value in Go is not told from one that is not there: a patch of what changed leaves it out.
+func missing(err error) (fields [][]string) {
+	var refused apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &refused) || refused.Status().Details == nil {
+		return nil
+	}
+	for _, cause := range refused.Status().Details.Causes {
+		if cause.Type == metav1.CauseTypeFieldValueRequired && strings.HasPrefix(cause.Field, "status.") {
+			fields = append(fields, strings.Split(cause.Field, "."))
+		}
+	}
+	return fields
+}
+
+// filled is a patch that also has some fields which did not change. As they are those that the API
+// server misses, nobody else's value is lost.
+type filled struct {
+	client.Patch
+	fields [][]string
+}
+
+// Data implements client.Patch.
+func (f filled) Data(object client.Object) ([]byte, error) {
+	text, err := f.Patch.Data(object)
+	if err != nil {
+		return nil, err
+	}
+	patch := map[string]any{}
+	if err := json.Unmarshal(text, &patch); err != nil {
+		return nil, err
+	}
+	whole := object.DeepCopyObject()
+	present(reflect.ValueOf(whole).Elem().FieldByName("Status"))
+	values, err := runtime.DefaultUnstructuredConverter.ToUnstructured(whole)
+	if err != nil {
+		return nil, err
+	}
+	for _, field := range f.fields {
+		value, found, err := unstructured.NestedFieldCopy(values, field...)
+		if err != nil || !found || value == nil {
+			continue // the refusal of the next request says so
+		}
+		if err := unstructured.SetNestedField(patch, value, field...); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(patch)
+}
+
+var marshals = reflect.TypeFor[json.Marshaler]()
+
+// present makes empty lists and maps of those that are nil, which JSON has as null: no value.
+func present(v reflect.Value) {
+	if v.Type().Implements(marshals) || reflect.PointerTo(v.Type()).Implements(marshals) {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				present(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		if v.IsNil() {
+			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		}
+	case reflect.Map:
+		if v.IsNil() {
+			v.Set(reflect.MakeMap(v.Type()))
+		}
+	}
+}

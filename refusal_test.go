@@ -1,0 +1,131 @@
+package operon_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/durable"
+	kind "github.com/operon-framework/operon/internal/box"
+	steps "github.com/operon-framework/operon/journal"
+)
+
+// Gauge is a kind whose definition is strict about the status.
+type Gauge struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   BoxSpec     `json:"spec,omitempty"`
+	Status GaugeStatus `json:"status,omitempty"`
+}
+
+// GaugeStatus has fields that are required, and of which Go has a value always.
+type GaugeStatus struct {
+	Level int      `json:"level"`
+	Seen  []string `json:"seen"`
+	Net   struct {
+		Port int `json:"port"`
+	} `json:"net"`
+	Phase              string             `json:"phase,omitempty"`
+	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
+	Journal            *steps.Journal     `json:"journal,omitempty"`
+	Conditions         []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// GaugeList is a list of Gauges.
+type GaugeList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []Gauge `json:"items"`
+}
+
+// DeepCopyObject is as that of Box.
+func (g *Gauge) DeepCopyObject() runtime.Object { return kind.Copied(g) }
+
+// DeepCopyObject is as that of Box.
+func (l *GaugeList) DeepCopyObject() runtime.Object { return kind.Copied(l) }
+
+func addGauge(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(schema.GroupVersion{Group: "test.operon.dev", Version: "v1"}, &Gauge{}, &GaugeList{})
+	return nil
+}
+
+// gauges takes a step for a Gauge, and shows the phase that its spec names.
+type gauges struct{}
+
+func (gauges) Compose(context.Context, *Gauge, *operon.Composition) error { return nil }
+
+func (gauges) Work(ctx context.Context, _ *Gauge, run *durable.Run) error {
+	var d did
+	return take(ctx, run, d.step("only", nil))
+}
+
+func (gauges) Observe(_ context.Context, g *Gauge, _ *operon.Observed) error {
+	g.Status.Phase = g.Spec.Data["phase"]
+	return nil
+}
+
+// Fields of the status that the definition requires are there, though they have the value that Go gives
+// them and no patch of what changed has them; what the definition does not allow is told otherwise.
+func TestStatusThatIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.InstallCRDs(t, "testdata/gauges.yaml")
+	w.must(addGauge(w.client.Scheme()))
+	requests, _ := w.runWith(w.Config, operon.Config{Namespace: w.Namespace}, operon.API(addBox), operon.API(addGauge), operon.Manage(gauges{}))
+	g := &Gauge{ObjectMeta: w.meta("one"), Spec: BoxSpec{Data: map[string]string{"phase": "Up"}}}
+	w.must(w.client.Create(t.Context(), rawGauge(t, g)))
+	w.gaugeIs(g, "Up")
+	stored := rawGauge(t, g)
+	w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(g), stored))
+	status, _, _ := unstructured.NestedMap(stored.Object, "status")
+	if text, err := json.Marshal([]any{status["level"], status["seen"], status["net"]}); err != nil || string(text) != `[0,[],{"port":0}]` {
+		t.Errorf("the status is %v (%v)", status, err)
+	}
+	if all := requests.all(true); len(all) != 4 { // two of the journal, and one that was refused; the conditions
+		t.Errorf("there were %d writes: %q", len(all), all)
+	}
+
+	w.change(g, func() { g.Spec.Data["phase"] = "Sideways" })
+	w.event("StatusRefused", "status.phase", `supported values: "Up"`, "set the field in Observe")
+	w.change(g, func() { g.Spec.Data["phase"] = "" })
+	w.gaugeIs(g, "")
+}
+
+// rawGauge is a Gauge without a status, as users write it.
+func rawGauge(t *testing.T, g *Gauge) *unstructured.Unstructured {
+	t.Helper()
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(content, "status")
+	raw := &unstructured.Unstructured{Object: content}
+	raw.SetGroupVersionKind(schema.GroupVersionKind{Group: "test.operon.dev", Version: "v1", Kind: "Gauge"})
+	return raw
+}
+
+// gaugeIs waits until a Gauge is ready as it is now, in a phase.
+func (w *world) gaugeIs(g *Gauge, phase string) {
+	w.Helper()
+	w.eventually("the Gauge to be ready, "+phase, func(ctx context.Context) error {
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(g), g); err != nil {
+			return err
+		}
+		ready := meta.IsStatusConditionTrue(g.Status.Conditions, "Ready")
+		if !ready || g.Status.Phase != phase || g.Status.ObservedGeneration != g.Generation {
+			return fmt.Errorf("generation %d, status %+v", g.Generation, g.Status)
+		}
+		return nil
+	})
+}
