@@ -88,6 +88,13 @@ func (p *process) save(_ context.Context, j *journal.Journal) (*journal.Journal,
 	return p.read(), nil
 }
 
+func (p *process) confirm(context.Context) error {
+	if p.version != p.world.version {
+		return durable.ErrSuperseded
+	}
+	return nil
+}
+
 type work func(context.Context, *durable.Run) error
 
 // call is one reconcile.
@@ -100,7 +107,7 @@ func (w *world) call(t *testing.T, cancel string, do work) (outcome.Outcome, err
 	run := durable.New(durable.Config{
 		Object: "uid", Journal: w.read(), Cancel: cancel, Clock: w.clock,
 		Save:    p.save,
-		Confirm: func(context.Context) error { return nil },
+		Confirm: p.confirm,
 		Hold:    func(context.Context) error { w.held = true; return w.point() },
 		Release: func(context.Context) error { w.held = false; return w.point() },
 	})
@@ -274,6 +281,31 @@ func TestOverlap(t *testing.T) {
 	}
 	if w.there() != "only s1 s2 s3" && w.there() != "s0 s1 s2 s3" {
 		t.Errorf("there is %q", w.there())
+	}
+}
+
+// A step that waits is not looked at by an operator that read of it before another one went on: no write
+// would tell it.
+func TestOverlapWhileWaiting(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	ready := false
+	step := w.step("s0", nil)
+	do := step.Do
+	step.Do = func(ctx context.Context, a *durable.Attempt) (string, error) {
+		if !ready {
+			return "", durable.Wait("for the pod")
+		}
+		return do(ctx, a)
+	}
+	w.settle(t, "", take(step))
+	ready = true
+	_, late := w.call(t, "", func(ctx context.Context, run *durable.Run) error {
+		w.settle(t, "", take(step)) // another leader, while this one is frozen
+		return take(step)(ctx, run)
+	})
+	if !errors.Is(late, durable.ErrSuperseded) || !slices.Equal(w.calls, []string{"do s0"}) {
+		t.Errorf("the old leader came to %v, want it to know that it is superseded; the steps did %q", late, w.calls)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	scenario.Run(t, 12, play)
+	scenario.Run(t, 14, play)
 }
 
 // epoch is when stories begin.
