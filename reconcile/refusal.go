@@ -63,7 +63,7 @@ func (f filled) Data(object client.Object) ([]byte, error) {
 		return nil, err
 	}
 	whole := object.DeepCopyObject()
-	present(reflect.ValueOf(whole).Elem().FieldByName("Status"))
+	present(statusField(whole))
 	values, err := runtime.DefaultUnstructuredConverter.ToUnstructured(whole)
 	if err != nil {
 		return nil, err
@@ -101,6 +101,23 @@ func present(v reflect.Value) {
 	case reflect.Map:
 		if v.IsNil() {
 			v.Set(reflect.MakeMap(v.Type()))
+		}
+	}
+}
+
+// keepEmpty makes empty lists and maps of a status of those that are nil where they were empty: the API
+// server has an empty one where the definition requires one, and no other can be written.
+func keepEmpty(now, before reflect.Value) {
+	switch now.Kind() {
+	case reflect.Struct:
+		for i := range now.NumField() {
+			if now.Type().Field(i).IsExported() {
+				keepEmpty(now.Field(i), before.Field(i))
+			}
+		}
+	case reflect.Slice, reflect.Map:
+		if now.IsNil() && !before.IsNil() && before.Len() == 0 {
+			now.Set(before)
 		}
 	}
 }

@@ -43,6 +43,7 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T]) (outcome.Outcome
 		}
 	}
 	r.sendEvents(p)
+	keepEmpty(statusField(p.object), statusField(p.before))
 	only, err := p.onlyMessages()
 	if err != nil {
 		return outcome.Done(), err
@@ -60,7 +61,7 @@ func (r *Reconciler[T]) writeStatus(ctx context.Context, p *pass[T]) error {
 	err := r.locked(ctx, p, func() error {
 		// Only the status is written: what else the author's code may have changed stays here.
 		written := p.before.DeepCopyObject().(T)
-		reflect.ValueOf(written).Elem().FieldByName("Status").Set(reflect.ValueOf(p.object).Elem().FieldByName("Status"))
+		statusField(written).Set(statusField(p.object))
 		return r.patchStatus(ctx, p, written)
 	})
 	if errors.Is(err, durable.ErrSuperseded) {
@@ -115,8 +116,10 @@ func (r *Reconciler[T]) over(before T) client.Patch {
 	return client.MergeFrom(before)
 }
 
-func statusOf(object any) any {
-	return reflect.ValueOf(object).Elem().FieldByName("Status").Interface()
+func statusOf(object any) any { return statusField(object).Interface() }
+
+func statusField(object any) reflect.Value {
+	return reflect.ValueOf(object).Elem().FieldByName("Status")
 }
 
 // tellReadiness makes an event of a change of the Ready condition. That an object which was

@@ -28,7 +28,7 @@ type Command struct {
 	Command []string
 	// Keyed returns the command for a key, instead of Command.
 	Keyed func(key string) []string
-	// Stdin may be nil.
+	// Stdin returns the command's input for an attempt. It may be nil, and is of no interest to Load.
 	Stdin func() io.Reader
 }
 
@@ -50,27 +50,33 @@ func Exec(name string, command Command) durable.Step[Output] {
 	return durable.Step[Output]{
 		Name: name,
 		Do: func(ctx context.Context, a *durable.Attempt) (Output, error) {
-			if a.REST == nil {
-				return Output{}, durable.Fail(errors.New("there is no connection to run a command by"))
+			var stdin io.Reader
+			if command.Stdin != nil {
+				stdin = command.Stdin()
 			}
-			return command.run(ctx, a)
+			return command.run(ctx, a, stdin, nil)
 		},
 	}
 }
 
-func (c Command) run(ctx context.Context, a *durable.Attempt) (Output, error) {
+// run runs the command with an input, which may be nil. All that it writes to its output goes to whole
+// instead, unless that is nil.
+func (c Command) run(ctx context.Context, a *durable.Attempt, stdin io.Reader, whole io.Writer) (Output, error) {
+	if a.REST == nil {
+		return Output{}, durable.Fail(errors.New("there is no connection to run a command by"))
+	}
 	line := c.Command
 	if c.Keyed != nil {
 		line = c.Keyed(a.Key)
 	}
-	executor, err := c.executor(a.REST, line)
+	executor, err := c.executor(a.REST, line, stdin != nil)
 	if err != nil {
 		return Output{}, err
 	}
 	var stdout, stderr tail
-	options := remotecommand.StreamOptions{Stdout: &stdout, Stderr: &stderr}
-	if c.Stdin != nil {
-		options.Stdin = c.Stdin()
+	options := remotecommand.StreamOptions{Stdin: stdin, Stdout: &stdout, Stderr: &stderr}
+	if whole != nil {
+		options.Stdout = whole
 	}
 	err = executor.StreamWithContext(ctx, options)
 	if failed, ok := errors.AsType[exec.CodeExitError](err); ok {
@@ -83,7 +89,7 @@ func (c Command) run(ctx context.Context, a *durable.Attempt) (Output, error) {
 }
 
 // executor speaks websockets.
-func (c Command) executor(config *rest.Config, line []string) (remotecommand.Executor, error) {
+func (c Command) executor(config *rest.Config, line []string, stdin bool) (remotecommand.Executor, error) {
 	if len(line) == 0 || c.Pod == "" || c.Namespace == "" {
 		return nil, durable.Fail(errors.New("a command needs a namespace, a pod and a program"))
 	}
@@ -92,7 +98,7 @@ func (c Command) executor(config *rest.Config, line []string) (remotecommand.Exe
 		return nil, err
 	}
 	query, err := scheme.ParameterCodec.EncodeParameters(&corev1.PodExecOptions{
-		Container: c.Container, Command: line, Stdin: c.Stdin != nil, Stdout: true, Stderr: true,
+		Container: c.Container, Command: line, Stdin: stdin, Stdout: true, Stderr: true,
 	}, corev1.SchemeGroupVersion)
 	if err != nil {
 		return nil, err
@@ -102,17 +108,18 @@ func (c Command) executor(config *rest.Config, line []string) (remotecommand.Exe
 	return remotecommand.NewWebSocketExecutor(config, "GET", at.String())
 }
 
-// tail keeps the last of what is written to it.
-type tail struct{ bytes.Buffer }
+// tail keeps the last of what is written to it. It has no other method to write by, as a Buffer has,
+// which io.Copy would take.
+type tail struct{ text []byte }
 
 // Write implements io.Writer.
 func (t *tail) Write(p []byte) (int, error) {
-	n, err := t.Buffer.Write(p)
-	if more := t.Len() - most; more > 0 {
-		t.Next(more)
+	t.text = append(t.text, p...)
+	if more := len(t.text) - most; more > 0 {
+		t.text = append(t.text[:0], t.text[more:]...)
 	}
-	return n, err
+	return len(p), nil
 }
 
 // String is valid text.
-func (t *tail) String() string { return string(bytes.ToValidUTF8(t.Bytes(), nil)) }
+func (t *tail) String() string { return string(bytes.ToValidUTF8(t.text, nil)) }
