@@ -1,5 +1,11 @@
 // Command vcsim runs a vCenter in memory, for trying the operator by hand, and writes the Secret by
 // which an operator reaches it into a file. It listens on this machine alone, unless it is told otherwise.
+//
+//	vcsim                                             # until it is interrupted
+//	vcsim operon prove . --setup vc-creds.yaml        # as long as a command runs
+//
+// The vCenter is this process, so it outlives the operators that the command starts and kills. It ends as the
+// command does, with the same exit code, and takes the file with it.
 package main
 
 import (
@@ -8,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"syscall"
 
@@ -20,36 +27,69 @@ import (
 
 func main() {
 	listen := flag.String("listen", "127.0.0.1:0", "`HOST:PORT`")
-	secret := flag.String("secret", "", "`FILE` that the Secret vc-creds is written to")
+	secret := flag.String("secret", "vc-creds.yaml", "`FILE` that the Secret vc-creds is written to")
 	flag.Parse()
-	if err := run(*listen, *secret); err != nil {
+	err := run(*listen, *secret, flag.Args())
+	var ended *exec.ExitError
+	switch {
+	case errors.As(err, &ended):
+		os.Exit(max(ended.ExitCode(), 1)) // it has said why itself; -1: by a signal
+	case err != nil:
 		fmt.Fprintln(os.Stderr, "vcsim:", err)
 		os.Exit(1)
 	}
 }
 
-func run(listen, file string) error {
-	if file == "" {
-		return errors.New("--secret is missing: name the file that the Secret is written to")
-	}
+func run(listen, file string, command []string) (err error) {
 	v, err := simulated.New(listen)
 	if err != nil {
 		return err
 	}
 	defer v.Close()
-	text, err := yaml.Marshal(&corev1.Secret{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Name: "vc-creds"}, Data: v.Secret(),
-	})
-	if err != nil {
+	if err := writeSecret(file, v.Secret()); err != nil {
 		return err
 	}
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		return err
+	defer func() { err = errors.Join(err, os.Remove(file)) }()
+	if len(command) > 0 {
+		return beside(command)
 	}
 	fmt.Printf("a vCenter runs until it is interrupted; kubectl apply -f %s lets operators reach it\n", file)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	<-ctx.Done()
 	return nil
+}
+
+// writeSecret writes a Secret for this user alone. A file that is there is somebody's.
+func writeSecret(file string, data map[string][]byte) error {
+	text, err := yaml.Marshal(&corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Name: "vc-creds"}, Data: data,
+	})
+	if err != nil {
+		return err
+	}
+	out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%s is there already: another vcsim runs, or was killed; remove it, or name another one with --secret", file)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(text)
+	return errors.Join(err, out.Close())
+}
+
+// beside runs a command to its end. A terminal interrupts it together with this process, so what is passed on is
+// the wish of whoever ends this process alone.
+func beside(command []string) error {
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	process := exec.CommandContext(ctx, command[0], command[1:]...)
+	process.Stdin, process.Stdout, process.Stderr = os.Stdin, os.Stdout, os.Stderr
+	process.Cancel = func() error { return process.Process.Signal(syscall.SIGTERM) }
+	return process.Run()
 }
