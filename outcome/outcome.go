@@ -50,6 +50,8 @@ type Outcome struct {
 	reason  string
 	message string
 	after   time.Duration
+	// backsOff: some part is a retry whose time the work queue decides.
+	backsOff bool
 }
 
 // Done is the outcome of a step that did what it is for.
@@ -68,7 +70,7 @@ func Wait(reason, message string) Outcome {
 // Retry is the outcome of a step that is to be tried again after a while. With after 0,
 // the work queue's backoff decides.
 func Retry(after time.Duration, reason, message string) Outcome {
-	return Outcome{kind: KindRetry, after: after, reason: reason, message: message}
+	return Outcome{kind: KindRetry, after: after, reason: reason, message: message, backsOff: after == 0}
 }
 
 // Stalled is the outcome of a step that cannot succeed until the spec changes.
@@ -88,6 +90,10 @@ func (o Outcome) Message() string { return o.message }
 // After is when a retry is wanted; 0 leaves it to the work queue.
 func (o Outcome) After() time.Duration { return o.after }
 
+// BacksOff tells whether a retry is left to the work queue, be it that of an outcome that told less than
+// another one.
+func (o Outcome) BacksOff() bool { return o.backsOff }
+
 func (o Outcome) String() string {
 	if o.kind == KindDone {
 		return o.kind.String()
@@ -97,9 +103,10 @@ func (o Outcome) String() string {
 
 // Combine makes one outcome of several: the one that tells most wins, the earlier one
 // among equals. A retry that loses to nothing but a stall keeps its time, so that what can
-// be tried again is.
+// be tried again is. One that is left to the work queue, which tries soon and then ever more rarely, is not
+// put off by one with a time of its own.
 func Combine(outcomes ...Outcome) Outcome {
-	combined := Done()
+	combined, backsOff := Done(), false
 	var soonest time.Duration
 	for _, o := range outcomes {
 		if o.kind > combined.kind {
@@ -108,7 +115,11 @@ func Combine(outcomes ...Outcome) Outcome {
 		if o.after > 0 && (soonest == 0 || o.after < soonest) {
 			soonest = o.after
 		}
+		backsOff = backsOff || o.backsOff
 	}
-	combined.after = soonest
+	combined.after, combined.backsOff = soonest, backsOff
+	if backsOff {
+		combined.after = 0
+	}
 	return combined
 }

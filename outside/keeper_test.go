@@ -221,7 +221,7 @@ func TestRate(t *testing.T) {
 	s, st := newSystem(), &store{}
 	d := newDesk(t, newClock(), st, finding{s})
 	d.keep(thing{}, numbered(4)...)
-	d.options = []external.KindOption{external.Rate(2, time.Hour), external.System("slow", "")}
+	d.options = []external.KindOption{external.Rate(2, 3*time.Second), external.System("slow", "")}
 	s.called()
 	d.clock.Step(2 * time.Minute)
 	result := d.keep(thing{}, numbered(4)...)

@@ -130,7 +130,7 @@ func (p *pass[T]) result() (Result, error) {
 	if o.After() > 0 {
 		return Result{RequeueAfter: o.After()}, nil
 	}
-	if o.Kind() == outcome.KindRetry {
+	if o.Kind() == outcome.KindRetry || o.BacksOff() {
 		return Result{}, cmp.Or(p.err, errors.New(o.Message())) // without an error the queue would not back off
 	}
 	return Result{}, nil
