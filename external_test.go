@@ -285,7 +285,7 @@ func TestExternalLife(t *testing.T) {
 // What others change or delete outside is found by looking now and then, which costs no request.
 func TestExternalDrift(t *testing.T) {
 	t.Parallel()
-	w, k := newWorld(t), newKeeper(external.Poll(20*time.Millisecond))
+	w, k := newWorld(t), newKeeper(external.Poll(20*time.Millisecond), external.Rate(1000, time.Millisecond))
 	requests, _ := w.run(k, often)
 	b := w.box("one", map[string]string{"a": "small"})
 	w.isReady(b)
