@@ -112,27 +112,46 @@ func (f fixed) current(context.Context, func(string) bool, time.Time) (certifica
 }
 
 // A replica that sleeps between reading certificates and registering their bundle wakes up with an old
-// one. It does not put it back.
+// one. It does not put it back, neither where it saw nothing to write nor where somebody had emptied what it saw.
 func TestAnOldBundleIsNotPutBack(t *testing.T) {
 	t.Parallel()
 	r := newReplicas(t)
 	before, after := newFixed(t), newFixed(t)
 	fresh := r.replica(after, Options{})
-	slept := r.replica(before, Options{})
-	if _, _, err := slept.turn(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	before.meanwhile = func() {
-		if _, _, err := fresh.turn(t.Context()); err != nil {
-			t.Error(err)
+	for _, emptied := range []bool{false, true} {
+		slept := r.replica(before, Options{})
+		if _, _, err := slept.turn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if emptied {
+			r.empty(slept)
+		}
+		late := before
+		late.meanwhile = func() {
+			if _, _, err := fresh.turn(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		slept.source = late
+		if _, _, err := slept.turn(t.Context()); conflicts(err) != emptied || !emptied && err != nil {
+			t.Errorf("emptied: %v: error %v", emptied, err)
+		}
+		if !contains(r.bundle(fresh), idOf(after.ca)) {
+			t.Errorf("emptied: %v: the old bundle is back", emptied)
 		}
 	}
-	slept.source = before
-	if _, _, err := slept.turn(t.Context()); err != nil && !conflicts(err) {
-		t.Errorf("error %v, want a conflict", err)
+}
+
+// empty takes the bundle out of what is registered.
+func (r *replicas) empty(k *keeper) {
+	r.Helper()
+	live, err := k.registry.get(r.Context(), k.registry.all[0].id())
+	if err == nil {
+		patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]`))
+		err = r.cfg.Client.Patch(r.Context(), live, patch)
 	}
-	if !contains(r.bundle(fresh), idOf(after.ca)) {
-		t.Error("the old bundle is back")
+	if err != nil {
+		r.Fatal(err)
 	}
 }
 

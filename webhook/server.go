@@ -18,7 +18,9 @@ import (
 
 // Limits of the server.
 const (
-	headerTimeout = 10 * time.Second
+	// headerTimeout is longer than API servers keep a connection that they do not use, 90 s: they may open one that is
+	// not needed any more when it is there, and a request that meets its end here is lost.
+	headerTimeout = 2 * time.Minute
 	// drain is how long requests that are under way may take at the end.
 	drain = 10 * time.Second
 	// maxReview bounds a request: an object may have 3 MiB, and a review carries it twice.
@@ -137,6 +139,10 @@ func (s *Server) listen(life context.Context) (stop func(), err error) {
 		GetCertificate: s.certificate,
 	}}
 	server.ErrorLog = quiet
+	// API servers speak HTTP/1.1 to Services. On loopback they would take HTTP/2, by which an answer takes a third
+	// longer; and there are no streams that anybody could open and reset by the thousand.
+	server.Protocols = new(http.Protocols)
+	server.Protocols.SetHTTP1(true)
 	go func() {
 		if err := server.ServeTLS(s.listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
 			s.Log.Error(err, "webhooks are not served any more")

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
 	"github.com/operon-framework/operon/webhook/rotation"
 )
 
@@ -65,6 +67,15 @@ func TestConnectionsCloseWithAnAnswer(t *testing.T) {
 		}
 	}
 	stop()
+}
+
+// Whoever asks closes connections that it does not use, never the server: with one that was opened and
+// has carried no request yet, the time for the header of the first one runs.
+func TestConnectionsAreClosedByWhoOpenedThem(t *testing.T) {
+	t.Parallel()
+	if theirs := utilnet.SetTransportDefaults(&http.Transport{}).IdleConnTimeout; headerTimeout <= theirs || theirs == 0 {
+		t.Errorf("the server closes a connection after %s, API servers do after %s", headerTimeout, theirs)
+	}
 }
 
 // A server that lingers does so from when it was told, not from when everything else had ended.
