@@ -94,6 +94,7 @@ func newAPIServer(ctx context.Context, cfg *Config, k *keys, socket string, list
 	if err != nil {
 		return nil, fmt.Errorf("kube-apiserver: %w", err)
 	}
+	rememberCertificates(config)
 	if cfg.durable() {
 		wrapHandler(config, wrap)
 		return buildChain(config)
