@@ -10,8 +10,13 @@ import (
 // that is busy with other tests.
 const Patience = time.Minute
 
-// interval is how often a condition is looked at.
-const interval = 20 * time.Millisecond
+// interval is how often a condition is looked at, at first. What takes long is looked at less and less
+// often, so that tests do not take the processors from what they wait for: it is seen a tenth later than
+// it came, and never later than slowest.
+const (
+	interval = 20 * time.Millisecond
+	slowest  = 250 * time.Millisecond
+)
 
 // Eventually calls check until it returns nil. After Patience it fails the test with what was
 // waited for and the error of the last check that could finish. The context that check gets ends
@@ -54,8 +59,9 @@ func Always(t testing.TB, during time.Duration, what string, check func(context.
 // poll calls check until it returns nil or ctx ends, and returns its last error that is not
 // due to ctx.
 func poll(ctx context.Context, check func(context.Context) error) error {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
+	began := time.Now()
+	timer := time.NewTimer(interval)
+	defer timer.Stop()
 	last := context.Cause(ctx)
 	for {
 		err := check(ctx)
@@ -65,10 +71,11 @@ func poll(ctx context.Context, check func(context.Context) error) error {
 		if ctx.Err() == nil || last == nil {
 			last = err
 		}
+		timer.Reset(min(max(time.Since(began)/10, interval), slowest))
 		select {
 		case <-ctx.Done():
 			return last
-		case <-tick.C:
+		case <-timer.C:
 		}
 	}
 }
