@@ -62,6 +62,13 @@ type bounded struct {
 	cache.Cache
 	scheme *runtime.Scheme
 	allows func(schema.GroupKind) bool
+	ready  func(context.Context)
+}
+
+// Start implements manager.Runnable.
+func (b bounded) Start(ctx context.Context) error {
+	b.ready(ctx)
+	return b.Cache.Start(ctx)
 }
 
 // newCache makes the manager's cache.
@@ -70,7 +77,7 @@ func (o *operator) newCache(config *rest.Config, options cache.Options) (cache.C
 	if err != nil {
 		return nil, err
 	}
-	return o.overlay.Cache(bounded{Cache: made, scheme: options.Scheme, allows: o.mayCache}), nil
+	return o.overlay.Cache(bounded{Cache: made, scheme: options.Scheme, allows: o.mayCache, ready: o.awaitConversion}), nil
 }
 
 // newClient makes the manager's client, which reads its own writes.

@@ -118,7 +118,7 @@ func manage[T client.Object](o *operator, composer Composer[T], settings manageS
 	if err := o.offer(kind.GroupKind(), offerOf(composer)); err != nil {
 		return err
 	}
-	if err := o.migrate(kind, settings.migrate); err != nil {
+	if err := o.migrate(reflect.TypeFor[T](), kind, settings.migrate); err != nil {
 		return err
 	}
 	takeQueue := source.Func(func(_ context.Context, q queue) error {

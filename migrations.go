@@ -1,6 +1,8 @@
 package operon
 
 import (
+	"reflect"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -8,13 +10,17 @@ import (
 )
 
 // migrate adds the storage migration of a kind to the manager, where it is wanted. A dry run has none.
-func (o *operator) migrate(kind schema.GroupVersionKind, wanted bool) error {
+func (o *operator) migrate(of reflect.Type, kind schema.GroupVersionKind, wanted bool) error {
 	if !wanted || o.dryRun != nil {
 		return nil
+	}
+	converts, err := o.converts(of, kind)
+	if err != nil {
+		return err
 	}
 	m := migrate.New(&migrate.Cluster{
 		Client: o.direct, Kind: kind, Manager: o.name, Marks: types.NamespacedName{Namespace: o.home, Name: o.name + "-migrations"},
 	})
-	m.Log = o.log
+	m.Log, m.Converts = o.log, converts
 	return o.manager.Add(m)
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/conversion"
@@ -281,4 +283,73 @@ func (e *estate) allReady(version string, names []string) func(context.Context) 
 		}
 		return nil
 	}
+}
+
+// held is a connection whose first write of a definition waits to be let go. What is read of boxes
+// meanwhile is told.
+func held(config *rest.Config) (_ *rest.Config, waiting chan struct{}, release func(), read func() []string) {
+	config, waiting = rest.CopyConfig(config), make(chan struct{})
+	gate := make(chan struct{})
+	release = sync.OnceFunc(func() { close(gate) })
+	arrived := sync.OnceFunc(func() { close(waiting) })
+	var mu sync.Mutex
+	var early []string
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/customresourcedefinitions/") {
+				arrived()
+				<-gate
+			}
+			if strings.Contains(r.URL.Path, "/boxes") && !strings.Contains(r.URL.Path, "/customresourcedefinitions/") {
+				mu.Lock()
+				early = append(early, r.URL.String())
+				mu.Unlock()
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	return config, waiting, release, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(early)
+	}
+}
+
+// An operator that converts reads no object before API servers ask it to: fields of the older version
+// would be missing. Then it works.
+func TestNothingIsReadUnconverted(t *testing.T) {
+	t.Parallel()
+	e := newEstate(t)
+	e.Cleanup(func() { // what the operator applied is no other manager's to take back
+		none := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"conversion":{"strategy":"None","webhook":null}}}`))
+		e.must(e.client.Patch(e.afterwards().Context(), e.definition(), none))
+	})
+	e.define("v1beta1", nil, "v1beta1")
+	p := e.box("v1beta1", "a")
+	e.must(unstructured.SetNestedField(p.Object, "a.example.com", "spec", "hostname"))
+	e.must(e.client.Create(t.Context(), p))
+	e.define("v1", nil, "v1beta1", "v1")
+
+	slow, waiting, release, read := held(e.Config)
+	defer release()
+	e.runWith(slow, operon.Config{Namespace: e.Namespace, Webhooks: operon.Webhooks{BindAddress: "127.0.0.1:0"}},
+		operon.API(e.add), operon.Manage(plotted{}))
+	e.eventually("the operator to register its conversion", func(context.Context) error {
+		select {
+		case <-waiting:
+			return nil
+		default:
+			return errors.New("not yet")
+		}
+	})
+	e.still("nothing to be read before", func(context.Context) error {
+		if got := read(); len(got) > 0 {
+			return fmt.Errorf("it has read %q", got)
+		}
+		return nil
+	})
+	release()
+	e.holds(config("a", nil), map[string]string{"host": "a.example.com"})
+	e.serves("v1", "a", "host")
+	e.serves("v1beta1", "a", "hostname")
 }

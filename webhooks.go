@@ -8,6 +8,7 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -133,19 +134,36 @@ func addRoles[T client.Object](o *operator, composer Composer[T], settings manag
 
 // addConversion converts a kind that has a hub and spokes.
 func addConversion[T client.Object](o *operator, kind schema.GroupVersionKind) error {
-	object, ok := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
-	if !ok {
-		return fmt.Errorf("%s cannot be made", reflect.TypeFor[T]())
-	}
-	scheme := o.manager.GetScheme()
-	converts, err := conversion.IsConvertible(scheme, object)
-	if err != nil {
-		return fmt.Errorf("convert versions of %s: %w", kind.Kind, err)
-	}
+	converts, err := o.converts(reflect.TypeFor[T](), kind)
 	if converts {
-		o.webhooks.Convert(conversion.NewWebhookHandler(scheme, o.manager.GetConverterRegistry()), kind)
+		o.webhooks.Convert(conversion.NewWebhookHandler(o.manager.GetScheme(), o.manager.GetConverterRegistry()), kind)
 	}
-	return nil
+	return err
+}
+
+// converts tells whether a kind has a hub and spokes.
+func (o *operator) converts(of reflect.Type, kind schema.GroupVersionKind) (bool, error) {
+	object, ok := reflect.New(of.Elem()).Interface().(runtime.Object)
+	if !ok {
+		return false, fmt.Errorf("%s cannot be made", of)
+	}
+	converts, err := conversion.IsConvertible(o.manager.GetScheme(), object)
+	if err != nil {
+		return false, fmt.Errorf("convert versions of %s: %w", kind.Kind, err)
+	}
+	return converts, nil
+}
+
+// awaitConversion waits until API servers convert the kinds that the operator converts. What is read
+// before lacks fields, and would be taken for what users want.
+func (o *operator) awaitConversion(ctx context.Context) {
+	if o.webhooks == nil {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-o.webhooks.Converts():
+	}
 }
 
 // startWebhooks serves until life ends. What it returns ends it in good order, after everything

@@ -66,7 +66,18 @@ func (c *Comparison) changed() bool {
 		strategy(c.old) != strategy(c.new)
 }
 
+// ConversionAnnotation of a definition, with the value "operator", says that the operator converts its
+// versions: it sets spec.conversion when it starts, and works only from then on.
+const ConversionAnnotation = "operon.dev/conversion"
+
 func strategy(definition *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.ConversionStrategyType {
+	if definition.Annotations[ConversionAnnotation] == "operator" {
+		return apiextensionsv1.WebhookConverter
+	}
+	return setStrategy(definition)
+}
+
+func setStrategy(definition *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.ConversionStrategyType {
 	if definition.Spec.Conversion == nil {
 		return apiextensionsv1.NoneConverter
 	}
@@ -115,6 +126,9 @@ func (c *Comparison) compareRest() {
 	}
 	if was, is := c.old.Spec.Names.Kind, c.new.Spec.Names.Kind; was != is {
 		c.add(KindChanged, "", "spec.names.kind", fmt.Sprintf("was %s and would be %s: the stored objects are of the old one", was, is))
+	}
+	if strategy(c.new) == apiextensionsv1.WebhookConverter && setStrategy(c.new) != apiextensionsv1.WebhookConverter && len(c.after) > 1 {
+		c.add(ConversionAwaited, "", "spec.conversion", "the operator converts the versions, and does not yet: until it runs, nobody should write objects, as each version is read without what it calls otherwise than the one that is stored")
 	}
 	if strategy(c.old) == apiextensionsv1.WebhookConverter && strategy(c.new) != apiextensionsv1.WebhookConverter && len(c.before) > 1 {
 		c.add(ConversionLost, "", "spec.conversion", "objects were converted between versions by a webhook, and would only get another apiVersion: fields that differ would be dropped")
@@ -241,4 +255,4 @@ func (c *Comparison) Result() *Result {
 }
 
 // order is that in which findings are told.
-var order = append(slices.Clone(breaking), FieldRemoved, TypeChanged, RequiredAdded, VersionUnserved, VersionUnread, StatusLost, StorageChanged)
+var order = append(slices.Clone(breaking), FieldRemoved, TypeChanged, RequiredAdded, VersionUnserved, VersionUnread, ConversionAwaited, StatusLost, StorageChanged)

@@ -17,7 +17,8 @@
 // code. Each finding names the version, the field's path and the objects. What was wrong before is no
 // finding. A definition that is new or says what it said before costs no look at objects. Nothing is
 // written.
-// Assumptions: a definition that says nothing of conversion leaves that as it is. Whoever asks may get the definitions and list their objects in the whole cluster.
+// Assumptions: a definition that says nothing of conversion leaves that as it is; one with the annotation
+// [ConversionAnnotation] is converted by an operator when that runs. Whoever asks may get the definitions and list their objects in the whole cluster.
 // Caveats: what a conversion webhook makes of objects in a version that is new cannot be known here;
 // package operontest tests that. While no webhook answers, only the version that is stored is judged. Rules on transitions (oldSelf) are not judged. Objects that are written
 // between the look and the change are not seen.

@@ -34,6 +34,8 @@ const (
 	VersionUnserved Rule = "version-unserved"
 	// VersionUnread: objects could not be read in the version, as when what converts them does not run.
 	VersionUnread Rule = "version-unread"
+	// ConversionAwaited: the operator converts versions, and does not yet.
+	ConversionAwaited Rule = "conversion-awaited"
 	// StatusLost: a version has no subresource status any more, by which operators write.
 	StatusLost Rule = "status-lost"
 	// StorageChanged: objects stay stored in the older version until each is written.

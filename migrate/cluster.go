@@ -78,6 +78,7 @@ func describe(loose *unstructured.Unstructured, crd *apiextensionsv1.CustomResou
 	d := Definition{
 		Name: crd.Name, Identity: fmt.Sprintf("%s/%d", crd.UID, crd.Generation), Stored: crd.Status.StoredVersions, Changed: crd.CreationTimestamp.Time,
 	}
+	d.Converted = crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
 	for _, version := range crd.Spec.Versions {
 		if version.Storage {
 			d.Storage = version.Name

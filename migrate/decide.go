@@ -22,6 +22,8 @@ type Definition struct {
 	Storage string
 	// Stored are the versions in which there may be objects.
 	Stored []string
+	// Converted: a webhook converts between the versions.
+	Converted bool
 	// Changed is when the spec was last changed, as far as that is known.
 	Changed time.Time
 }
@@ -84,6 +86,14 @@ type Page struct {
 	Next string
 	// Remaining is how many objects are in further pages.
 	Remaining int64
+}
+
+// UnconvertedError says that objects would lose fields if they were written.
+type UnconvertedError struct{ Definition }
+
+func (e *UnconvertedError) Error() string {
+	return fmt.Sprintf("nothing converts %s from %s into %s, by the definition's spec.conversion, though their Go types differ: objects would lose what %s calls otherwise, and none is written; let the operator serve its webhooks (--webhook-bind-address, and in a cluster its Service), which sets that",
+		e.Name, strings.Join(e.Older(), ", "), e.Storage, e.Storage)
 }
 
 // Count is what a migration did.

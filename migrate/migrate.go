@@ -56,6 +56,8 @@ type Migration struct {
 	Log  logr.Logger
 	// Clock tells the time. Nil: the real one.
 	Clock clock.WithTicker
+	// Converts: the versions are such that something has to convert between them.
+	Converts bool
 	// Pace is how many objects are written in a second. Zero: [Pace].
 	Pace rate.Limit
 
@@ -95,6 +97,9 @@ func (m *Migration) Run(ctx context.Context) error {
 	if len(d.Older()) == 0 {
 		remaining.WithLabelValues(m.Kind).Set(0)
 		return nil
+	}
+	if m.Converts && !d.Converted {
+		return &UnconvertedError{d}
 	}
 	if err := m.Definitions.MayStrike(ctx, d); err != nil {
 		return err

@@ -22,7 +22,7 @@ import (
 // line "run" runs it; all lines before that are how things stand.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	scenario.Run(t, 8, func(t *testing.T, given string) string {
+	scenario.Run(t, 11, func(t *testing.T, given string) string {
 		c := &fake{t: t, generation: 1, at: 100, pages: 100, marks: map[string]Mark{}}
 		for line := range strings.Lines(given) {
 			if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
@@ -50,6 +50,7 @@ type fake struct {
 	end      context.CancelFunc
 	expires  int // pages until the list expires
 	changing bool
+	converts bool // the versions are to be converted
 }
 
 // stored is an object with the version that it is stored in.
@@ -80,6 +81,10 @@ func (c *fake) do(line string) {
 			c.faults = map[string]string{}
 		}
 		c.faults[words[1]] = words[2]
+	case "converts":
+		c.converts = true
+	case "converted":
+		c.definition.Converted = true
 	case "mend":
 		c.faults = nil
 	case "kill": // kill after 2
@@ -110,6 +115,7 @@ func (c *fake) run() {
 	c.end = cancel
 	log := funcr.New(func(_, args string) { fmt.Fprintf(&c.out, "log: %s\n", args) }, funcr.Options{LogTimestamp: false})
 	m := &Migration{Definitions: c, Objects: c, Marks: c, Kind: "Site", Log: log, Pace: 1e6, Clock: clocktesting.NewFakeClock(time.Now())}
+	m.Converts = c.converts
 	err := m.Run(ctx)
 	switch {
 	case ctx.Err() != nil:

@@ -49,6 +49,7 @@ type keeper struct {
 	prepared bool   // what there should be is known
 	recorded bool   // what is registered is in the record
 	tidied   bool   // what is not registered any more is gone
+	converts bool   // API servers were seen to ask for conversions
 }
 
 // keep runs until life ends, or what it returns is called, which removes what nobody can answer any
@@ -167,11 +168,26 @@ func (k *keeper) turn(ctx context.Context) (again time.Time, more bool, err erro
 	if unread != nil {
 		return again, false, unread
 	}
+	k.see(found)
 	more, err = k.register(ctx, found, current, now)
 	if k.stood {
 		current.again = now.Add(standBy)
 	}
 	return current.again, more, err
+}
+
+// see tells when API servers ask for conversions.
+func (k *keeper) see(found map[ident]*unstructured.Unstructured) {
+	if k.converts {
+		return
+	}
+	for _, one := range k.registry.all {
+		if live := found[one.id()]; one.id().foreign && (live == nil || len(one.asked(live)) == 0) {
+			return
+		}
+	}
+	k.converts = true
+	close(k.Server.converts)
 }
 
 // register writes what is not as it should be.

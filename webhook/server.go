@@ -45,6 +45,8 @@ type Server struct {
 	settled atomic.Bool
 	wake    chan struct{}
 	left    atomic.Pointer[time.Time] // when Leave was called, nil before
+	// converts is closed when API servers ask for conversions.
+	converts chan struct{}
 
 	mu       sync.Mutex
 	listener net.Listener
@@ -58,7 +60,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	routes := http.NewServeMux()
-	s := &Server{Config: cfg, routes: routes, wake: make(chan struct{}, 1)}
+	s := &Server{Config: cfg, routes: routes, wake: make(chan struct{}, 1), converts: make(chan struct{})}
 	s.plain = webhook.NewServer(webhook.Options{WebhookMux: routes})
 	routes.Handle("/", http.HandlerFunc(letThrough))
 	return s, nil
@@ -86,6 +88,18 @@ func (s *Server) Convert(handler http.Handler, kind schema.GroupVersionKind) {
 }
 
 // serves tells whether there is anything to be asked.
+// Converts is closed when API servers ask somebody to convert the versions of all kinds that this
+// server converts. Until then they give objects of one version for those of another, without what
+// that calls otherwise.
+func (s *Server) Converts() <-chan struct{} {
+	if len(s.converted) == 0 {
+		at := make(chan struct{})
+		close(at)
+		return at
+	}
+	return s.converts
+}
+
 func (s *Server) serves() bool { return len(s.hooks) > 0 || len(s.converted) > 0 || s.foreign }
 
 // Start listens, if there is anything to be asked, and begins to keep everything as it should be,
