@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,6 +45,9 @@ func (w *world) recorded(b *Box, version, reason string) {
 		c := meta.FindStatusCondition(b.Status.Conditions, "Upgraded")
 		if c == nil || c.Reason != reason || !strings.HasSuffix(c.Message, " "+version) {
 			return fmt.Errorf("the condition is %+v", c)
+		}
+		if c.ObservedGeneration != 0 {
+			w.Errorf("the condition names the generation %d, which it says nothing of and which a change of the spec leaves behind", c.ObservedGeneration)
 		}
 		return nil
 	})
@@ -128,34 +131,64 @@ func TestObjectsAreUpgraded(t *testing.T) {
 	w.holds(config("a", nil), map[string]string{"k": "4"})
 }
 
-// An upgrade of which the status could not tell is done again.
+// An upgrade of which the status could not tell is done again, be it by a later version, under the same
+// key: what it made is found again. Another object has another key.
 func TestAnUpgradeThatWasNotRecordedIsDoneAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	b := w.box("a", nil)
+	b, other := w.box("a", nil), w.box("other", nil)
 	_, stop := w.run(compose(copies)) // a version that named itself not
 	w.isReady(b)
+	w.isReady(other)
 	stop()
-	var calls, refused atomic.Int32
+	dead := make(chan struct{})
+	once := sync.OnceFunc(func() { close(dead) })
 	config := rest.CopyConfig(w.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
-			if strings.HasSuffix(r.URL.Path, "/boxes/a/status") && refused.Add(1) == 1 {
+			if strings.HasSuffix(r.URL.Path, "/status") {
+				if strings.HasSuffix(r.URL.Path, "/boxes/a/status") {
+					once()
+				}
 				return nil, errors.New("killed")
 			}
 			return next.RoundTrip(r)
 		})
 	})
-	w.release(config, "2.0.0", upgrading{copies, func(_ *Box, from *operon.Upgrading) error {
+	var mu sync.Mutex
+	keys := map[string]map[string]bool{} // of objects
+	upgrades := upgrading{copies, func(b *Box, from *operon.Upgrading) error {
+		mu.Lock()
+		defer mu.Unlock()
 		if from.From != "" {
 			t.Errorf("upgraded from %q", from.From)
 		}
-		calls.Add(1)
+		if keys[b.Name] == nil {
+			keys[b.Name] = map[string]bool{}
+		}
+		keys[b.Name][from.To+" "+from.Key] = true
 		return nil
-	}})
-	w.recorded(b, "2.0.0", "Upgraded")
-	if calls.Load() != 2 {
-		t.Errorf("it was upgraded %d times, want twice", calls.Load())
+	}}
+	_, stop = w.release(config, "2.0.0", upgrades)
+	<-dead
+	stop()
+	w.release(w.Config, "2.1.0", upgrades)
+	w.recorded(b, "2.1.0", "Upgraded")
+	w.recorded(other, "2.1.0", "Upgraded")
+	mu.Lock()
+	defer mu.Unlock()
+	key := func(name string) string {
+		for call := range keys[name] {
+			return strings.Fields(call)[1]
+		}
+		return ""
+	}
+	own := key("a")
+	if len(own) != 32 || !maps.Equal(keys["a"], map[string]bool{"2.0.0 " + own: true, "2.1.0 " + own: true}) {
+		t.Errorf("a was upgraded under %v, want once more under the same key", keys["a"])
+	}
+	if key("other") == own {
+		t.Errorf("two objects have the key %s", own)
 	}
 }
 

@@ -33,14 +33,15 @@ func (s Status) Release() release.Record {
 	return record
 }
 
-// Record writes which version takes care of the object now.
-func (s Status) Record(record release.Record, generation int64, now time.Time) {
+// Record writes which version takes care of the object now. That says nothing of a generation of the
+// spec, and names none: it would be behind from the next change of the spec on.
+func (s Status) Record(record release.Record, now time.Time) {
 	reason := ReasonNothingToUpgrade
 	if record.Upgrades {
 		reason = ReasonUpgraded
 	}
 	meta.SetStatusCondition(s.conditions, metav1.Condition{
-		Type: Upgraded, Status: metav1.ConditionTrue, Reason: reason, Message: versionMessage + record.Version, ObservedGeneration: generation,
+		Type: Upgraded, Status: metav1.ConditionTrue, Reason: reason, Message: versionMessage + record.Version,
 		LastTransitionTime: metav1.NewTime(now),
 	})
 }

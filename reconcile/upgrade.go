@@ -2,6 +2,8 @@ package reconcile
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"reflect"
 
@@ -24,7 +26,8 @@ const DowngradeAnnotation = "operon.dev/downgrade-from"
 type Upgrader[T client.Object] interface {
 	// Upgrade runs before Compose. While it returns an error it is called again, and nothing else is
 	// done for the object. It is called again, too, where the operator is killed before the object's
-	// status tells of it: what it does must come to the same when it is done twice.
+	// status tells of it: what it does must come to the same when it is done twice, and what it makes
+	// can be found again by from.Key. Several steps that are each to be done once belong into Worker.
 	Upgrade(ctx context.Context, object T, from *Upgrading) error
 }
 
@@ -33,12 +36,22 @@ type Upgrading struct {
 	// From is the version of the operator that took care of the object last; empty where it named
 	// none. To is this one's.
 	From, To string
+	// Key is the same whenever the object is upgraded from that version, by whichever process or later
+	// version, until that is recorded; and no other object's: 32 hexadecimal digits. What is made under it is
+	// found again by who does the upgrade again.
+	Key string
 	// Client reads and writes without a cache.
 	Client client.Client
 }
 
 // Before tells whether the object was last taken care of by an operator older than a version.
 func (u *Upgrading) Before(version string) bool { return release.Before(u.From, version) }
+
+// upgradeKey is that of all attempts to upgrade an object from a version.
+func upgradeKey(object client.Object, from string) string {
+	sum := sha256.Sum256([]byte("upgrade\x00" + string(object.GetUID()) + "\x00" + from))
+	return hex.EncodeToString(sum[:16])
+}
 
 // upgrade lets the author upgrade an object of an older operator. One of a newer operator is left
 // alone: what that has upgraded, this one may not understand.
@@ -54,7 +67,8 @@ func (r *Reconciler[T]) upgrade(ctx context.Context, p *pass[T]) (outcome.Outcom
 	case verdict == release.Newer || verdict == release.Unreadable:
 		return r.leaveAlone(ctx, p, record)
 	case verdict == release.Older && upgrades:
-		if err := upgrader.Upgrade(ctx, p.object, &Upgrading{From: record.Version, To: r.Version, Client: r.Direct}); err != nil {
+		from := &Upgrading{From: record.Version, To: r.Version, Key: upgradeKey(p.object, record.Version), Client: r.Direct}
+		if err := upgrader.Upgrade(ctx, p.object, from); err != nil {
 			return outcome.Done(), err
 		}
 		p.upgraded = true
@@ -120,7 +134,7 @@ func (r *Reconciler[T]) recordRelease(p *pass[T], conditions condition.Status) {
 	if !p.upgraded && !p.downgraded && (verdict == release.Current || !written) {
 		return
 	}
-	conditions.Record(release.Record{Version: r.Version, Upgrades: upgrades}, p.object.GetGeneration(), r.Clock.Now())
+	conditions.Record(release.Record{Version: r.Version, Upgrades: upgrades}, r.Clock.Now())
 }
 
 // rehearseUpgrade shows no plan for an object of a newer operator.
