@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -84,28 +85,56 @@ Nothing is written. It exits with 1 if applying the definitions would break a st
 func definitionsIn(paths []string) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	for _, path := range paths {
-		info, err := os.Stat(path)
+		objects, err := manifestsAt(path)
 		if err != nil {
-			return nil, err
+			return nil, unread(path, err)
 		}
-		read := project.ReadFile
-		if info.IsDir() {
-			read = project.ReadFolder
-		}
-		objects, err := read(filepath.Dir(path), filepath.Base(path))
-		if err != nil {
-			return nil, err
-		}
+		before := len(all)
 		for _, object := range objects {
 			if object.GetKind() == "CustomResourceDefinition" {
 				all = append(all, object.Unstructured)
 			}
 		}
-	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("no CustomResourceDefinitions in %q", paths)
+		if len(all) == before {
+			return nil, fmt.Errorf("%s has no CustomResourceDefinition in it: %s", path, whichPath)
+		}
 	}
 	return all, nil
+}
+
+// whichPath is what to do about a path that is of no use.
+const whichPath = "name a file or a folder of CustomResourceDefinitions, such as config/crd"
+
+// unread says in plain words why a path cannot be read.
+func unread(path string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no file and no folder %s: %s", path, whichPath)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("you are not allowed to read %s: let its owner make it readable, or name another one", path)
+	}
+	return err
+}
+
+// manifestsAt reads a file, or a folder and what controller-gen writes below it.
+func manifestsAt(path string) ([]project.Object, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		objects, err := project.ReadFile("", path)
+		if err != nil && !errors.Is(err, fs.ErrPermission) {
+			err = fmt.Errorf("%w; want manifests in YAML or JSON: %s", err, whichPath)
+		}
+		return objects, err
+	}
+	objects, err := project.ReadFolder("", path)
+	if err != nil {
+		return nil, err
+	}
+	generated, err := project.ReadFolder("", filepath.Join(path, "bases"))
+	return append(objects, generated...), err
 }
 
 func printFindings(command *cobra.Command, report *crdsafe.Report, output string) error {

@@ -86,9 +86,13 @@ func TestFailuresAreOneLine(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string]string{
 		"up /nowhere":        "operon: there is no folder /nowhere; name the folder of an operator project\n",
-		"crd check /nowhere": "operon: stat /nowhere: no such file or directory\n",
-		"crd check .":        "operon: no CustomResourceDefinitions in [\".\"]\n",
-		"down /nowhere":      "operon: there is no folder /nowhere; name the folder of an operator project\n",
+		"crd check /nowhere": "operon: there is no file and no folder /nowhere: name a file or a folder of CustomResourceDefinitions, such as config/crd\n",
+		"crd check .":        "operon: . has no CustomResourceDefinition in it: name a file or a folder of CustomResourceDefinitions, such as config/crd\n",
+		"crd check crd.go":   "operon: crd.go:21: mapping values are not allowed in this context; want manifests in YAML or JSON: name a file or a folder of CustomResourceDefinitions, such as config/crd\n",
+		"crd check ../../examples/site/config/samples/site.yaml": "operon: ../../examples/site/config/samples/site.yaml has no CustomResourceDefinition in it: name a file or a folder of CustomResourceDefinitions, such as config/crd\n",
+		// Of several, the one that is of no use is named.
+		"crd check ../../examples/site/config/crd /nowhere": "operon: there is no file and no folder /nowhere: name a file or a folder of CustomResourceDefinitions, such as config/crd\n",
+		"down /nowhere": "operon: there is no folder /nowhere; name the folder of an operator project\n",
 	} {
 		if got := operon(t, strings.Fields(call)...); got.code != exitFailed || got.stderr != want {
 			t.Errorf("%s: exit %d\n%s", call, got.code, got.stderr)
