@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -61,6 +62,9 @@ func run(ctx context.Context, options Options, file *File, choose func(*session)
 		return nil, err
 	}
 	options, notes := options.withoutWebhooks()
+	if len(options.Samples) == 0 {
+		return nil, fmt.Errorf("no sample is of a version that can be used here: %s; add one of the version that is stored", strings.Join(notes, "; "))
+	}
 	s := &session{Options: options, replayed: file, found: map[string]*finding.Finding{}}
 	s.report = report.Report{
 		Operator: report.Operator{Name: s.Name, Command: s.Command},

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/operon-framework/operon/prove/report"
 )
 
@@ -63,6 +65,27 @@ kind: ConfigMap
 metadata: {name: needed}
 `
 
+// Conversions that only the operator registers are noted, too, and where no sample is left, it is an error.
+func TestWithoutConversion(t *testing.T) {
+	t.Parallel()
+	options, err := Target{Run: "true", Samples: "testdata/shell/sample.yaml", CRDs: "testdata/shell/crd.yaml"}.Load(t.Context(), t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, notes := options.withoutWebhooks(); len(notes) > 0 {
+		t.Errorf("without conversion, the notes are %q", notes)
+	}
+	options.CRDs[0].SetAnnotations(map[string]string{"operon.dev/conversion": "operator"})
+	if _, notes := options.withoutWebhooks(); len(notes) != 1 || !strings.Contains(notes[0], "only the stored one, v1, can be used") {
+		t.Errorf("the notes are %q", notes)
+	}
+	options.Samples[0].SetAPIVersion("shell.operon.dev/v1alpha1")
+	options.Config = &rest.Config{Host: "127.0.0.1:1"}
+	if _, err := Prove(t.Context(), options); err == nil || !strings.Contains(err.Error(), "no sample is of a version that can be used here") || !strings.Contains(err.Error(), "add one of the version that is stored") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 // A webhook that nobody serves would let the API server refuse what it is asked for.
 func TestWithoutWebhooks(t *testing.T) {
 	t.Parallel()
@@ -76,7 +99,14 @@ func TestWithoutWebhooks(t *testing.T) {
 	}
 	options.Webhooks = []string{"defaults"}
 	options.CRDs[0].Object["spec"].(map[string]any)["conversion"] = map[string]any{"strategy": "Webhook"}
+	older := options.Samples[0].DeepCopy()
+	older.SetAPIVersion("shell.operon.dev/v1alpha1")
+	older.SetName("older")
+	options.Samples = append(options.Samples, older)
 	left, notes := options.withoutWebhooks()
+	if len(left.Samples) != 1 || left.Samples[0].GetName() == "older" || !strings.Contains(strings.Join(notes, "; "), "left out: Note older of v1alpha1") {
+		t.Errorf("samples are %v, and the notes %q", left.Samples, notes)
+	}
 	if len(left.Setup) != 1 || left.Setup[0].GetName() != "needed" || len(options.Setup) != 2 {
 		t.Errorf("left are %v of %v", left.Setup, options.Setup)
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operon-framework/operon/project"
@@ -40,7 +41,8 @@ func (u Unused) Place() string {
 //
 // What is not said to be unused though no request used it: verbs that are no requests (escalate,
 // bind, use); update of finalizers, which some clusters ask for; get with list, list with watch;
-// events in the other of their two groups; what registers webhooks, by name; what only goes to Roles that the operator makes; update and
+// events in the other of their two groups; what registers webhooks, by name; what
+// migrates the storage of a kind; what only goes to Roles that the operator makes; update and
 // patch of Jobs, Pods and claims that it creates, which no run changes behind its back.
 //
 // What is not said to be missing: rights that only go with others, but for those of events and
@@ -96,7 +98,7 @@ func (g Granted) unused(needed Needs) []Unused {
 	for i, rule := range g.Rules {
 		for _, right := range rightsOf(rule) {
 			used := g.users(right, needed)
-			if len(used) > 0 && !right.wild() || excused(right, needed) || undisturbed(right, needed) {
+			if len(used) > 0 && !right.wild() || g.excused(right, needed) || undisturbed(right, needed) {
 				continue
 			}
 			verb := right.Verb
@@ -161,15 +163,29 @@ func ofWebhooks(right Right) bool {
 	return right.Group == "" && right.Resource == "secrets" && strings.HasSuffix(right.Name, "-webhook-certificates")
 }
 
-// excused tells whether a right is useful though no request needs it.
-func excused(right Right, needed Needs) bool {
+// migrates tells whether a right is for the migration of a kind's storage, which rewrites objects after a new
+// version of the definition, and then says so in its status: no run has objects in an older version.
+func (g Granted) migrates(right Right) bool {
+	ofDefinition := func(r Right) bool {
+		return r.Group == "apiextensions.k8s.io" && r.Resource == "customresourcedefinitions/status" && r.Name != "" && r.Verb == "update"
+	}
+	if ofDefinition(right) {
+		return true
+	}
+	return right.Verb == "patch" && slices.ContainsFunc(g.Rules, func(rule rbacv1.PolicyRule) bool {
+		return slices.ContainsFunc(rightsOf(rule), func(r Right) bool { return ofDefinition(r) && r.Name == right.Resource+"."+right.Group })
+	})
+}
+
+// excused tells whether a right of the grant is useful though no request needs it.
+func (g Granted) excused(right Right, needed Needs) bool {
 	if !slices.Contains(requests, right.Verb) {
 		return true
 	}
 	if strings.HasSuffix(right.Resource, "/finalizers") && right.Verb == "update" {
 		return true
 	}
-	if ofWebhooks(right) {
+	if ofWebhooks(right) || g.migrates(right) {
 		return true
 	}
 	if isEvent(right) && (right.Verb == "create" || right.Verb == "patch") {

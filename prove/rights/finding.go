@@ -135,7 +135,7 @@ func Notes(needed Needs, declared []Granted) []string {
 		}
 		for _, rule := range granted.Rules {
 			for _, right := range rightsOf(rule) {
-				if (excused(right, nil) || undisturbed(right, needed)) && !slices.ContainsFunc(needed, func(n Need) bool { return n.Right == right }) {
+				if (granted.excused(right, nil) || undisturbed(right, needed)) && !slices.ContainsFunc(needed, func(n Need) bool { return n.Right == right }) {
 					all = append(all, fmt.Sprintf("%s: kept, though no request shows whether it is needed", right))
 				}
 			}
