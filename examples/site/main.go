@@ -1,23 +1,33 @@
 // Command site runs an operator that keeps a web site for each Site object, and that API servers ask
-// before they store one.
+// before they store one. It serves two versions of its API.
 package main
 
 import (
 	"github.com/operon-framework/operon"
 
 	v1 "github.com/operon-framework/operon/examples/site/api/v1"
+	"github.com/operon-framework/operon/examples/site/api/v1alpha1"
 )
+
+// version of the operator. Sites that an older one took care of are upgraded: see upgrade.go.
+const version = "2.0.0"
 
 //go:generate go tool controller-gen object crd:maxDescLen=0 rbac:roleName=site-operator paths=./... output:crd:dir=config/crd output:rbac:dir=config/rbac
 
 func main() {
-	operon.Main("site-operator", operon.API(v1.AddToScheme), manageSites())
+	operon.Main("site-operator", parts()...)
 }
 
-// manageSites is what the operator consists of.
-func manageSites() operon.Part {
-	return operon.Manage(Site{}, operon.Rules(operon.Rule{
+// parts are what the operator consists of.
+func parts() []operon.Part {
+	rule := operon.Rule{
 		Check:   "object.spec.replicas <= 3 || has(namespaceObject.metadata.labels) && 'large-sites' in namespaceObject.metadata.labels",
 		Message: "more than 3 replicas are for namespaces with the label large-sites",
-	}))
+	}
+	return []operon.Part{
+		operon.Version(version),
+		operon.API(v1.AddToScheme),
+		operon.API(v1alpha1.AddToScheme), // that it can be converted
+		operon.Manage(Site{}, operon.Rules(rule), operon.MigrateStorage()),
+	}
 }

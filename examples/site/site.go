@@ -31,9 +31,19 @@ import (
 // +kubebuilder:rbac:groups="",namespace=system,resources=secrets,resourceNames=site-operator-webhook-certificates,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations;mutatingwebhookconfigurations,resourceNames=site-operator,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies;validatingadmissionpolicybindings,resourceNames=site-operator.site.web.example.com,verbs=get;list;watch;create;patch;delete
+//
+// For the versions of its kind: to convert them, and to store all objects in the latest one:
+//
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=sites.web.example.com,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,resourceNames=sites.web.example.com,verbs=update
+// +kubebuilder:rbac:groups=web.example.com,resources=sites,verbs=patch
 
-// port is the one that servers listen on.
-const port = 8080
+const (
+	// port is the one that servers listen on.
+	port = 8080
+	// frontPage is what they show first.
+	frontPage = "index.html"
+)
 
 // Site keeps the servers of a web site running.
 type Site struct{}
@@ -53,7 +63,7 @@ func (Site) Observe(_ context.Context, s *v1.Site, _ *operon.Observed) error {
 }
 
 func pages(s *v1.Site) *corev1.ConfigMap {
-	content := map[string]string{"index.html": fmt.Sprintf("<title>%[1]s</title><h1>%[1]s</h1>\n", html.EscapeString(s.Spec.Title))}
+	content := map[string]string{frontPage: fmt.Sprintf("<title>%[1]s</title><h1>%[1]s</h1>\n", html.EscapeString(s.Spec.Title))}
 	maps.Copy(content, s.Spec.Pages)
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: s.Name}, Data: content}
 }

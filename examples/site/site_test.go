@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -18,6 +21,7 @@ import (
 	"github.com/operon-framework/operon/prove"
 
 	v1 "github.com/operon-framework/operon/examples/site/api/v1"
+	"github.com/operon-framework/operon/examples/site/api/v1alpha1"
 )
 
 var site = operontest.New(Site{}, v1.AddToScheme).CRDs("config/crd")
@@ -56,7 +60,7 @@ func TestAPIServersAsk(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)
 	env.InstallCRDs(t, "config/crd")
-	c := start(t, env)
+	c, _ := start(t, env, parts()...)
 	localtest.Eventually(t, "the API server to ask", func(ctx context.Context) error {
 		s := sample(t)
 		s.Namespace = env.Namespace
@@ -101,11 +105,11 @@ func TestAPIServersAsk(t *testing.T) {
 	}
 }
 
-// start runs the operator beside the API server until the test ends.
-func start(t *testing.T, env *localtest.Env) client.Client {
+// start runs an operator beside the API server until it is stopped, or the test ends.
+func start(t *testing.T, env *localtest.Env, parts ...operon.Part) (_ client.Client, stop func()) {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := v1.AddToScheme(scheme); err != nil {
+	if err := errors.Join(v1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
 	c, err := client.New(env.Config, client.Options{Scheme: scheme})
@@ -117,15 +121,16 @@ func start(t *testing.T, env *localtest.Env) client.Client {
 	go func() {
 		ended <- operon.Run(ctx, "site-operator", env.Config, operon.Config{
 			Namespace: env.Namespace, Webhooks: operon.Webhooks{BindAddress: "127.0.0.1:0"},
-		}, operon.API(v1.AddToScheme), manageSites())
+		}, parts...)
 	}()
-	t.Cleanup(func() {
+	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
-	return c
+	t.Cleanup(stop)
+	return c, stop
 }
 
 // Whatever goes wrong, the operator comes to the same end.
@@ -134,8 +139,7 @@ func TestReliable(t *testing.T) {
 	prove.Run(t, prove.Test{
 		CRDs: "config/crd", Samples: "config/samples", RBAC: "config/rbac",
 		Start: func(ctx context.Context, config *rest.Config, namespace string) error {
-			return operon.Run(ctx, "site-operator", config, operon.Config{Namespace: namespace},
-				operon.API(v1.AddToScheme), manageSites())
+			return operon.Run(ctx, "site-operator", config, operon.Config{Namespace: namespace}, parts()...)
 		},
 	})
 }

@@ -24,6 +24,8 @@ func AddToScheme(scheme *runtime.Scheme) error {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:storageversion
+// +kubebuilder:metadata:annotations="operon.dev/conversion=operator"
 // +kubebuilder:printcolumn:name=URL,type=string,JSONPath=.status.url
 // +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=.status.conditions[?(@.type=="Ready")].status
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=.metadata.creationTimestamp

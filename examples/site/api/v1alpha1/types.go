@@ -1,0 +1,67 @@
+// Package v1alpha1 is the API of group web.example.com as it was before version 2 of the operator. It
+// is served for those who still use it.
+//
+// +kubebuilder:object:generate=true
+// +groupName=web.example.com
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	v1 "github.com/operon-framework/operon/examples/site/api/v1"
+)
+
+// GroupVersion of this API.
+var GroupVersion = schema.GroupVersion{Group: "web.example.com", Version: "v1alpha1"}
+
+// AddToScheme registers the kinds of this API.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &Site{}, &SiteList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}
+
+// Site is a web site.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:deprecatedversion:warning="web.example.com/v1alpha1 Site: use v1"
+// +kubebuilder:printcolumn:name=URL,type=string,JSONPath=.status.url
+type Site struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec   SiteSpec      `json:"spec"`
+	Status v1.SiteStatus `json:"status,omitempty"`
+}
+
+// SiteSpec is what the user wants.
+type SiteSpec struct {
+	// Hostname is the name that the site is reached by. It stays the same for the site's life.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a site keeps its host: make another one"
+	Hostname string `json:"hostname"`
+	// Title is what the front page says. Default: the host.
+	Title string `json:"title,omitempty"`
+	// Servers is how many there are.
+	//
+	// +kubebuilder:default=2
+	// +kubebuilder:validation:Minimum=1
+	Servers int32 `json:"servers,omitempty"`
+	// Pages are further pages, by their paths.
+	Pages map[string]string `json:"pages,omitempty"`
+}
+
+// SiteList is a list of Sites.
+//
+// +kubebuilder:object:root=true
+type SiteList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []Site `json:"items"`
+}
