@@ -70,21 +70,48 @@ func (w *world) annotateAside(b *Box, name, value string) {
 	}
 }
 
+var cellA = external.Ref{Kind: "cell", Name: "a"}
+
+// markOf is the record of an operator that is about to make a cell, or was when it ended.
+func (w *world) markOf(b *Box) string {
+	w.Helper()
+	mark := external.Record{Owner: string(b.UID), Entries: map[external.Ref]external.Entry{cellA: {Token: "t", By: "another"}}}
+	text, err := mark.Text()
+	w.must(err)
+	return text
+}
+
+// Where a system cannot be asked by key and nobody knows how a creation ended, nothing is made until a person
+// says what became of it. What was said is taken up once.
+func TestExternalResolved(t *testing.T) {
+	t.Parallel()
+	w, k := newWorld(t), newKeeper()
+	k.keyless = true
+	b := w.box("one", map[string]string{"a": "small"})
+	w.annotate(b, external.RecordAnnotation, w.markOf(b))
+	w.run(k)
+	w.ready(b, metav1.ConditionFalse, external.ReasonUnresolved, "set the annotation operon.dev/external-resolved to cell/a=ID, or to cell/a=none")
+	w.must(k.holds(0)(t.Context()))
+	w.annotate(b, external.ResolvedAnnotation, "cell/a=none")
+	w.isReady(b)
+	w.must(k.holds(1, "small")(t.Context()))
+	if said, left := b.Annotations[external.ResolvedAnnotation]; left {
+		t.Errorf("it still says %q", said)
+	}
+}
+
 // Another operator marks the same cell while this one asks whether it is there: this one's mark is refused, it
 // makes nothing, and takes over what the other one makes.
 func TestExternalMarkOfAnother(t *testing.T) {
 	t.Parallel()
 	w, k := newWorld(t), newKeeper()
 	b := w.box("one", map[string]string{"a": "small"})
-	a := external.Ref{Kind: "cell", Name: "a"}
-	mark := external.Record{Owner: string(b.UID), Entries: map[external.Ref]external.Entry{a: {Token: "t", By: "another"}}}
-	text, err := mark.Text()
-	w.must(err)
-	k.asking = sync.OnceFunc(func() { w.annotateAside(b, external.RecordAnnotation, text) })
+	mark := w.markOf(b)
+	k.asking = sync.OnceFunc(func() { w.annotateAside(b, external.RecordAnnotation, mark) })
 	w.run(k)
 	w.ready(b, metav1.ConditionFalse, external.ReasonUncertain, "cell/a may be made at this moment")
 	w.must(k.holds(0)(t.Context()))
-	k.set(func() { k.cells["theirs"] = cell{Size: "small", key: external.KeyOf(string(b.UID), a)} })
+	k.set(func() { k.cells["theirs"] = cell{Size: "small", key: external.KeyOf(string(b.UID), cellA)} })
 	w.poke(b)
 	w.isReady(b)
 	w.must(k.holds(0, "small")(t.Context()))

@@ -34,6 +34,8 @@ type rack struct {
 	looks    int
 	err      error
 	password string
+	// locked: nobody is told how it is reached.
+	locked bool
 	// asking and making are called before somebody asks by key, and before something is made.
 	asking, making func()
 	// visits are the annotations of the objects that resources were declared for, one for each reconcile.
@@ -136,6 +138,9 @@ func (s *rack) set(change func()) {
 	change()
 }
 
+// comesBack lets the rack be reached again, so that a test that failed can remove what it made.
+func (s *rack) comesBack() { s.set(func() { s.err, s.locked = nil, false }) }
+
 // holds tells whether the rack has cells of exactly these sizes, and how many were ever made.
 func (s *rack) holds(made int, sizes ...string) func(context.Context) error {
 	return func(context.Context) error {
@@ -158,6 +163,8 @@ type keeper struct {
 	*rack
 	options  []external.KindOption
 	resource []external.Option
+	// keyless: the rack cannot be asked by key.
+	keyless bool
 }
 
 func newKeeper(options ...external.KindOption) keeper {
@@ -165,13 +172,22 @@ func newKeeper(options ...external.KindOption) keeper {
 }
 
 func (k keeper) Provision(ctx context.Context, b *Box, out *operon.Provision) error {
-	k.set(func() { k.visits = append(k.visits, maps.Clone(b.Annotations)) })
+	var locked bool
+	k.set(func() { k.visits, locked = append(k.visits, maps.Clone(b.Annotations)), k.locked })
+	if locked {
+		out.Wait("CredentialsMissing", "nobody says how the rack is reached")
+		return nil
+	}
 	credentials := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "credentials"}}
 	if _, err := out.Get(ctx, credentials); err != nil {
 		return err
 	}
 	options := append([]external.KindOption{external.System("rack", credentials.ResourceVersion)}, k.options...)
-	cells := operon.Provide(out, "cell", visitor{k.rack, string(credentials.Data["password"])}, options...)
+	var provider external.Provider[cell, cell] = visitor{k.rack, string(credentials.Data["password"])}
+	if k.keyless {
+		provider = struct{ external.Provider[cell, cell] }{provider}
+	}
+	cells := operon.Provide(out, "cell", provider, options...)
 	for _, name := range slices.Sorted(maps.Keys(b.Spec.Data)) {
 		cells.Declare(name, cell{Size: b.Spec.Data[name]}, k.resource...)
 	}
@@ -285,7 +301,8 @@ func TestExternalLife(t *testing.T) {
 // What others change or delete outside is found by looking now and then, which costs no request.
 func TestExternalDrift(t *testing.T) {
 	t.Parallel()
-	w, k := newWorld(t), newKeeper(external.Poll(20*time.Millisecond), external.Rate(1000, time.Millisecond))
+	// What was made is taken for not shown yet, and not for gone, within the limit of a call.
+	w, k := newWorld(t), newKeeper(external.Poll(20*time.Millisecond), external.Rate(1000, time.Millisecond), external.Limit(500*time.Millisecond))
 	requests, _ := w.run(k, often)
 	b := w.box("one", map[string]string{"a": "small"})
 	w.isReady(b)
@@ -313,15 +330,15 @@ func ofStates(requests []string) []string {
 	return slices.DeleteFunc(requests, func(request string) bool { return strings.Contains(request, "/events") })
 }
 
-// flawed fails to compose once.
+// flawed fails to compose five times. The first time may be the last by chance: its own writes are news to it.
 type flawed struct {
 	keeper
-	failed *atomic.Bool
+	tries *atomic.Int64
 }
 
 func (f flawed) Compose(ctx context.Context, b *Box, out *operon.Composition) error {
-	if f.failed.CompareAndSwap(false, true) {
-		return errors.New("just this once")
+	if f.tries.Add(1) <= 5 {
+		return errors.New("not yet")
 	}
 	return f.keeper.Compose(ctx, b, out)
 }
@@ -330,7 +347,7 @@ func (f flawed) Compose(ctx context.Context, b *Box, out *operon.Composition) er
 func TestExternalPutsNoErrorOff(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.run(flawed{newKeeper(external.Poll(time.Hour)), new(atomic.Bool)})
+	w.run(flawed{newKeeper(external.Poll(time.Hour)), new(atomic.Int64)})
 	w.isReady(w.box("one", map[string]string{"a": "small"}))
 }
 
@@ -348,6 +365,7 @@ func TestExternalAway(t *testing.T) {
 	_, stop := w.run(k, often)
 	b := w.box("one", map[string]string{"a": "small"})
 	w.isReady(b)
+	t.Cleanup(k.comesBack)
 	k.set(func() { k.err = errors.New("no route to the rack") })
 	w.ready(b, metav1.ConditionFalse, "ExternalAway", "cell/a: rack: no route to the rack")
 	stop()
@@ -381,8 +399,13 @@ func TestExternalPolicies(t *testing.T) {
 	w.annotate(b, external.PolicyAnnotation, "orphan")
 	w.eventually("the change", k.holds(2, "large", "small"))
 	w.isReady(b)
-	k.set(func() { k.err = errors.New("away") }) // to leave it behind nobody has to reach it
+	w.annotate(b, external.PolicyAnnotation, "")
+	w.isReady(b)
+	t.Cleanup(k.comesBack)
+	k.set(func() { k.err, k.locked = errors.New("away"), true })
 	w.must(w.client.Delete(t.Context(), b))
+	w.ready(b, metav1.ConditionFalse, "CredentialsMissing", "nobody says how the rack is reached")
+	w.annotate(b, external.PolicyAnnotation, "orphan") // to leave it behind nobody has to reach it
 	w.gone(b)
 	w.must(k.holds(2, "large", "small")(t.Context()))
 }

@@ -62,6 +62,30 @@ func TestWritesAreShared(t *testing.T) {
 	}
 }
 
+// What an object has is looked at together, though each look is put off by a random time.
+func TestLooksAreShared(t *testing.T) {
+	t.Parallel()
+	s, st := newSystem(), &store{}
+	d := newDesk(t, newClock(), st, finding{s})
+	d.keep(thing{}, numbered(10)...)
+	s.called()
+	rounds := 0
+	for range 600 {
+		d.clock.Step(time.Second)
+		d.keep(thing{}, numbered(10)...)
+		switch looks := len(s.called()); looks {
+		case 0:
+		case 10:
+			rounds++
+		default:
+			t.Errorf("%d of ten are looked at", looks)
+		}
+	}
+	if rounds < 8 || rounds > 10 {
+		t.Errorf("in ten minutes they are looked at %d times", rounds)
+	}
+}
+
 // A record that was lost is written again, and nothing is made for it.
 func TestLostRecord(t *testing.T) {
 	t.Parallel()

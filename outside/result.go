@@ -53,7 +53,7 @@ func (r *run) settle(it *item) outcome.Outcome {
 		return outcome.Done()
 	}
 	now, m := r.clock.Now(), it.memory
-	recalled := it.wanted.equal(m.wanted) && now.Before(m.due)
+	recalled := it.wanted.equal(m.wanted) && now.Before(m.due) && !it.early
 	m.wanted = it.wanted
 	if it.err != nil {
 		return r.failed(it, recalled)

@@ -45,6 +45,7 @@ type item struct {
 	err    error           // of the last call
 	steps  int
 	over   bool
+	early  bool // it is looked at together with others
 }
 
 // Keep does what a task asks for, as far as it goes without waiting.
@@ -73,6 +74,11 @@ func (r *run) begin() {
 		d, ok := declared[ref]
 		r.items = append(r.items, r.item(ref, d, ok))
 	}
+	now := r.clock.Now()
+	due := slices.ContainsFunc(r.items, func(it *item) bool { return !now.Before(it.memory.due) })
+	for _, it := range r.items {
+		it.recall(now, due)
+	}
 }
 
 func (r *run) item(ref external.Ref, d Declared, declared bool) *item {
@@ -85,7 +91,6 @@ func (r *run) item(ref external.Ref, d Declared, declared bool) *item {
 	it.Made = it.memory.made
 	r.read(it)
 	it.wanted = wanted{desired: d.Desired, revision: kind.Revision, declared: declared, entry: it.Entry}
-	it.recall(r.clock.Now())
 	return it
 }
 
@@ -100,8 +105,9 @@ func (r *run) read(it *item) {
 	it.Deleted = it.Entry.ID != "" && m.deleted == it.Entry.ID && now.Before(m.again)
 }
 
-// recall uses what was seen of late, if it was for the same.
-func (it *item) recall(now time.Time) {
+// recall uses what was seen of late, if it was for the same. Where others are looked at, due, so is what would be
+// within a tenth of its time: else each resource of an object would have reconciles of its own.
+func (it *item) recall(now time.Time, due bool) {
 	m := it.memory
 	if !it.wanted.equal(m.wanted) {
 		m.tries, m.err, m.due = 0, nil, time.Time{}
@@ -113,6 +119,9 @@ func (it *item) recall(now time.Time) {
 	}
 	if m.err != nil {
 		it.err, it.over = m.err, true
+		return
+	}
+	if it.early = due && m.ready && m.due.Sub(now) < it.kind.Poll/10; it.early {
 		return
 	}
 	if m.seen != nil && m.id == it.lookedAt() {

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/internal/box"
+	"github.com/operon-framework/operon/local/crds"
+)
+
+// measurement is what was found of one operator.
+type measurement struct {
+	// calls and creations are those until all objects are ready, sent the requests for it.
+	calls, creations int64
+	sent             counts
+	// restarted are the requests of an operator that is started anew, converged those of one that is converged
+	// while it looks at resources so many times, and cpu its processor time for that.
+	restarted, converged counts
+	looks                int64
+	cpu                  time.Duration
+	// lost are the resources that nobody knows of in the end.
+	lost int64
+}
+
+// counts are requests to the API server.
+type counts struct{ reads, writes, events int64 }
+
+func (c counts) minus(d counts) counts {
+	return counts{c.reads - d.reads, c.writes - d.writes, c.events - d.events}
+}
+
+func (c counts) all() int64 { return c.reads + c.writes + c.events }
+
+// traffic counts what an operator sends, watches aside.
+type traffic struct {
+	mu  sync.Mutex
+	now counts
+}
+
+func (t *traffic) counts() counts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.now
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (t *traffic) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		t.mu.Lock()
+		switch {
+		case r.URL.Query().Get("watch") != "" || strings.HasSuffix(r.URL.Path, "accessreviews"):
+		case strings.Contains(r.URL.Path, "/events"):
+			t.now.events++
+		case r.Method == http.MethodGet:
+			t.now.reads++
+		default:
+			t.now.writes++
+		}
+		t.mu.Unlock()
+		return next.RoundTrip(r)
+	})
+}
+
+// quiet is how long an operator must have made no request to count as settled, and never as often as
+// a resource is looked at that is not to be looked at again.
+const (
+	quiet = 2 * time.Second
+	never = 24 * time.Hour
+)
+
+// measure runs an operator twice, in a namespace of its own.
+func measure(ctx context.Context, config *rest.Config, name string, s settings) (*measurement, error) {
+	c, err := prepare(ctx, config, name, s)
+	if err != nil {
+		return nil, err
+	}
+	r, m := &rack{cells: map[string]cell{}, calls: map[string]int64{}}, &measurement{}
+	sent, stop := start(ctx, config, name, r, never)
+	err = converged(ctx, c, name, s.objects)
+	if err = errors.Join(err, settled(ctx, sent), stop()); err != nil {
+		return nil, err
+	}
+	m.sent, m.creations = sent.counts(), r.count("create")
+	m.calls = m.creations + r.count("find") + r.count("look")
+	sent, stop = start(ctx, config, name, r, s.poll)
+	if err := settled(ctx, sent); err != nil {
+		return nil, errors.Join(err, stop())
+	}
+	m.restarted = sent.counts()
+	looks, cpu := r.count("look"), processorTime()
+	err = sleep(ctx, s.during)
+	m.looks, m.cpu, m.converged = r.count("look")-looks, processorTime()-cpu, sent.counts().minus(m.restarted)
+	m.lost = int64(r.held() - s.objects*s.resources)
+	return m, errors.Join(err, stop())
+}
+
+// prepare creates the kind, a namespace, and the objects in it.
+func prepare(ctx context.Context, config *rest.Config, namespace string, s settings) (client.Client, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), box.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	if err := crds.Install(ctx, config, "bench", definition()); err != nil {
+		return nil, err
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+		return nil, err
+	}
+	for i := range s.objects {
+		b := &box.Box{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("box-", i), Namespace: namespace}}
+		b.Spec.Data = map[string]string{}
+		for n := range s.resources {
+			b.Spec.Data[fmt.Sprint("cell-", n)] = "small"
+		}
+		if err := c.Create(ctx, b); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// start runs an operator until stop is called.
+func start(ctx context.Context, config *rest.Config, name string, r *rack, poll time.Duration) (sent *traffic, stop func() error) {
+	sent = &traffic{}
+	config = rest.CopyConfig(config)
+	config.Wrap(sent.wrap)
+	running, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- contenders[name](running, config, name, r, poll) }()
+	return sent, func() error {
+		cancel()
+		return <-ended
+	}
+}
+
+// converged returns when all objects are ready.
+func converged(ctx context.Context, c client.Client, namespace string, objects int) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	for {
+		var all box.BoxList
+		if err := c.List(ctx, &all, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		ready := 0
+		for i := range all.Items {
+			if meta.IsStatusConditionTrue(all.Items[i].Status.Conditions, "Ready") {
+				ready++
+			}
+		}
+		if ready == objects {
+			return nil
+		}
+		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+			return fmt.Errorf("%d of %d objects are ready: %w", ready, objects, err)
+		}
+	}
+}
+
+// settled returns when an operator that has begun to send has sent nothing for a while.
+func settled(ctx context.Context, sent *traffic) error {
+	for last := (counts{}); ; {
+		if err := sleep(ctx, quiet); err != nil {
+			return err
+		}
+		now := sent.counts()
+		if now == last && now.all() > 0 {
+			return nil
+		}
+		last = now
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// processorTime is that of this process, which is the operator and little else.
+func processorTime() time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		panic(err) // of this process it cannot fail
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// cell is something that is kept outside: it has a size, and may have a key.
+type cell struct{ size, key string }
+
+// rack is an external system in memory. It answers at once.
+type rack struct {
+	mu    sync.Mutex
+	cells map[string]cell
+	calls map[string]int64
+}
+
+// called locks the rack for a call, and counts it.
+func (r *rack) called(call string) (unlock func()) {
+	r.mu.Lock()
+	r.calls[call]++
+	return r.mu.Unlock
+}
+
+func (r *rack) count(call string) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.calls[call]
+}
+
+// held is how many cells there are.
+func (r *rack) held() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.cells)
+}
+
+func (r *rack) create(c cell) (id string) {
+	defer r.called("create")()
+	id = fmt.Sprint("id-", r.calls["create"])
+	r.cells[id] = c
+	return id
+}
+
+func (r *rack) look(id string) (c cell, ok bool) {
+	defer r.called("look")()
+	c, ok = r.cells[id]
+	return c, ok
+}
+
+func (r *rack) find(key string) (id string) {
+	defer r.called("find")()
+	for id, c := range r.cells {
+		if c.key == key {
+			return id
+		}
+	}
+	return ""
+}
+
+func (r *rack) remove(id string) {
+	defer r.called("remove")()
+	delete(r.cells, id)
+}
+
+// errNoUpdates: the sizes of this benchmark do not change.
+var errNoUpdates = errors.New("a cell cannot be changed")
+
+//go:embed box.yaml
+var boxYAML []byte
+
+// definition is that of the objects' kind.
+func definition() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(boxYAML, &u.Object); err != nil {
+		panic(err) // it is part of this program
+	}
+	return u
+}
