@@ -260,10 +260,14 @@ func TestOneProcessBesideTheAPIServer(t *testing.T) {
 	first := w.start(real)
 	w.ready(first)
 	w.works()
+	before := w.configured()
+	if asked := *before.Webhooks[0].ClientConfig.URL; !strings.Contains(asked, first.address) {
+		t.Errorf("asked is %s, want %s", asked, first.address)
+	}
 	second := w.start(real)
 	w.ready(second)
-	if asked := *w.configured().Webhooks[0].ClientConfig.URL; !strings.Contains(asked, first.address) {
-		t.Errorf("asked is %s, want %s", asked, first.address)
+	if now := w.configured(); now.ResourceVersion != before.ResourceVersion {
+		t.Errorf("another process changed it: %+v", now)
 	}
 	first.stop()
 	w.works()
