@@ -34,6 +34,25 @@ type replicas struct {
 	cfg Config
 }
 
+// TestReplicas has a test of each thing that replicas may do to each other.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	cluster := newReplicas(t)
+	for name, test := range map[string]func(*replicas){
+		"an old bundle is not put back":                oldBundle,
+		"who does not lead changes bundles only":       bundlesOnly,
+		"a contest is bounded":                         contest,
+		"of decisions at the same time one is carried": oneDecision,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := cluster.cfg
+			cfg.Name += "." + strings.ReplaceAll(name, " ", "-")
+			test(&replicas{t, cfg})
+		})
+	}
+}
+
 func newReplicas(t *testing.T) *replicas {
 	t.Helper()
 	env := localtest.Shared(t)
@@ -113,31 +132,29 @@ func (f fixed) current(context.Context, func(string) bool, time.Time) (certifica
 
 // A replica that sleeps between reading certificates and registering their bundle wakes up with an old
 // one. It does not put it back, neither where it saw nothing to write nor where somebody had emptied what it saw.
-func TestAnOldBundleIsNotPutBack(t *testing.T) {
-	t.Parallel()
-	r := newReplicas(t)
-	before, after := newFixed(t), newFixed(t)
+func oldBundle(r *replicas) {
+	before, after := newFixed(r.T), newFixed(r.T)
 	fresh := r.replica(after, Options{})
 	for _, emptied := range []bool{false, true} {
 		slept := r.replica(before, Options{})
-		if _, _, err := slept.turn(t.Context()); err != nil {
-			t.Fatal(err)
+		if _, _, err := slept.turn(r.Context()); err != nil {
+			r.Fatal(err)
 		}
 		if emptied {
 			r.empty(slept)
 		}
 		late := before
 		late.meanwhile = func() {
-			if _, _, err := fresh.turn(t.Context()); err != nil {
-				t.Error(err)
+			if _, _, err := fresh.turn(r.Context()); err != nil {
+				r.Error(err)
 			}
 		}
 		slept.source = late
-		if _, _, err := slept.turn(t.Context()); conflicts(err) != emptied || !emptied && err != nil {
-			t.Errorf("emptied: %v: error %v", emptied, err)
+		if _, _, err := slept.turn(r.Context()); conflicts(err) != emptied || !emptied && err != nil {
+			r.Errorf("emptied: %v: error %v", emptied, err)
 		}
 		if !contains(r.bundle(fresh), idOf(after.ca)) {
-			t.Errorf("emptied: %v: the old bundle is back", emptied)
+			r.Errorf("emptied: %v: the old bundle is back", emptied)
 		}
 	}
 }
@@ -157,50 +174,46 @@ func (r *replicas) empty(k *keeper) {
 
 // Who does not lead sees to bundles and leaves the rest as it is: in the middle of an upgrade replicas
 // want different things.
-func TestBundlesOnlyByWhoDoesNotLead(t *testing.T) {
-	t.Parallel()
-	r := newReplicas(t)
-	leader := r.replica(newFixed(t), Options{})
-	follower := r.replica(newFixed(t), Options{FailOpen: true})
+func bundlesOnly(r *replicas) {
+	leader := r.replica(newFixed(r.T), Options{})
+	follower := r.replica(newFixed(r.T), Options{FailOpen: true})
 	follower.Leads = make(chan struct{})
-	if _, wrote, err := follower.turn(t.Context()); wrote || err != nil {
-		t.Errorf("it wrote %v what nobody has registered, error %v", wrote, err)
+	if _, wrote, err := follower.turn(r.Context()); wrote || err != nil {
+		r.Errorf("it wrote %v what nobody has registered, error %v", wrote, err)
 	}
 	for _, k := range []*keeper{leader, follower} {
-		if _, wrote, err := k.turn(t.Context()); !wrote || err != nil {
-			t.Fatalf("it wrote: %v, error %v", wrote, err)
+		if _, wrote, err := k.turn(r.Context()); !wrote || err != nil {
+			r.Fatalf("it wrote: %v, error %v", wrote, err)
 		}
 	}
 	if !contains(r.bundle(follower), idOf(follower.source.(fixed).ca)) {
-		t.Error("the follower's bundle is not registered")
+		r.Error("the follower's bundle is not registered")
 	}
-	live, err := follower.registry.get(t.Context(), follower.registry.all[0].id())
+	live, err := follower.registry.get(r.Context(), follower.registry.all[0].id())
 	if err != nil {
-		t.Fatal(err)
+		r.Fatal(err)
 	}
 	if text, _ := json.Marshal(live); !strings.Contains(string(text), `"failurePolicy":"Fail"`) {
-		t.Errorf("it is %s", text)
+		r.Errorf("it is %s", text)
 	}
-	if _, wrote, err := follower.turn(t.Context()); wrote || err != nil {
-		t.Errorf("it wrote %v though nothing has changed, error %v", wrote, err)
+	if _, wrote, err := follower.turn(r.Context()); wrote || err != nil {
+		r.Errorf("it wrote %v though nothing has changed, error %v", wrote, err)
 	}
 }
 
 // Somebody who changes it again and again is told of, and not fought with for ever.
-func TestAContestIsBounded(t *testing.T) {
-	t.Parallel()
-	r := newReplicas(t)
-	k := r.replica(newFixed(t), Options{})
-	theirs := newFixed(t)
+func contest(r *replicas) {
+	k := r.replica(newFixed(r.T), Options{})
+	theirs := newFixed(r.T)
 	other := r.replica(theirs, Options{})
 	for n := range repairs + 3 {
-		_, _, err := k.turn(t.Context())
+		_, _, err := k.turn(r.Context())
 		if contest := n > repairs; errors.Is(err, errContest) != contest {
-			t.Fatalf("write %d: error %v", n, err)
+			r.Fatalf("write %d: error %v", n, err)
 		}
 		other.limit = rate.NewLimiter(rate.Inf, 1)
-		if _, _, err := other.turn(t.Context()); err != nil {
-			t.Fatal(err)
+		if _, _, err := other.turn(r.Context()); err != nil {
+			r.Fatal(err)
 		}
 	}
 }
@@ -218,9 +231,7 @@ func (l late) load(ctx context.Context) (map[string][]byte, string, error) {
 }
 
 // Of replicas that decide at the same time one keeps what it decided, and the others decide again.
-func TestOneDecisionOfSeveral(t *testing.T) {
-	t.Parallel()
-	r := newReplicas(t)
+func oneDecision(r *replicas) {
 	key := types.NamespacedName{Namespace: r.cfg.Service.Namespace, Name: "decided"}
 	replica := func() own {
 		return own{issuer: testIssuer, store: newSecret(r.cfg.Wire, key, "op"), log: logr.Discard()}
@@ -230,17 +241,17 @@ func TestOneDecisionOfSeveral(t *testing.T) {
 	for _, do := range []rotation.Action{rotation.Make, rotation.Renew} {
 		var first map[string][]byte
 		slow.store = late{replica().store, func() {
-			if _, more, err := fast.current(t.Context(), nil, now); !more || err != nil {
-				t.Fatalf("%s: done: %v, error %v", do, more, err)
+			if _, more, err := fast.current(r.Context(), nil, now); !more || err != nil {
+				r.Fatalf("%s: done: %v, error %v", do, more, err)
 			}
-			first, _, _ = fast.store.load(t.Context())
+			first, _, _ = fast.store.load(r.Context())
 		}}
-		if _, _, err := slow.current(t.Context(), nil, now); !conflicts(err) {
-			t.Errorf("%s: error %v, want a conflict", do, err)
+		if _, _, err := slow.current(r.Context(), nil, now); !conflicts(err) {
+			r.Errorf("%s: error %v, want a conflict", do, err)
 		}
-		kept, _, err := fast.store.load(t.Context())
+		kept, _, err := fast.store.load(r.Context())
 		if err != nil || !slices.Equal(kept[keyLeaf], first[keyLeaf]) || !slices.Equal(kept[keyCAKey], first[keyCAKey]) {
-			t.Errorf("%s: what the first one kept is gone, error %v", do, err)
+			r.Errorf("%s: what the first one kept is gone, error %v", do, err)
 		}
 		now = now.Add(testIssuer.times.Leaf / 3 * 2)
 	}

@@ -103,7 +103,7 @@ func (w *world) serviceOf() {
 }
 
 // long are lifetimes that a test's clock passes; by real clocks, everything is valid all the time.
-var long = rotation.Times{CA: 365 * 24 * time.Hour, Leaf: 90 * 24 * time.Hour, Settle: 5 * time.Minute, Skew: 20 * 365 * 24 * time.Hour}
+var long = rotation.Times{CA: 300 * 24 * time.Hour, Leaf: 90 * 24 * time.Hour, Settle: 5 * time.Minute, Skew: 20 * 365 * 24 * time.Hour}
 
 // replica is a server that runs.
 type replica struct {
