@@ -39,8 +39,12 @@ const (
 	replicaNamespace = "OPERON_TEST_REPLICA_NAMESPACE"
 )
 
-// shortLease is the shortest that replicas take.
-const shortLease = 2 * time.Second
+const (
+	// shortLease is the shortest that replicas take, where a test waits until one runs out.
+	shortLease = 2 * time.Second
+	// longLease is one that no test waits for: what changes hands was given away.
+	longLease = 10 * time.Minute
+)
 
 func TestMain(m *testing.M) {
 	if kubeconfig := os.Getenv(replicaCluster); kubeconfig != "" {
@@ -83,10 +87,10 @@ func selecting(t *testing.T, gate bool) (w *world, audit string) {
 	return w, filepath.Join(filepath.Dir(w.Kubeconfig), "audit.log")
 }
 
-// share runs a replica.
+// share runs a replica, whose lease does not run out.
 func (w *world) share(composer operon.Composer[*Box], slots int) (*traffic, func()) {
 	w.Helper()
-	return w.runWith(w.Config, operon.Config{Namespace: w.Namespace, Shards: slots, ShardLease: shortLease}, operon.API(addBox), operon.Manage(composer))
+	return w.runWith(w.Config, operon.Config{Namespace: w.Namespace, Shards: slots, ShardLease: longLease}, operon.API(addBox), operon.Manage(composer))
 }
 
 // holders are those of the slots, by the table.
@@ -338,11 +342,8 @@ func TestEditedLeasesAreMended(t *testing.T) {
 	w.spread(2)
 	w.isReady(w.box("afterwards", map[string]string{"a": "b"}))
 
-	w.editLeases(func(lease *coordinationv1.Lease) {
-		if lease.Name == tableName {
-			lease.Annotations[shard.TableAnnotation] = "0 nonsense\n2 -\n"
-		}
-	})
+	garbled := &coordinationv1.Lease{ObjectMeta: w.meta(tableName)}
+	w.change(garbled, func() { garbled.Annotations[shard.TableAnnotation] = "0 nonsense\n2 -\n" })
 	w.eventually("a word of what is wrong", func(context.Context) error {
 		if text := told.String(); !strings.Contains(text, `line 2 is \"2 -\", want 1 and a holder`) || !strings.Contains(text, "delete the Lease, and it is made anew") {
 			return errors.New(text)
@@ -350,7 +351,7 @@ func TestEditedLeasesAreMended(t *testing.T) {
 		return nil
 	})
 	b := w.box("meanwhile", map[string]string{"a": "b"})
-	w.must(w.client.Delete(t.Context(), &coordinationv1.Lease{ObjectMeta: w.meta(tableName)}))
+	w.must(w.client.Delete(t.Context(), garbled))
 	w.isReady(b)
 }
 
@@ -377,34 +378,34 @@ func (l *tail) String() string {
 // editLeases edits those of all replicas, and the table.
 func (w *world) editLeases(edit func(*coordinationv1.Lease)) {
 	w.Helper()
-	var all coordinationv1.LeaseList
-	w.must(w.client.List(w.Context(), &all, client.InNamespace(w.Namespace), client.MatchingLabels{shard.GroupLabel: "box-operator"}))
-	if len(all.Items) != 3 {
-		w.Fatalf("there are %d Leases, want those of two replicas and the table", len(all.Items))
-	}
-	for i := range all.Items {
-		lease := &all.Items[i]
-		w.change(lease, func() { edit(lease) })
+	all, err := w.leases(w.Context())
+	w.must(err)
+	for i := range all {
+		w.change(&all[i], func() { edit(&all[i]) })
 	}
 }
 
-// mended waits until the Leases of two replicas and the table have their labels again, and the replicas share.
+// leases are those of all replicas, and the table.
+func (w *world) leases(ctx context.Context) ([]coordinationv1.Lease, error) {
+	var all coordinationv1.LeaseList
+	err := w.client.List(ctx, &all, client.InNamespace(w.Namespace))
+	return slices.DeleteFunc(all.Items, func(lease coordinationv1.Lease) bool {
+		return lease.Name != tableName && !strings.HasPrefix(lease.Name, "box-operator-member-")
+	}), err
+}
+
+// mended waits until the Leases are as replicas make them, and two replicas share.
 func (w *world) mended() {
 	w.Helper()
 	w.eventually("the Leases to be as they were", func(ctx context.Context) error {
-		var all coordinationv1.LeaseList
-		if err := w.client.List(ctx, &all, client.InNamespace(w.Namespace), client.MatchingLabels{shard.GroupLabel: "box-operator"}); err != nil {
-			return err
-		}
-		for i := range all.Items {
-			if lease := &all.Items[i]; lease.Name != tableName && !strings.HasSuffix(lease.Name, "-"+*lease.Spec.HolderIdentity) {
-				return fmt.Errorf("%s is of %s", lease.Name, *lease.Spec.HolderIdentity)
+		all, err := w.leases(ctx)
+		for i := range all {
+			lease := &all[i]
+			if lease.Labels[shard.GroupLabel] != "box-operator" || lease.Name != tableName && !strings.HasSuffix(lease.Name, "-"+*lease.Spec.HolderIdentity) {
+				return fmt.Errorf("%s has the labels %v and the holder %v", lease.Name, lease.Labels, lease.Spec.HolderIdentity)
 			}
 		}
-		if len(all.Items) != 3 {
-			return fmt.Errorf("there are %d", len(all.Items))
-		}
-		return nil
+		return err
 	})
 	w.spread(2)
 }
@@ -416,7 +417,7 @@ func TestClocksOfReplicasMayDiffer(t *testing.T) {
 	w := newWorld(t)
 	var stop func()
 	for _, ahead := range []time.Duration{0, -time.Minute, time.Minute} {
-		cfg := operon.Config{Namespace: w.Namespace, Shards: 6, ShardLease: 2 * shortLease, Clock: nearly{ahead: ahead}}
+		cfg := operon.Config{Namespace: w.Namespace, Shards: 6, ShardLease: 20 * time.Second, Clock: nearly{ahead: ahead}}
 		_, stop = w.runWith(w.Config, cfg, operon.API(addBox), operon.Manage(compose(copies)))
 	}
 	w.spread(3)
@@ -451,7 +452,7 @@ func TestNoObjectHasTwoOwners(t *testing.T) {
 	w.must(err)
 	all := w.boxes(40)
 	play := &handover.Play{
-		Seed: uint64(time.Now().UnixNano()), Lease: shortLease, Between: time.Second, Pace: 40 * time.Millisecond, Least: 3, Most: 5, Tell: t.Logf,
+		Seed: uint64(time.Now().UnixNano()), Lease: shortLease, Between: 600 * time.Millisecond, Pace: 40 * time.Millisecond, Least: 3, Most: 5, Tell: t.Logf,
 		Start: func() (*exec.Cmd, error) {
 			command := exec.Command(self)
 			command.Env = append(os.Environ(), replicaCluster+"="+w.Kubeconfig, replicaNamespace+"="+w.Namespace)
@@ -467,7 +468,7 @@ func TestNoObjectHasTwoOwners(t *testing.T) {
 	t.Logf("seed %d", play.Seed)
 	w.must(play.Begin())
 	t.Cleanup(func() { w.must(play.End()) })
-	w.must(play.Run(t.Context(), 12*time.Second))
+	w.must(play.Run(t.Context(), 7*time.Second))
 	play.Thaw()
 	for _, b := range all {
 		w.isReady(b)
