@@ -493,15 +493,18 @@ func TestChangedCode(t *testing.T) {
 		return errors.Join(take(w.step("s0", nil))(ctx, run), take(w.step("s1", waits))(ctx, run))
 	})
 	before := w.stored
-	for name, changed := range map[string]work{
-		"another step": take(w.step("s2", nil)),
-		"a step less":  take(w.step("s0", nil)),
-		"another type": take(durable.Step[int]{Name: "s0", Do: func(context.Context, *durable.Attempt) (int, error) { return 0, nil }}),
-		"no step":      func(context.Context, *durable.Run) error { return nil },
+	for name, test := range map[string]struct {
+		changed work
+		want    string
+	}{
+		"another step": {take(w.step("s2", nil)), `step 1 of the journal is "s0", and the code now takes "s2" there`},
+		"a step less":  {take(w.step("s0", nil)), "which the code does not take any more"},
+		"another type": {take(durable.Step[int]{Name: "s0", Do: func(context.Context, *durable.Attempt) (int, error) { return 0, nil }}), `what step "s0" came to is not a int any more`},
+		"no step":      {func(context.Context, *durable.Run) error { return nil }, "which the code does not take any more"},
 	} {
 		for _, cancel := range []string{"", "wanted"} {
-			_, err := w.call(t, cancel, changed)
-			if _, ok := errors.AsType[*journal.ChangedError](err); !ok || w.stored != before {
+			_, err := w.call(t, cancel, test.changed)
+			if _, ok := errors.AsType[*journal.ChangedError](err); !ok || w.stored != before || cancel == "" && !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s, cancelled %q: the error is %v, and the journal %s", name, cancel, err, w.stored)
 			}
 		}
