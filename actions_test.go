@@ -157,6 +157,66 @@ func TestActionsTakeTurns(t *testing.T) {
 	}
 }
 
+// Of Actions that are asked for at once, one is at work at a time.
+func TestActionsAtOnce(t *testing.T) {
+	t.Parallel()
+	d := newDeeds(t)
+	d.box("one", nil)
+	var all []*v1alpha1.Action
+	for i := range 4 {
+		all = append(all, d.ask(fmt.Sprint("at-once-", i), v1alpha1.ActionSpec{Action: "wait"}))
+	}
+	d.serve(operon.Actions[*Box]{"wait": func(ctx context.Context, b *Box, act *operon.Act) error {
+		return take(ctx, act.Run, d.did.step(act.Name, func(ctx context.Context, a *durable.Attempt) error {
+			found, err := a.Get(ctx, config("signal", nil))
+			if err != nil || found {
+				return err
+			}
+			return durable.Wait("for the signal")
+		}))
+	}})
+	d.eventually("one to be at work, and the others to wait for it", func(ctx context.Context) error {
+		var told []string
+		for _, a := range all {
+			if err := d.client.Get(ctx, client.ObjectKeyFromObject(a), a); err != nil {
+				return err
+			}
+			if ready := meta.FindStatusCondition(a.Status.Conditions, "Ready"); ready != nil {
+				told = append(told, ready.Message)
+			}
+		}
+		text := strings.Join(told, "\n")
+		if strings.Count(text, "for the signal") != 1 || strings.Count(text, "is at work on Box one") != len(all)-1 {
+			return fmt.Errorf("they say %q", told)
+		}
+		return nil
+	})
+	signal := config("signal", nil)
+	signal.Namespace = d.Namespace
+	d.must(d.client.Create(t.Context(), signal))
+	for _, a := range all {
+		d.comes(a, steps.Succeeded, "Ready", "")
+	}
+}
+
+// An Action whose target is gone is cancelled, also where another object of the name is there.
+func TestActionOnWhatIsGone(t *testing.T) {
+	t.Parallel()
+	d := newDeeds(t)
+	d.serve(operon.Actions[*Box]{"wait": func(ctx context.Context, b *Box, act *operon.Act) error {
+		return take(ctx, act.Run, d.did.step(act.Name, func(context.Context, *durable.Attempt) error { return durable.Wait("for ever") }))
+	}})
+	b := d.box("one", nil)
+	a := d.ask("late", v1alpha1.ActionSpec{Action: "wait"})
+	d.comes(a, steps.Running, durable.ReasonWaiting, "for ever")
+	d.must(d.client.Delete(t.Context(), b))
+	d.box("one", nil)
+	d.comes(a, steps.Cancelled, durable.ReasonCancelled, "Box one is gone")
+	if want := []string{"undo late"}; !slices.Equal(d.did.all(), want) {
+		t.Errorf("the action did %q, want %q", d.did.all(), want)
+	}
+}
+
 // nearly is a clock that a minute is soon over by.
 type nearly struct {
 	clock.RealClock
@@ -198,6 +258,45 @@ func TestActionSchedule(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// halted is a clock that stands still.
+type halted struct {
+	clock.RealClock
+	at time.Time
+}
+
+func (f halted) Now() time.Time { return f.at }
+
+// A schedule makes its first Action at once where it is to, and only once though none is kept. It is ready
+// then: it does not wait to see again what it dropped, for which this clock would have to go on.
+func TestActionScheduleAtOnce(t *testing.T) {
+	t.Parallel()
+	d := newDeeds(t)
+	acts := acting{nothing, operon.Actions[*Box]{"backup": func(ctx context.Context, b *Box, act *operon.Act) error {
+		return take(ctx, act.Run, d.did.step("dump", nil))
+	}}}
+	d.runWith(d.Config, operon.Config{Namespace: d.Namespace, Clock: halted{at: time.Now()}}, operon.API(addBox), operon.Manage(acts))
+	d.box("one", nil)
+	schedule := &v1alpha1.ActionSchedule{ObjectMeta: d.meta("yearly"), Spec: v1alpha1.ActionScheduleSpec{
+		Schedule: "@yearly", AtOnce: true, SuccessfulHistory: new(int32(0)),
+		Template: v1alpha1.ActionSpec{Action: "backup", Target: v1alpha1.Target{APIGroup: "test.operon.dev", Kind: "Box", Name: "one"}},
+	}}
+	d.must(d.client.Create(t.Context(), schedule))
+	d.eventually("the Action to be done, and to be gone", func(ctx context.Context) error {
+		var made v1alpha1.ActionList
+		if err := d.client.List(ctx, &made, client.InNamespace(d.Namespace)); err != nil {
+			return err
+		}
+		if all := d.did.all(); len(made.Items) > 0 || len(all) != 1 {
+			return fmt.Errorf("there are %d, and they did %q", len(made.Items), all)
+		}
+		return nil
+	})
+	d.readySchedule(schedule, metav1.ConditionTrue, "")
+	if all := d.did.all(); len(all) != 1 || schedule.Status.LastScheduledAt == nil {
+		t.Errorf("the Actions did %q, and the last was made for %v", all, schedule.Status.LastScheduledAt)
+	}
 }
 
 func (d *deeds) readySchedule(s *v1alpha1.ActionSchedule, status metav1.ConditionStatus, text string) {

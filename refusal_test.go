@@ -57,8 +57,30 @@ func (g *Gauge) DeepCopyObject() runtime.Object { return kind.Copied(g) }
 // DeepCopyObject is as that of Box.
 func (l *GaugeList) DeepCopyObject() runtime.Object { return kind.Copied(l) }
 
+// Dial is a kind whose definition is older than its type: it drops the journal.
+type Dial struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Status BoxStatus `json:"status,omitempty"`
+}
+
+// DialList is a list of Dials.
+type DialList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []Dial `json:"items"`
+}
+
+// DeepCopyObject is as that of Box.
+func (d *Dial) DeepCopyObject() runtime.Object { return kind.Copied(d) }
+
+// DeepCopyObject is as that of Box.
+func (l *DialList) DeepCopyObject() runtime.Object { return kind.Copied(l) }
+
 func addGauge(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(schema.GroupVersion{Group: "test.operon.dev", Version: "v1"}, &Gauge{}, &GaugeList{})
+	scheme.AddKnownTypes(schema.GroupVersion{Group: "test.operon.dev", Version: "v1"}, &Gauge{}, &GaugeList{}, &Dial{}, &DialList{})
 	return nil
 }
 
@@ -115,6 +137,48 @@ func TestStatusThatIsRefused(t *testing.T) {
 // ofStatus are the writes of a status.
 func (t *traffic) ofStatus() []string {
 	return slices.DeleteFunc(t.all(true), func(request string) bool { return !strings.HasSuffix(request, "/status") })
+}
+
+// dials takes a step for a Dial.
+type dials struct{ did *did }
+
+func (dials) Compose(context.Context, *Dial, *operon.Composition) error { return nil }
+
+func (c dials) Work(ctx context.Context, _ *Dial, run *durable.Run) error {
+	return take(ctx, run, c.did.step("only", nil))
+}
+
+// Where the definition drops the journal, no step is begun, and the user is told what to do.
+func TestJournalThatIsDropped(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.InstallCRDs(t, "testdata/gauges.yaml")
+	w.must(addGauge(w.client.Scheme()))
+	var d did
+	w.runWith(w.Config, operon.Config{Namespace: w.Namespace}, operon.API(addBox), operon.API(addGauge), operon.Manage(dials{&d}))
+	dial := &Dial{ObjectMeta: w.meta("one")}
+	w.must(w.client.Create(t.Context(), dial))
+	w.eventually("JournalLost", func(ctx context.Context) error {
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(dial), dial); err != nil {
+			return err
+		}
+		ready := meta.FindStatusCondition(dial.Status.Conditions, "Ready")
+		if ready == nil || ready.Reason != "JournalLost" || !strings.Contains(ready.Message, "the CustomResourceDefinition of Dial drops status.journal") {
+			return fmt.Errorf("it is %+v", ready)
+		}
+		return nil
+	})
+	if all := d.all(); len(all) > 0 {
+		t.Errorf("the steps did %q", all)
+	}
+	w.must(w.client.Delete(t.Context(), dial))
+	w.eventually("it to go", func(ctx context.Context) error {
+		err := w.client.Get(ctx, client.ObjectKeyFromObject(dial), dial)
+		if err == nil {
+			return fmt.Errorf("it has the finalizers %q", dial.Finalizers)
+		}
+		return client.IgnoreNotFound(err)
+	})
 }
 
 // rawGauge is a Gauge without a status, as users write it.

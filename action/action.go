@@ -111,7 +111,11 @@ func (r *Runner) Work(ctx context.Context, a *v1alpha1.Action, run *durable.Run)
 	target := offer.New()
 	target.SetNamespace(a.Namespace)
 	target.SetName(a.Spec.Target.Name)
-	there, err := r.find(ctx, target)
+	read := r.find
+	if begun {
+		read = run.Get // and watched: nothing else brings an Action back that waits, when its target goes
+	}
+	there, err := read(ctx, target)
 	if err != nil {
 		return run.Retry(err)
 	}

@@ -49,6 +49,10 @@ type ActionScheduleSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	TimeZone string `json:"timeZone,omitempty"`
+	// AtOnce makes the first Action when the ActionSchedule is created, beside those that are due.
+	//
+	// +optional
+	AtOnce bool `json:"atOnce,omitempty"`
 	// Suspend makes no further Actions. Those that would have been made meanwhile are left out.
 	//
 	// +optional
