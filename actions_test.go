@@ -269,7 +269,7 @@ type halted struct {
 func (f halted) Now() time.Time { return f.at }
 
 // A schedule makes its first Action at once where it is to, and only once though none is kept. It is ready
-// then: it does not wait to see again what it dropped, for which this clock would have to go on.
+// all the while, also as long as its lists may be behind, which this clock makes of it for ever.
 func TestActionScheduleAtOnce(t *testing.T) {
 	t.Parallel()
 	d := newDeeds(t)

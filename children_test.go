@@ -321,3 +321,25 @@ func TestFinalizerGoesWithTheLastChildThatNeedsIt(t *testing.T) {
 		return nil
 	})
 }
+
+// What is declared in part leads to no deletion, and is no news: the object is ready.
+func TestDeclaredInPart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run(compose(func(b *Box, out *operon.Composition) error {
+		switch b.Spec.Data["declare"] {
+		case "all":
+			return copies(b, out)
+		case "part":
+			out.Partial()
+		}
+		return nil
+	}))
+	b := w.box("one", map[string]string{"declare": "all"})
+	w.isReady(b)
+	w.change(b, func() { b.Spec.Data["declare"] = "part" })
+	w.isReady(b)
+	w.lives(b.Name)
+	w.change(b, func() { b.Spec.Data["declare"] = "none" })
+	w.gone(w.configMap(b.Name))
+}

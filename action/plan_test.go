@@ -28,7 +28,7 @@ type story struct {
 
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	scenario.Run(t, 17, func(t *testing.T, given string) string {
+	scenario.Run(t, 18, func(t *testing.T, given string) string {
 		t.Helper()
 		var s story
 		if err := yaml.UnmarshalStrict([]byte(given), &s); err != nil {

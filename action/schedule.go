@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,8 +29,6 @@ const (
 // are at work, those that are kept as history, and the one that is due.
 type Schedules struct {
 	clock clock.PassiveClock
-	// dropped is the time of the last Action of a schedule, by its UID, where that was dropped.
-	dropped sync.Map
 }
 
 // Schedules returns the composer of the ActionSchedules whose Actions the runner does.
@@ -55,12 +51,9 @@ func (s *Schedules) Compose(ctx context.Context, schedule *v1alpha1.ActionSchedu
 	if plan.Due != nil {
 		out.Child(plan.Due, ready)
 	}
-	if plan.dropped {
-		s.dropped.Store(schedule.UID, plan.Last)
-	}
-	if left := plan.Last.Add(catchUp).Sub(s.clock.Now()); !plan.seen && left > 0 && !s.hasDropped(schedule.UID, plan.Last) {
+	if left := plan.Last.Add(catchUp).Sub(s.clock.Now()); !plan.seen && left > 0 {
 		// A list may be behind our own writes, and what is not declared is deleted.
-		out.Wait("CatchingUp", "waits to see the last Action that it made")
+		out.Partial()
 		out.Again(left)
 	}
 	if !plan.Next.IsZero() {
@@ -72,17 +65,10 @@ func (s *Schedules) Compose(ctx context.Context, schedule *v1alpha1.ActionSchedu
 	return nil
 }
 
-// hasDropped tells whether the last Action of a schedule is not there because none is to be kept.
-func (s *Schedules) hasDropped(schedule types.UID, last time.Time) bool {
-	dropped, ok := s.dropped.Load(schedule)
-	return ok && last.Equal(dropped.(time.Time))
-}
-
 // ready: whatever becomes of an Action, the schedule is as its spec wants it.
 var ready = reconcile.ReadyWhen(func(*unstructured.Unstructured) (bool, string) { return true, "" })
 
-// catchUp is how long a list may be behind. Whoever deletes the last Action within it sees the schedule
-// wait until it is over.
+// catchUp is how long a list may be behind.
 const catchUp = 10 * time.Second
 
 func timeOf(t time.Time) *metav1.Time {
@@ -132,8 +118,8 @@ type Plan struct {
 	Active []string
 	// Last is the time for which the last one was made, and Next when there is another to be made.
 	Last, Next time.Time
-	// seen tells that the last one is there, and dropped that it is not to be any more.
-	seen, dropped bool
+	// seen tells that the last one is there.
+	seen bool
 }
 
 // PlanOf plans the Actions of a schedule by those that there are, of any order, at a time. It is pure:
@@ -151,7 +137,6 @@ func PlanOf(schedule *v1alpha1.ActionSchedule, there []v1alpha1.Action, when cro
 		if over(a) {
 			succeeded := a.Status.Journal.Phase == journal.Succeeded
 			if kept[succeeded]++; kept[succeeded] > most[succeeded] {
-				plan.dropped = plan.dropped || scheduledAt(a).Equal(plan.Last)
 				continue
 			}
 		}

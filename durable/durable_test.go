@@ -282,6 +282,9 @@ func TestOverlap(t *testing.T) {
 	if w.there() != "only s1 s2 s3" && w.there() != "s0 s1 s2 s3" {
 		t.Errorf("there is %q", w.there())
 	}
+	if want := []string{"do s0", "do s1", "do s2", "do s3", "do only"}; !slices.Equal(w.calls, want) {
+		t.Errorf("what was done is %q, want %q: the old leader ends the step that it is in, and begins none", w.calls, want)
+	}
 }
 
 // A step that waits is not looked at by an operator that read of it before another one went on: no write

@@ -22,7 +22,7 @@ func (r *Reconciler[T]) compose(ctx context.Context, p *pass[T]) (outcome.Outcom
 		return outcome.Done(), err
 	}
 	p.composed, p.waits = composition.children, composition.waits
-	p.incomplete = len(p.waits) > 0
+	p.incomplete = len(p.waits) > 0 || composition.partial
 	p.aside = append(p.aside, outcome.Again(composition.again))
 	p.desired, p.options, p.ready = nil, map[plan.ID]plan.Options{}, map[plan.ID][]Readiness{}
 	for _, declared := range composition.children {

@@ -14,6 +14,7 @@ type Composition struct {
 	children []*child
 	waits    []outcome.Outcome
 	again    time.Duration
+	partial  bool
 }
 
 // NewComposition returns the composition of an owner, whose composer reads by reads. Without
@@ -40,6 +41,10 @@ func (c *Composition) Child(object client.Object, options ...ChildOption) {
 func (c *Composition) Wait(reason, message string) {
 	c.waits = append(c.waits, outcome.Wait(reason, message))
 }
+
+// Partial says that more may have to exist than what was declared: nothing is deleted for not being declared.
+// As opposed to Wait, it is no news for the Ready condition.
+func (c *Composition) Partial() { c.partial = true }
 
 // Again lets the object be reconciled again after a while, whatever it comes to until then. Of several,
 // the soonest counts.
