@@ -83,6 +83,13 @@ func (l *Log) Requests() []Request {
 	return all
 }
 
+// Ended returns how many requests have been added so far.
+func (l *Log) Ended() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int64(len(l.kept)) + l.dropped
+}
+
 // Dropped returns how many requests are no longer in memory.
 func (l *Log) Dropped() int64 {
 	l.mu.Lock()

@@ -26,6 +26,23 @@ func (w *world) outside() []spot {
 	if w.proxy == nil {
 		return nil
 	}
+	if ended := w.proxy.Record().Ended() + int64(len(w.applied)); ended != w.glance.ended {
+		w.glance.ended, w.glance.places = ended, w.written()
+	}
+	return w.glance.places
+}
+
+// glance is what the last look at the world has shown: silence is looked for a hundred times a second,
+// and mostly nothing is new.
+type glance struct {
+	ended   int64 // requests, and objects that the workload wrote
+	places  []spot
+	changes int // at the places
+	last    time.Time
+}
+
+// written are the places of outside.
+func (w *world) written() []spot {
 	all := slices.Clone(w.applied)
 	for _, r := range w.proxy.Record().Requests() {
 		if !r.IsWrite() || r.Effect != record.Changed || r.Namespace == w.namespace || r.Resource == "" || r.Name == "" {
@@ -73,17 +90,40 @@ func (w *world) elsewhere() []*unstructured.Unstructured {
 	return all
 }
 
+// lastChangeElsewhere is when something changed last at places out of the namespace.
+func (w *world) lastChangeElsewhere() time.Time {
+	places := w.outside()
+	changes := len(places)
+	for _, namespace := range namespacesOf(places) {
+		changes += w.Witness.Scene(namespace).Count()
+	}
+	if changes == w.glance.changes {
+		return w.glance.last
+	}
+	w.glance.changes, w.glance.last = changes, time.Time{}
+	for _, change := range w.changesElsewhere() {
+		w.glance.last = latest(w.glance.last, change.At)
+	}
+	return w.glance.last
+}
+
+// namespacesOf are the namespaces of places, each once.
+func namespacesOf(places []spot) []string {
+	var all []string
+	for _, at := range places {
+		if !slices.Contains(all, at.namespace) {
+			all = append(all, at.namespace)
+		}
+	}
+	return all
+}
+
 // changesElsewhere are those at places out of the namespace.
 func (w *world) changesElsewhere() []trace.Change {
 	places := w.outside()
 	var all []trace.Change
-	var seen []string
-	for _, at := range places {
-		if slices.Contains(seen, at.namespace) {
-			continue
-		}
-		seen = append(seen, at.namespace)
-		for _, change := range w.Witness.Scene(at.namespace).Changes(0) {
+	for _, namespace := range namespacesOf(places) {
+		for _, change := range w.Witness.Scene(namespace).Changes(0) {
 			group, _ := schema.ParseGroupVersion(change.APIVersion)
 			of := spot{schema.GroupResource{Group: group.Group, Resource: change.Resource}, change.Namespace, change.Name}
 			if !change.At.Before(w.began) && slices.Contains(places, of) {

@@ -201,11 +201,7 @@ func (w *world) firstRequest() time.Duration { return scaled(firstRequest, w.Wit
 
 // lastChange is when an object of the world changed last.
 func (w *world) lastChange() time.Time {
-	last := w.scene.LastChange()
-	if elsewhere := w.changesElsewhere(); len(elsewhere) > 0 {
-		last = latest(last, elsewhere[len(elsewhere)-1].At)
-	}
-	return last
+	return latest(w.scene.LastChange(), w.lastChangeElsewhere())
 }
 
 // lastWrite is when the operator wrote last.
@@ -257,7 +253,7 @@ func (w *world) awake(ctx context.Context) error {
 			return nil
 		case activity.Seen == 0 && time.Since(began) > w.firstRequest():
 			return fmt.Errorf("the operator has sent no request by way of the proxy for %s%s: does it take its cluster from %s?", w.firstRequest().Round(time.Second), w.life.said(), w.ways())
-		case time.Since(began) > w.pace.Patience:
+		case activity.Seen > 0 && time.Since(began) > w.pace.Patience:
 			return nil // it is never silent: the steps will show it
 		}
 		select {

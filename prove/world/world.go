@@ -35,6 +35,7 @@ type world struct {
 	began     time.Time
 	first     map[string]bool
 	applied   []spot // what the workload wrote out of the namespace
+	glance    glance
 
 	proxy  *proxy.Proxy
 	script *fault.Script
