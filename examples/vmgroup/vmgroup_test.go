@@ -59,7 +59,11 @@ func (s *stage) must(err error) {
 // credentials creates the Secret by which the vCenter is reached.
 func (s *stage) credentials() {
 	s.Helper()
-	s.must(s.Create(s.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "vc-creds", Namespace: s.Namespace}, Data: s.vcenter.Secret()}))
+	s.must(s.Create(s.Context(), s.secret()))
+}
+
+func (s *stage) secret() *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "vc-creds", Namespace: s.Namespace}, Data: s.vcenter.Secret()}
 }
 
 // change changes the group's spec.
@@ -120,7 +124,8 @@ func (s *stage) end() {
 	}
 }
 
-// A group's life: nobody says how the vCenter is reached; two machines; three; larger ones; ones of a
+// A group's life: nobody says how the vCenter is reached; two machines; three; larger ones, for which the
+// password has expired; ones of a
 // template that is not there, and of another one; none.
 func TestVMGroup(t *testing.T) {
 	t.Parallel()
@@ -144,7 +149,10 @@ func TestVMGroup(t *testing.T) {
 	}
 	s.scale(3)
 	s.comesTo(3, 2)
+	s.vcenter.Expire(t)
 	s.change(func(spec *v1alpha1.VMGroupSpec) { spec.CPU, spec.Memory = 4, 8 })
+	s.says("ExternalDenied", "the vCenter does not accept user and password")
+	s.must(s.Update(t.Context(), s.secret()))
 	s.comesTo(3, 4)
 	s.change(func(spec *v1alpha1.VMGroupSpec) { spec.Template = "/DC0/vm/none" })
 	s.says("ExternalRefused", "there is no machine /DC0/vm/none to clone")

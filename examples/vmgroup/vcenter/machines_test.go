@@ -2,8 +2,12 @@ package vcenter_test
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -85,12 +89,20 @@ func TestMistakes(t *testing.T) {
 	delete(distrusted, vcenter.CAKey)
 	nobody := v.Secret()
 	nobody[vcenter.HostKey] = []byte("https://127.0.0.1:1/sdk")
+	proxy := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "<html>the gateway is being serviced")
+	}))
+	t.Cleanup(proxy.Close)
+	garbage := v.Secret()
+	garbage[vcenter.HostKey] = []byte(proxy.URL + "/sdk")
+	garbage[vcenter.CAKey] = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: proxy.Certificate().Raw})
 	for name, c := range map[string]struct {
 		data  map[string][]byte
 		want  vcenter.Machine
 		class external.Class
 		text  string
 	}{
+		"garbage":              {garbage, vcenter.Machine{}, external.Away, "expected element type <Envelope>"},
 		"a wrong password":     {wrong, vcenter.Machine{}, external.Denied, "does not accept user and password"},
 		"a template not there": {v.Secret(), vcenter.Machine{Template: "/DC0/vm/none"}, external.Refused, "there is no machine /DC0/vm/none to clone"},
 		"a stranger":           {distrusted, vcenter.Machine{}, external.Away, "certificate"},
@@ -142,6 +154,10 @@ func TestForgottenSession(t *testing.T) {
 	v.EndSessions(t)
 	if _, err := m.Find(t.Context(), key("0")); err != nil {
 		t.Errorf("after the session ended: %v", err)
+	}
+	v.Expire(t)
+	if _, err := m.Find(t.Context(), key("0")); external.ClassOf(err) != external.Denied {
+		t.Errorf("after the password expired: %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -13,6 +13,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -29,6 +31,7 @@ func main() {
 	listen := flag.String("listen", "127.0.0.1:0", "`HOST:PORT`")
 	secret := flag.String("secret", "vc-creds.yaml", "`FILE` that the Secret vc-creds is written to")
 	flag.Parse()
+	log.SetOutput(io.Discard) // the simulator tells of each connection that an operator left when it was killed
 	err := run(*listen, *secret, flag.Args())
 	var ended *exec.ExitError
 	switch {

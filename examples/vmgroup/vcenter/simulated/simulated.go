@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/vmware/govmomi/property"
@@ -20,6 +21,7 @@ import (
 	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
 
 	"github.com/operon-framework/operon/examples/vmgroup/vcenter"
 )
@@ -34,8 +36,8 @@ const user = "operator"
 type VCenter struct {
 	server *simulator.Server
 	model  *simulator.Model
-	// password is another one each time.
-	password string
+	// password is another one each time, and after Expire.
+	password atomic.Pointer[string]
 }
 
 // New runs a vCenter on an address, such as 127.0.0.1:0 for any free port.
@@ -44,9 +46,13 @@ func New(address string) (*VCenter, error) {
 	if err := model.Create(); err != nil {
 		return nil, err
 	}
-	v := &VCenter{model: model, password: rand.Text()}
+	v := &VCenter{model: model}
+	v.password.Store(new(rand.Text()))
 	model.Service.TLS = new(tls.Config)
-	model.Service.Listen = &url.URL{Host: address, User: url.UserPassword(user, v.password)}
+	model.Service.Listen = &url.URL{Host: address, User: url.UserPassword(user, "")}
+	model.Map().SessionManager().ValidLogin = func(login *types.Login) bool {
+		return login.UserName == user && login.Password == *v.password.Load()
+	}
 	v.server = model.Service.NewServer()
 	return v, nil
 }
@@ -71,7 +77,7 @@ func Start(t testing.TB) *VCenter {
 // Secret is the data of the Secret by which an operator reaches it.
 func (v *VCenter) Secret() map[string][]byte {
 	return map[string][]byte{
-		vcenter.HostKey: []byte("https://" + v.server.URL.Host + "/sdk"), vcenter.UserKey: []byte(user), vcenter.PasswordKey: []byte(v.password),
+		vcenter.HostKey: []byte("https://" + v.server.URL.Host + "/sdk"), vcenter.UserKey: []byte(user), vcenter.PasswordKey: []byte(*v.password.Load()),
 		vcenter.CAKey: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: v.server.Certificate().Raw}),
 	}
 }
@@ -108,7 +114,14 @@ func (v *VCenter) client(ctx context.Context) (*vim25.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c, session.NewManager(c).Login(ctx, v.server.URL.User)
+	return c, session.NewManager(c).Login(ctx, url.UserPassword(user, *v.password.Load()))
+}
+
+// Expire lets another password be needed from now on, which Secret has, and ends the sessions of all operators.
+func (v *VCenter) Expire(t testing.TB) {
+	t.Helper()
+	v.password.Store(new(rand.Text()))
+	v.EndSessions(t)
 }
 
 // EndSessions ends those of all operators.
