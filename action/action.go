@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,20 +40,19 @@ type Offer struct {
 // Runner composes Actions: it does what they say.
 type Runner struct {
 	offers map[schema.GroupKind]Offer
-	reader client.Reader
 	turns  turns
 }
 
-// NewRunner returns a runner of what is offered for kinds. reader reads targets and Actions: from the
-// operator's caches, where these have all of them.
+// NewRunner returns a runner of what is offered for kinds. reader reads Actions from the
+// operator's caches, which have all of them.
 func NewRunner(offers map[schema.GroupKind]Offer, reader client.Reader) *Runner {
-	return &Runner{offers: offers, reader: reader, turns: &alone{reader: reader, taken: map[taken]types.UID{}}}
+	return &Runner{offers: offers, turns: &alone{reader: reader, taken: map[taken]types.UID{}}}
 }
 
 // NewSharedRunner returns a runner where several replicas serve Actions, and those on one target may
 // be different replicas'. The client has no cache.
 func NewSharedRunner(offers map[schema.GroupKind]Offer, direct client.Client) *Runner {
-	return &Runner{offers: offers, reader: direct, turns: &shared{direct}}
+	return &Runner{offers: offers, turns: &shared{direct}}
 }
 
 // Serves tells whether an Action or ActionSchedule is about a kind of this operator. Others are left
@@ -111,11 +109,7 @@ func (r *Runner) Work(ctx context.Context, a *v1alpha1.Action, run *durable.Run)
 	target := offer.New()
 	target.SetNamespace(a.Namespace)
 	target.SetName(a.Spec.Target.Name)
-	read := r.find
-	if begun {
-		read = run.Get // and watched: nothing else brings an Action back that waits, when its target goes
-	}
-	there, err := read(ctx, target)
+	there, err := run.Get(ctx, target) // and watched: nothing else brings an Action back that waits, when its target goes
 	if err != nil {
 		return run.Retry(err)
 	}
@@ -130,15 +124,6 @@ func (r *Runner) Work(ctx context.Context, a *v1alpha1.Action, run *durable.Run)
 		}
 	}
 	return do(ctx, target, &Act{Run: run, Name: a.Name, Parameters: given.Parameters, Artifacts: given.Artifacts})
-}
-
-// find reads a target from the operator's cache. Where there is none, the name is left.
-func (r *Runner) find(ctx context.Context, target client.Object) (bool, error) {
-	err := r.reader.Get(ctx, client.ObjectKeyFromObject(target), target)
-	if apierrors.IsNotFound(err) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // begin takes what an Action is given, when it is its turn.
@@ -163,14 +148,7 @@ func (r *Runner) order(ctx context.Context, a *v1alpha1.Action, run *durable.Run
 		given.Parameters[name] = string(value)
 	}
 	if !there {
-		found, err := run.Get(ctx, target)
-		if err != nil {
-			return given, run.Retry(err)
-		}
-		if !found {
-			return given, run.Wait(fmt.Sprintf("there is no %s %s", a.Spec.Target.Kind, a.Spec.Target.Name))
-		}
-		given.Target = target.GetUID()
+		return given, run.Wait(fmt.Sprintf("there is no %s %s", a.Spec.Target.Kind, a.Spec.Target.Name))
 	}
 	return given, r.take(ctx, a, run, &given)
 }
