@@ -43,7 +43,9 @@ func measurePlay(ctx context.Context, s settings) (_ []report.Figure, err error)
 	if err := play.Begin(); err != nil {
 		return nil, err
 	}
-	err = play.Run(ctx, s.play)
+	if err = c.allReady(ctx, objectsOfPlay); err == nil { // that processes start is no wait of the play
+		err = play.Run(ctx, s.play)
+	}
 	play.Thaw()
 	if err = errors.Join(err, c.allReady(ctx, objectsOfPlay), c.touch(ctx, objectsOfPlay), play.End()); err != nil {
 		return nil, err
