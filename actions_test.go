@@ -203,16 +203,25 @@ func TestActionsAtOnce(t *testing.T) {
 func TestActionOnWhatIsGone(t *testing.T) {
 	t.Parallel()
 	d := newDeeds(t)
-	d.serve(operon.Actions[*Box]{"wait": func(ctx context.Context, b *Box, act *operon.Act) error {
+	waits := operon.Actions[*Box]{"wait": func(ctx context.Context, b *Box, act *operon.Act) error {
 		return take(ctx, act.Run, d.did.step(act.Name, func(context.Context, *durable.Attempt) error { return durable.Wait("for ever") }))
-	}})
+	}}
+	_, stop := d.serve(waits)
 	b := d.box("one", nil)
-	a := d.ask("late", v1alpha1.ActionSpec{Action: "wait"})
+	a := d.ask("first", v1alpha1.ActionSpec{Action: "wait"})
 	d.comes(a, steps.Running, durable.ReasonWaiting, "for ever")
 	d.must(d.client.Delete(t.Context(), b))
-	d.box("one", nil)
 	d.comes(a, steps.Cancelled, durable.ReasonCancelled, "Box one is gone")
-	if want := []string{"undo late"}; !slices.Equal(d.did.all(), want) {
+
+	b = d.box("one", nil)
+	a = d.ask("second", v1alpha1.ActionSpec{Action: "wait"})
+	d.comes(a, steps.Running, durable.ReasonWaiting, "for ever")
+	stop() // so that nobody sees that there is none for a while
+	d.must(d.client.Delete(t.Context(), b))
+	d.box("one", nil)
+	d.serve(waits)
+	d.comes(a, steps.Cancelled, durable.ReasonCancelled, "Box one is gone")
+	if want := []string{"undo first", "undo second"}; !slices.Equal(d.did.all(), want) {
 		t.Errorf("the action did %q, want %q", d.did.all(), want)
 	}
 }
