@@ -147,6 +147,8 @@ func TestAwayForAnHour(t *testing.T) {
 	}
 	s.before = nil
 	d.clock.Step(5 * time.Minute)
+	d.keep(thing{Size: "s"}, numbered(5)...) // one call tries; those at the same time come again
+	d.clock.Step(2 * time.Second)
 	if result := d.keep(thing{Size: "s"}, numbered(5)...); result.Outcome.Kind() != outcome.KindDone {
 		t.Errorf("after it is back: %v", result.Outcome)
 	}
