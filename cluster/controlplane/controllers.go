@@ -17,8 +17,8 @@ import (
 
 // runControllers runs every controller until ctx ends. It takes the steps of app.Run, from
 // the parts that its package exports, and puts in a garbage collector that hears of new
-// kinds. A user's settings may have the manager serve metrics or elect a leader: such a one
-// is left to app.Run, with the collector that looks for new kinds every 30 s.
+// kinds, and a namespace controller that does not wait. A user's settings may have the manager serve metrics or elect a leader: such a one
+// is left to app.Run, with the collector that looks for new kinds every 30 s, and five seconds' grace for namespaces.
 func runControllers(ctx context.Context, c *config.CompletedConfig) error {
 	if c.SecureServing != nil || c.ComponentConfig.Generic.LeaderElection.LeaderElect {
 		return app.Run(ctx, c)
@@ -62,7 +62,7 @@ func clientBuilders(c *config.CompletedConfig) (root, each clientbuilder.Control
 	return root, clientbuilder.NewDynamicClientBuilder(anonymous, c.Client.CoreV1(), metav1.NamespaceSystem)
 }
 
-// buildControllers builds those that are enabled: two here, the others where app.Run does.
+// buildControllers builds those that are enabled: three here, the others where app.Run does.
 func buildControllers(ctx context.Context, manager app.ControllerContext, root clientbuilder.ControllerClientBuilder) ([]app.Controller, error) {
 	descriptors := app.NewControllerDescriptors()
 	var ours []app.Controller
@@ -71,8 +71,13 @@ func buildControllers(ctx context.Context, manager app.ControllerContext, root c
 			return newTokens(ctx, manager, root)
 		},
 		names.GarbageCollectorController: newGarbage,
+		names.NamespaceController:        newNamespaces,
 	} {
+		enabled := manager.IsControllerEnabled(descriptors[name])
 		delete(descriptors, name)
+		if !enabled {
+			continue
+		}
 		controller, err := build(klog.NewContext(ctx, klog.LoggerWithName(klog.FromContext(ctx), name)), manager)
 		if err != nil {
 			return nil, err
