@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -16,6 +17,13 @@ import (
 
 // resetDeadline bounds a reset of a cluster in which something never stops writing.
 const resetDeadline = 20 * time.Second
+
+const (
+	// pingTimeout is how long a cluster may take to answer that it is there.
+	pingTimeout = 2 * time.Second
+	// dying is how long one that does not answer may take to end, before that is said.
+	dying = 10 * time.Second
+)
 
 // serveControl takes orders for this process on a socket that only its user can open.
 func (s *server) serveControl(ctx context.Context) error {
@@ -28,6 +36,7 @@ func (s *server) serveControl(ctx context.Context) error {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /reset", s.handleReset)
+	mux.HandleFunc("POST /ping", func(http.ResponseWriter, *http.Request) {})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
 	context.AfterFunc(ctx, func() { server.Close() })
 	go func() {
@@ -60,6 +69,15 @@ func Reset(ctx context.Context, name string) error {
 		return err
 	}
 	return order(ctx, f.control(), "/reset")
+}
+
+// answers tells whether the cluster's process takes orders. One that is being killed holds its lock a
+// moment longer.
+func (f folder) answers(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	unheard := new(url.Error)
+	return !errors.As(order(ctx, f.control(), "/ping"), &unheard)
 }
 
 func order(ctx context.Context, socket, path string) error {

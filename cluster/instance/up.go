@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/operon-framework/operon/cluster/pki"
 )
@@ -38,7 +39,7 @@ func Up(ctx context.Context, name string, spec Spec) (facts Facts, started bool,
 		return Facts{}, false, err
 	}
 	defer starting.Close()
-	running, err := held(f.runLock())
+	running, err := f.runs(ctx)
 	if err != nil {
 		return Facts{}, false, err
 	}
@@ -52,6 +53,22 @@ func Up(ctx context.Context, name string, spec Spec) (facts Facts, started bool,
 		err = fmt.Errorf("cluster %q ended right after its start; see %s", name, f.log())
 	}
 	return facts, !running, err
+}
+
+// runs tells whether the cluster's process is there, and not about to end.
+func (f folder) runs(ctx context.Context) (bool, error) {
+	for until := time.Now().Add(dying); time.Now().Before(until); {
+		running, err := held(f.runLock())
+		if err != nil || !running || f.answers(ctx) {
+			return running, err
+		}
+		select {
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-time.After(10 * lockPeriod):
+		}
+	}
+	return false, fmt.Errorf("cluster %q runs and does not answer; `operon cluster down --name %s` ends it", f.name, f.name)
 }
 
 // launch starts the cluster's process and waits until it serves.
