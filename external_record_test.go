@@ -63,9 +63,9 @@ func TestExternalOverlap(t *testing.T) {
 }
 
 // annotateAside sets an annotation of a Box while an operator deals with it, from a goroutine of that operator.
-func (w *world) annotateAside(b *Box, name, value string) {
+func (w *world) annotateAside(box, name, value string) {
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, name, value))
-	if err := w.client.Patch(w.Context(), &Box{ObjectMeta: w.meta(b.Name)}, patch); err != nil {
+	if err := w.client.Patch(w.Context(), &Box{ObjectMeta: w.meta(box)}, patch); err != nil {
 		w.Error(err)
 	}
 }
@@ -107,7 +107,7 @@ func TestExternalMarkOfAnother(t *testing.T) {
 	w, k := newWorld(t), newKeeper()
 	b := w.box("one", map[string]string{"a": "small"})
 	mark := w.markOf(b)
-	k.asking = sync.OnceFunc(func() { w.annotateAside(b, external.RecordAnnotation, mark) })
+	k.asking = sync.OnceFunc(func() { w.annotateAside("one", external.RecordAnnotation, mark) })
 	w.run(k)
 	w.ready(b, metav1.ConditionFalse, external.ReasonUncertain, "cell/a may be made at this moment")
 	w.must(k.holds(0)(t.Context()))
@@ -126,15 +126,16 @@ func TestExternalMarkBeforeMaking(t *testing.T) {
 	t.Parallel()
 	w, k := newWorld(t), newKeeper()
 	b := w.box("one", map[string]string{"a": "small", "b": "small"})
+	key := client.ObjectKeyFromObject(b)
 	k.making = func() {
 		now := &Box{}
-		if err := w.client.Get(w.Context(), client.ObjectKeyFromObject(b), now); err != nil {
+		if err := w.client.Get(w.Context(), key, now); err != nil {
 			w.Error(err)
 		}
 		if !controllerutil.ContainsFinalizer(now, reconcile.ExternalFinalizer) || strings.Count(now.Annotations[external.RecordAnnotation], `"token"`) != 2 {
 			w.Errorf("when something is made the finalizers are %q, the record is %q", now.Finalizers, now.Annotations[external.RecordAnnotation])
 		}
-		w.annotateAside(b, "changed", now.ResourceVersion)
+		w.annotateAside("one", "changed", now.ResourceVersion)
 	}
 	w.run(k)
 	w.isReady(b)

@@ -36,10 +36,10 @@ func TestTimeoutInCompose(t *testing.T) {
 			return ctx.Err()
 		}
 		return copies(b, out)
-	}), operon.Timeout(200*time.Millisecond), operon.Concurrency(1))
+	}), operon.Timeout(time.Second), operon.Concurrency(1))
 	slow := w.box("slow", nil)
-	w.ready(slow, metav1.ConditionFalse, "TimedOut", "the reconcile takes longer than 200ms, in its step compose")
-	w.event("TimedOut", "200ms")
+	w.ready(slow, metav1.ConditionFalse, "TimedOut", "the reconcile takes longer than 1s, in its step compose")
+	w.event("TimedOut", "1s")
 	w.isReady(w.box("good", nil))
 	cured.Store(true)
 	w.isReady(slow)

@@ -99,7 +99,7 @@ func TestCaseFailsOnACluster(t *testing.T) {
 			env := onCluster(t) // garbage collection may let children of the case before wait
 			c := simple
 			test.spoil(&c)
-			op := operontest.New(test.Composer, addLamp).Patience(2 * time.Second)
+			op := operontest.New(test.Composer, addLamp).Patience(10 * time.Second)
 			fails(t, func(t testing.TB) { op.RunOn(t, env.Config, env.Namespace, c) }, test.says)
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -124,8 +125,8 @@ func TestAwayForAnHour(t *testing.T) {
 	d := newDesk(t, newClock(), st, finding{s})
 	d.keep(thing{Size: "s"}, numbered(5)...)
 	s.called()
-	n := 0
-	s.before = func(string) error { n++; return fmt.Errorf("connection refused, attempt %d", n) }
+	var n atomic.Int32
+	s.before = func(string) error { return fmt.Errorf("connection refused, attempt %d", n.Add(1)) }
 	d.clock.Step(2 * time.Minute)
 	told := map[string]bool{}
 	for range 3600 {
