@@ -30,7 +30,7 @@ func TestRotationUnderLoad(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.serviceOf()
-	lingers := func(cfg *webhook.Config) { cfg.Linger = time.Second }
+	lingers := func(cfg *webhook.Config) { cfg.Linger = 3 * time.Second } // as operators do
 	follows := func(cfg *webhook.Config) { cfg.Leads = make(chan struct{}) }
 	replicas := []*replica{w.start(lingers), w.start(lingers, follows), w.start(lingers, follows)}
 	for _, r := range replicas {
