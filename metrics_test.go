@@ -31,7 +31,6 @@ func TestMetricsAreBounded(t *testing.T) {
 	first := live("first")
 	w.measures(address, `operon_objects{kind="Box",ready="True"} 2`, `operon_drift_repaired_total{kind="ConfigMap"} 1`,
 		`operon_writes_total{kind="ConfigMap",verb="create"} 2`, `operon_causes_total{cause="created",kind="Box"}`, // one or two: the first Box may be older than the watch
-
 		`operon_reconciles_total{kind="Box",outcome="done"}`, `operon_watches 1`,
 		`operon_step_duration_seconds_count{kind="Box",step="compose"}`)
 	w.must(w.client.Delete(t.Context(), first))

@@ -204,7 +204,12 @@ func TestAnObjectThatSomebodyDeletesGoes(t *testing.T) {
 	b.must(b.direct.Delete(t.Context(), b.config("brief", "")))
 	b.gate.Open()
 	b.drained()
-	b.lists(nil)
+	localtest.Eventually(t, "the watch to show the deletion", func(context.Context) error {
+		if got := b.names(); len(got) > 0 {
+			return fmt.Errorf("a list shows %q", got)
+		}
+		return nil
+	})
 }
 
 // Dry runs, failed writes, and kinds that nobody reads leave nothing behind.
