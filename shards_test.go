@@ -478,7 +478,7 @@ func TestNoObjectHasTwoOwners(t *testing.T) {
 	}
 	writes, err := handover.Read(audit)
 	w.must(err)
-	verdict := handover.Judge(writes, 20*time.Second)
+	verdict := handover.Judge(writes, 40*time.Second) // 12 s were seen on a machine that had other tests to run
 	t.Logf("%v\n%s", play.Acts, verdict)
 	if len(verdict.Late) > 1 { // a process may have frozen between its last look at the clock and the sending
 		t.Errorf("%d writes came late: replicas write what is not theirs any more", len(verdict.Late))

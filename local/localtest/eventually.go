@@ -8,7 +8,7 @@ import (
 
 // Patience is how long Eventually waits: long against what a cluster takes on a machine
 // that is busy with other tests.
-const Patience = time.Minute
+const Patience = 2 * time.Minute
 
 // interval is how often a condition is looked at, at first. What takes long is looked at less and less
 // often, so that tests do not take the processors from what they wait for: it is seen a tenth later than
