@@ -183,3 +183,29 @@ func TestTooMuch(t *testing.T) {
 		})
 	}
 }
+
+// An artifact that cannot be kept fails the run, and what was done is undone.
+func TestArtifactThatCannotBeStored(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{"s3://cellar/a": "", strings.Repeat("x", journal.MaxArtifact): `the artifact "dump" has 2048 bytes`} {
+		w, looks := newWorld(), 0
+		o := w.settle(t, "", func(ctx context.Context, run *durable.Run) error {
+			err := take(w.step("s0", nil))(ctx, run)
+			for i := range journal.MaxArtifacts - 1 {
+				run.Artifact(fmt.Sprint(i), "other")
+			}
+			if err == nil {
+				run.Artifact("dump", value)
+			}
+			return errors.Join(err, take(durable.Step[int]{Name: "later", Do: func(context.Context, *durable.Attempt) (int, error) {
+				if looks++; looks == 1 {
+					return 0, durable.WaitFor(time.Second, "so that the code is called again")
+				}
+				return 0, nil
+			}})(ctx, run))
+		})
+		if !strings.Contains(o.Message(), want) || (w.there() == "") != (want != "") || (o.Kind() == outcome.KindStalled) != (want != "") {
+			t.Errorf("it came to %v, with %q", o, w.there())
+		}
+	}
+}

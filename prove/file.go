@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -43,6 +44,9 @@ type File struct {
 // possible.
 func ReadFile(path string) (*File, error) {
 	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no plan file %s: operon prove writes one for each finding, and names it", path)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ func (m *mortal) point(name string) {
 		return
 	}
 	if err := os.WriteFile(reached(m.files, work), nil, 0o600); err != nil {
-		panic(err)
+		panic(err) // the test waits for that file, and shows why it never came
 	}
 	select {} // until it is killed
 }
