@@ -78,3 +78,11 @@ func TestTargetThatCannotBeLoaded(t *testing.T) {
 		}
 	}
 }
+
+// A plan file that is not there is told, with what writes one.
+func TestNoFile(t *testing.T) {
+	t.Parallel()
+	if _, err := prove.ReadFile(filepath.Join(t.TempDir(), "none.yaml")); err == nil || !strings.Contains(err.Error(), "there is no plan file") {
+		t.Errorf("the error is %v", err)
+	}
+}
