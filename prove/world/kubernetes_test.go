@@ -66,3 +66,25 @@ func TestAtWork(t *testing.T) {
 		}
 	}
 }
+
+func TestUnready(t *testing.T) {
+	t.Parallel()
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"
+	const box = "apiVersion: example.com/v1\nkind: Box\nmetadata: {name: b}\n"
+	for name, test := range map[string]struct {
+		objects string
+		want    bool
+	}{
+		"pod without a node": {pod, true},
+		"pod that starts":    {pod + "spec: {nodeName: node}\nstatus: {conditions: [{type: Ready, status: 'False'}]}\n", true},
+		"pod that is ready":  {pod + "spec: {nodeName: node}\nstatus: {conditions: [{type: Ready, status: 'True'}]}\n", false},
+		"pod that is done":   {pod + "spec: {nodeName: node}\nstatus: {conditions: [{type: Ready, status: 'False', reason: PodCompleted}]}\n", false},
+		"object not ready":   {box + "status: {conditions: [{type: Ready, status: 'False'}]}\n", true},
+		"object that is":     {box + "status: {conditions: [{type: Available, status: 'True'}]}\n", false},
+		"says nothing":       {box, false},
+	} {
+		if got := unready(read(t, test.objects)); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
