@@ -108,7 +108,7 @@ cluster that somebody else set up.`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newUp(), newDown(), newExplain(), newProve(), newCRD(), newCluster(), newKubectl(), newVersion())
+	root.AddCommand(newUp(), newDown(), newExplain(), newProve(), newGenerate(), newCRD(), newCluster(), newKubectl(), newVersion())
 	return root
 }
 

@@ -1,0 +1,53 @@
+package generate
+
+import (
+	"fmt"
+
+	"sigs.k8s.io/controller-tools/pkg/crd"
+	"sigs.k8s.io/controller-tools/pkg/deepcopy"
+	"sigs.k8s.io/controller-tools/pkg/rbac"
+	"sigs.k8s.io/controller-tools/pkg/webhook"
+
+	"github.com/operon-framework/operon/project"
+)
+
+// webhookFolder is where webhook configurations go.
+const webhookFolder = "config/webhook"
+
+// runsOf is what is to be generated in dir.
+func runsOf(dir string, flags []string) ([]run, error) {
+	name, _, err := project.NameOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	kept, place, err := directive(dir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := parseSettings(kept...); err != nil {
+		return nil, fmt.Errorf("%s: %w", place, err)
+	}
+	settings, err := parseSettings(append(kept, flags...)...)
+	if err != nil {
+		return nil, err
+	}
+	return []run{settings.run(name)}, nil
+}
+
+// run is what these settings ask for in the project of an operator.
+func (s Settings) run(operator string) run {
+	role := s.RoleName
+	if role == "" {
+		role = operator
+	}
+	definitions := crd.Generator{AllowDangerousTypes: &s.AllowFloats, GenerateEmbeddedObjectMeta: &s.EmbeddedMetadata}
+	if s.MaxDescription >= 0 {
+		definitions.MaxDescLen = &s.MaxDescription
+	}
+	return run{paths: s.Paths, tags: buildTags(s.Tags), jobs: []job{
+		{name: "object", generator: deepcopy.Generator{HeaderFile: s.HeaderFile, Year: s.Year}},
+		{name: "crd", generator: definitions, config: project.CRDFolder},
+		{name: "rbac", generator: rbac.Generator{RoleName: role}, config: project.RBACFolder},
+		{name: "webhook", generator: webhook.Generator{}, config: webhookFolder},
+	}}
+}

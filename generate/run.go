@@ -1,0 +1,79 @@
+package generate
+
+import (
+	"context"
+	"errors"
+
+	"golang.org/x/tools/go/packages"
+	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+	"sigs.k8s.io/controller-tools/pkg/markers"
+)
+
+// run is a number of generators at work on the same packages.
+type run struct {
+	// paths are patterns of packages, as controller-gen takes them.
+	paths []string
+	// tags are build tags to load with.
+	tags string
+	jobs []job
+}
+
+// job is one generator, and where what it writes goes.
+type job struct {
+	// name is controller-gen's: object, crd, rbac, webhook.
+	name      string
+	generator genall.Generator
+	// config is the folder for manifests, code the one for code, "" for that of the package.
+	// Both are relative to the project.
+	config, code string
+}
+
+// generate loads the packages and lets all generators work on them.
+func (r run) generate(ctx context.Context, dir string, options Options, result *Result) error {
+	shared, err := r.load(ctx, dir)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, job := range r.jobs {
+		problems = append(problems, job.work(ctx, *shared, dir, result))
+	}
+	return errors.Join(errors.Join(problems...), problemsIn(shared.Roots))
+}
+
+func (j job) work(ctx context.Context, own genall.GenerationContext, dir string, result *Result) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	own.OutputRule = sink{job: j, dir: dir, set: result.Changes}
+	if _, checks := j.generator.(genall.NeedsTypeChecking); !checks {
+		own.Checker = nil
+	}
+	return j.generator.Generate(&own)
+}
+
+// load loads the packages, once, for all generators.
+func (r run) load(ctx context.Context, dir string) (*genall.GenerationContext, error) {
+	config := &packages.Config{Context: ctx, Dir: dir, BuildFlags: []string{"-tags=" + r.tags}}
+	roots, err := loader.LoadRootsWithConfig(config, r.paths...)
+	if err != nil {
+		return nil, err
+	}
+	registry := &markers.Registry{}
+	var filters []loader.NodeFilter
+	for _, job := range r.jobs {
+		if err := job.generator.RegisterMarkers(registry); err != nil {
+			return nil, err
+		}
+		if checks, ok := job.generator.(genall.NeedsTypeChecking); ok {
+			filters = append(filters, checks.CheckFilter())
+		}
+	}
+	return &genall.GenerationContext{
+		Collector: &markers.Collector{Registry: registry},
+		Roots:     roots,
+		Checker:   &loader.TypeChecker{NodeFilters: filters},
+		InputRule: reader{dir},
+	}, nil
+}
