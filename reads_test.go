@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -363,6 +365,46 @@ func TestOwnWritesAreNoNews(t *testing.T) {
 	w.change(b, func() { b.Spec.Data["a"] = "2" })
 	w.sees(b, "2")
 	w.still("reconciles after the change", exactly(2))
+}
+
+// An operator that is told to stop does not wait for the first read of a kind, which may never come.
+func TestStoppedWhileAKindIsFirstRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	asked := make(chan struct{})
+	var once sync.Once
+	config := rest.CopyConfig(w.Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if !strings.HasSuffix(r.URL.Path, "/secrets") {
+				return next.RoundTrip(r)
+			}
+			once.Do(func() { close(asked) })
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- operon.Run(ctx, "box-operator", config, operon.Config{Namespace: w.Namespace}, operon.API(addBox),
+			operon.Manage(composing(func(ctx context.Context, _ *Box, out *operon.Composition) error {
+				_, err := out.Get(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "never"}})
+				return err
+			})))
+	}()
+	w.box("waiting", nil)
+	<-asked
+	stop()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(15 * time.Second): // what finishes may take 20 s
+		t.Error("it goes on")
+		<-ended
+	}
 }
 
 // Garbage collection takes children before the operator hears that their owner is gone: they

@@ -85,6 +85,7 @@ func (w *watch) start(ctx context.Context) error {
 	}
 	patient, cancel := context.WithTimeout(ctx, syncDeadline)
 	defer cancel()
+	defer whenStopped(ctx, cancel)()
 	running, abort := context.WithCancel(w.life)
 	for _, namespace := range w.namespaces() {
 		informer, err := w.inform(patient, running, endpoint, namespace)

@@ -267,13 +267,16 @@ func (l *life) at(step string) {
 func (l *life) busy() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	running := 0
+	running, ending := 0, false
 	for _, i := range l.all {
 		if !i.ended {
 			running++
+			ending = ending || i.asked
 		}
 	}
 	switch {
+	case ending:
+		return "the operator is about to end"
 	case l.starting > 0:
 		return "the operator is about to start"
 	case running > 1:

@@ -157,6 +157,22 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+// A function that does not return when it is killed keeps no other from starting, as a killed process
+// does not.
+func TestKilledAndLingering(t *testing.T) {
+	t.Parallel()
+	stage := newStage(t, world.Function(func(ctx context.Context, access world.Access) error {
+		err := boxOperator{}.run(ctx, access)
+		<-t.Context().Done()
+		return err
+	}))
+	seen := carry(t, stage, life, fault.Fault{Kind: fault.Kill, Moment: fault.Effect, On: fault.Match{Verb: "create", Resource: "configmaps"}})
+	checkLife(t, seen)
+	if len(seen.Exits) != 1 || !seen.Exits[0].Asked {
+		t.Errorf("exits are %+v", seen.Exits)
+	}
+}
+
 // Worlds side by side do not see each other.
 func TestSideBySide(t *testing.T) {
 	t.Parallel()
