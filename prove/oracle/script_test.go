@@ -159,7 +159,7 @@ func (s *script) trace(t *testing.T, text string, n int) trace.Trace {
 	w := &teller{t: t, n: n, there: map[string]*unstructured.Unstructured{}}
 	w.trace.Namespace = fmt.Sprintf("world-%d", n)
 	w.now = time.Unix(int64(1_000_000*n), 0)
-	w.trace.Started = w.now
+	w.trace.Began, w.trace.Started = w.now, w.now
 	text = strings.NewReplacer("NS", w.trace.Namespace, "RANDOM", strconv.Itoa(7919*n), "TIME", w.now.UTC().Format(time.RFC3339)).Replace(text)
 	for _, line := range lines(text) {
 		w.now = w.now.Add(10 * time.Millisecond)

@@ -38,7 +38,7 @@ type World struct {
 // WorldOf returns what has to be known of a run. Managers that were seen in other runs of the same
 // operator count, too: a run that is cut short may not show all.
 func WorldOf(of trace.Trace, others ...trace.Trace) World {
-	w := World{Namespace: of.Namespace, Managers: map[string]bool{}, Began: of.Started}
+	w := World{Namespace: of.Namespace, Managers: map[string]bool{}, Began: of.Began}
 	for _, one := range append([]trace.Trace{of}, others...) {
 		for i := range one.Requests {
 			if r := &one.Requests[i]; r.IsWrite() && r.Manager != "" && r.Manager != UserManager {

@@ -250,6 +250,10 @@ func TestWorldOf(t *testing.T) {
 	if got := slices.Sorted(maps.Keys(w.Managers)); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("the operator's managers are %v", got)
 	}
+	began := time.Unix(1000, 0)
+	if w := state.WorldOf(trace.Trace{Began: began, Started: began.Add(time.Minute)}); !w.Began.Equal(began) {
+		t.Errorf("times of what was there before the operator started are not the run's: it began %s", w.Began)
+	}
 }
 
 // TestLearningHidesAll: whatever two states are like, after learning them they are the same, and a

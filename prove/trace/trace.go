@@ -13,6 +13,9 @@ import (
 type Trace struct {
 	// Namespace is the run's own. No other run has one of that name.
 	Namespace string `json:"namespace"`
+	// Began is when making its namespace did, and what it has before the operator starts: no time that
+	// the run wrote is before.
+	Began time.Time `json:"began"`
 	// Started and Took are of the whole run, making and removing its namespace left out.
 	Started time.Time     `json:"started"`
 	Took    time.Duration `json:"took"`

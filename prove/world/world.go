@@ -62,7 +62,8 @@ func (s *Stage) Carry(ctx context.Context, p plan.Plan, pace Pace) (*trace.Trace
 	}
 	w := &world{Stage: s, plan: p, pace: pace.withDefaults(), namespace: s.name(), script: script}
 	w.scene, w.wide = s.Witness.Scene(w.namespace), s.Witness.Scene("")
-	w.trace, w.began = &trace.Trace{Namespace: w.namespace}, time.Now()
+	w.began = time.Now()
+	w.trace = &trace.Trace{Namespace: w.namespace, Began: w.began}
 	defer w.leave()
 	if err := w.build(ctx); err != nil {
 		return w.trace, fmt.Errorf("prepare namespace %s: %w", w.namespace, err)

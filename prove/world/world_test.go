@@ -131,6 +131,9 @@ func TestLife(t *testing.T) {
 	if len(seen.Requests) == 0 || len(seen.Changes) == 0 || len(seen.Exits) > 0 {
 		t.Errorf("%d requests, %d changes, exits %+v", len(seen.Requests), len(seen.Changes), seen.Exits)
 	}
+	if seen.Began.IsZero() || !seen.Began.Before(seen.Started) {
+		t.Errorf("its namespace was begun at %s, the run at %s", seen.Began, seen.Started)
+	}
 	for _, change := range seen.Changes {
 		if change.Namespace != seen.Namespace {
 			t.Errorf("a change of another world: %+v", change)
