@@ -20,18 +20,23 @@ func runsOf(dir string, flags []string) ([]run, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept, place, err := directive(dir)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := parseSettings(kept...); err != nil {
-		return nil, fmt.Errorf("%s: %w", place, err)
-	}
-	settings, err := parseSettings(append(kept, flags...)...)
+	settings, err := settingsOf(dir, flags)
 	if err != nil {
 		return nil, err
 	}
 	return []run{settings.run(name)}, nil
+}
+
+// settingsOf are those that the project keeps, overridden by flags.
+func settingsOf(dir string, flags []string) (Settings, error) {
+	kept, place, err := directive(dir)
+	if err != nil {
+		return Settings{}, err
+	}
+	if _, err := parseSettings(kept...); err != nil {
+		return Settings{}, fmt.Errorf("%s: %w", place, err)
+	}
+	return parseSettings(append(kept, flags...)...)
 }
 
 // run is what these settings ask for in the project of an operator.

@@ -46,11 +46,25 @@ func Plan(ctx context.Context, dir string, options Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	outputs, err := outputsOf(absolute, options.Flags)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := changes.In(absolute)
+	if err != nil {
+		return nil, err
+	}
 	result := &Result{Changes: set}
 	for _, run := range runs {
+		if outputs.described() {
+			run.describe(whole)
+		}
 		if err := run.generate(ctx, absolute, options, result); err != nil {
 			return nil, err
 		}
+	}
+	if err := outputs.write(absolute, whole, set); err != nil {
+		return nil, err
 	}
 	return result, nil
 }

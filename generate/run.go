@@ -1,6 +1,7 @@
 package generate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -8,6 +9,8 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 	"sigs.k8s.io/controller-tools/pkg/markers"
+
+	"github.com/operon-framework/operon/internal/changes"
 )
 
 // run is a number of generators at work on the same packages.
@@ -27,6 +30,8 @@ type job struct {
 	// config is the folder for manifests, code the one for code, "" for that of the package.
 	// Both are relative to the project.
 	config, code string
+	// into is where what it writes goes, nil for the result.
+	into *changes.Set
 }
 
 // generate loads the packages and lets all generators work on them.
@@ -46,7 +51,7 @@ func (j job) work(ctx context.Context, own genall.GenerationContext, dir string,
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	own.OutputRule = sink{job: j, dir: dir, set: result.Changes}
+	own.OutputRule = sink{job: j, dir: dir, set: cmp.Or(j.into, result.Changes)}
 	if _, checks := j.generator.(genall.NeedsTypeChecking); !checks {
 		own.Checker = nil
 	}

@@ -27,6 +27,8 @@ type Settings struct {
 	RoleName string
 	// Tags are build tags to load packages with.
 	Tags []string
+
+	Outputs
 }
 
 // defaultMaxDescription keeps a sentence or two, and CustomResourceDefinitions small.
@@ -42,6 +44,7 @@ func (s *Settings) AddFlags(set *pflag.FlagSet) {
 	set.BoolVar(&s.EmbeddedMetadata, "embedded-metadata", false, "give the metadata of embedded objects a schema")
 	set.StringVar(&s.RoleName, "role-name", "", "name of the generated Role, by default the operator's")
 	set.StringSliceVar(&s.Tags, "tags", nil, "build tags to load packages with")
+	s.Outputs.AddFlags(set)
 }
 
 // parseSettings reads flags, later ones override earlier ones.

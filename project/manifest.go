@@ -39,6 +39,11 @@ func ReadFile(root, file string) ([]Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	return Parse(file, content)
+}
+
+// Parse reads a manifest that is not on a disk, or not yet. File is what errors and objects call it.
+func Parse(file string, content []byte) ([]Object, error) {
 	var objects []Object
 	var problems []error
 	for _, one := range split(content) {

@@ -28,7 +28,7 @@ func newPage(gv schema.GroupVersion, kinds []kind) *page {
 
 func (p *page) render() []byte {
 	p.heading(1, p.gv.String())
-	p.paragraph("<!-- Written by operon generate --docs from the CustomResourceDefinitions; edits are lost. -->")
+	p.paragraph("<!-- " + Mark + " from the CustomResourceDefinitions; edits are lost. -->")
 	if len(p.kinds) > 1 {
 		p.contents()
 	}

@@ -19,6 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// Mark is in every page, so that one that is not needed any more is known.
+const Mark = "Written by operon generate --docs"
+
 // Input is what pages are made from. Nothing of it is changed.
 type Input struct {
 	// Definitions are the project's. What they lack the pages lack: give them as they are

@@ -22,6 +22,9 @@ import (
 // Combined is the name of the schema for files that hold objects of all kinds, also others'.
 const Combined = "all.json"
 
+// Mark is in every schema, so that one that is not needed any more is known.
+const Mark = "Written by operon generate --schemas"
+
 // draft is the version of JSON schema that is written.
 const draft = "http://json-schema.org/draft-07/schema#"
 
@@ -139,6 +142,7 @@ func combine(kinds []kind) ([]byte, error) {
 
 // encode writes what people may read: "<" as it is, and the keys in order.
 func encode(made object) ([]byte, error) {
+	made["$comment"] = Mark
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)

@@ -1,0 +1,172 @@
+package generate
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-tools/pkg/crd"
+
+	"github.com/operon-framework/operon/generate/reference"
+	"github.com/operon-framework/operon/generate/schema"
+	"github.com/operon-framework/operon/internal/changes"
+	"github.com/operon-framework/operon/project"
+)
+
+// Outputs are what is made on request of manifests that were generated. Each is the folder, or the
+// file, that it goes to, relative to the project; "" is not to make it.
+type Outputs struct {
+	// Docs is the folder of the API's reference in Markdown.
+	Docs string
+	// Schemas is the folder of JSON schemas for editors.
+	Schemas string
+}
+
+// AddFlags adds a flag for each output. One without a value is the usual place.
+func (o *Outputs) AddFlags(set *pflag.FlagSet) {
+	place := func(value *string, name, usual, usage string) {
+		set.StringVar(value, name, "", usage)
+		set.Lookup(name).NoOptDefVal = usual
+	}
+	place(&o.Docs, "docs", "docs/reference", "write the API's reference in Markdown to `FOLDER`")
+	place(&o.Schemas, "schemas", "schemas", "write JSON schemas for editors to `FOLDER`")
+}
+
+// outputsOf are those that the project asks for, and flags.
+func outputsOf(dir string, flags []string) (Outputs, error) {
+	settings, err := settingsOf(dir, flags)
+	return settings.Outputs, err
+}
+
+// described tells whether whole descriptions are needed, also where definitions have shorter ones.
+func (o *Outputs) described() bool { return o.Docs != "" || o.Schemas != "" }
+
+// describe lets the run make definitions with whole descriptions too, into a set of their own.
+func (r *run) describe(into *changes.Set) {
+	for _, one := range slices.Clone(r.jobs) {
+		generator, is := one.generator.(crd.Generator)
+		if !is {
+			continue
+		}
+		generator.MaxDescLen = nil
+		one.generator, one.into, one.config = generator, into, project.CRDFolder
+		r.jobs = append(r.jobs, one)
+	}
+}
+
+// write adds the outputs to the changes. Whole has the definitions with their whole descriptions.
+func (o *Outputs) write(dir string, whole, set *changes.Set) error {
+	if !o.described() {
+		return nil
+	}
+	definitions, err := definitionsIn(whole)
+	if err != nil {
+		return err
+	}
+	return errors.Join(o.writeDocs(dir, definitions, set), o.writeSchemas(dir, definitions, set))
+}
+
+func (o *Outputs) writeDocs(dir string, definitions []*apiextensionsv1.CustomResourceDefinition, set *changes.Set) error {
+	if o.Docs == "" {
+		return nil
+	}
+	samples, err := project.ReadFolder(dir, project.SampleFolder)
+	if err != nil {
+		return err
+	}
+	input := reference.Input{Definitions: definitions}
+	for _, sample := range samples {
+		input.Samples = append(input.Samples, sample.Unstructured)
+	}
+	pages, err := reference.Files(input)
+	if err != nil {
+		return err
+	}
+	return replace(dir, o.Docs, reference.Mark, pages, set)
+}
+
+func (o *Outputs) writeSchemas(dir string, definitions []*apiextensionsv1.CustomResourceDefinition, set *changes.Set) error {
+	if o.Schemas == "" {
+		return nil
+	}
+	schemas, err := schema.Files(definitions)
+	if err != nil {
+		return err
+	}
+	return replace(dir, o.Schemas, schema.Mark, schemas, set)
+}
+
+// replace lets folder hold files, and no other that has the mark of an earlier run.
+func replace(dir, folder, mark string, files map[string][]byte, set *changes.Set) error {
+	if folder = filepath.ToSlash(filepath.Clean(folder)); !filepath.IsLocal(folder) {
+		return errors.New(folder + " is not in the project: name a folder below it")
+	}
+	earlier, err := marked(filepath.Join(dir, folder), mark)
+	if err != nil {
+		return err
+	}
+	for _, name := range earlier {
+		set.Remove(path.Join(folder, name))
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		set.Write(path.Join(folder, name), files[name])
+	}
+	return nil
+}
+
+// marked are the files below a folder that have the mark, relative to it. There may be no folder.
+func marked(folder, mark string) ([]string, error) {
+	var found []string
+	err := filepath.WalkDir(folder, func(file string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !entry.Type().IsRegular() {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		content, err := os.ReadFile(file)
+		if err != nil || !bytes.Contains(content, []byte(mark)) {
+			return err
+		}
+		name, err := filepath.Rel(folder, file)
+		found = append(found, filepath.ToSlash(name))
+		return err
+	})
+	return found, err
+}
+
+// definitionsIn reads the CustomResourceDefinitions that generators wrote.
+func definitionsIn(set *changes.Set) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	var all []*apiextensionsv1.CustomResourceDefinition
+	for _, file := range set.Paths() {
+		content, _ := set.Content(file)
+		objects, err := project.Parse(file, content)
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range objects {
+			definition, err := definitionOf(object.Unstructured)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, definition)
+		}
+	}
+	slices.SortFunc(all, func(a, b *apiextensionsv1.CustomResourceDefinition) int { return strings.Compare(a.Name, b.Name) })
+	return all, nil
+}
+
+func definitionOf(object *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	return definition, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition)
+}
