@@ -10,6 +10,10 @@
 //	config/crd/        CustomResourceDefinitions, or in config/crd/bases/
 //	config/rbac/       Roles and ClusterRoles, and their bindings
 //	config/samples/    the objects that show the operator at work
+//	PROJECT, Makefile  kubebuilder's: the kinds, webhooks and plugins; what controller-gen is told
+//
+// A [Project] is what the manifests say. What the Go sources say is found without them: [Kinds], and
+// for projects of kubebuilder's [ReadLayout] and [ReadControllerGen].
 //
 // Nothing is built, run or sent anywhere: reading costs milliseconds, and whatever is
 // wrong is an error that names the file, the line and what to do. The packages that act

@@ -51,6 +51,18 @@ func (d document) objects(file string) ([]Object, error) {
 
 // parse returns the document's root with lines as in the file, nil for an empty one.
 func (d document) parse(file string) (*yamlv3.Node, error) {
+	root, err := d.root(file)
+	if err != nil || root == nil {
+		return nil, err
+	}
+	if root.Kind != yamlv3.MappingNode {
+		return nil, fmt.Errorf("%s:%d: not a Kubernetes object: want a mapping with apiVersion, kind and metadata", file, root.Line)
+	}
+	return root, refuseDuplicates(root, file)
+}
+
+// root is the document's root, whatever it is, nil for an empty one.
+func (d document) root(file string) (*yamlv3.Node, error) {
 	var node yamlv3.Node
 	if err := yamlv3.Unmarshal(d.content, &node); err != nil {
 		return nil, d.syntaxError(file, err)
@@ -60,10 +72,7 @@ func (d document) parse(file string) (*yamlv3.Node, error) {
 	}
 	root := node.Content[0]
 	shift(root, d.before)
-	if root.Kind != yamlv3.MappingNode {
-		return nil, fmt.Errorf("%s:%d: not a Kubernetes object: want a mapping with apiVersion, kind and metadata", file, root.Line)
-	}
-	return root, refuseDuplicates(root, file)
+	return root, nil
 }
 
 func (d document) decode(place string) (*unstructured.Unstructured, error) {

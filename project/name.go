@@ -1,16 +1,11 @@
 package project
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/mod/module"
-	"sigs.k8s.io/yaml"
 )
 
 // longestName leaves room for what is appended to the name in labels and object names.
@@ -18,10 +13,10 @@ const longestName = 40
 
 // readName is what kubebuilder's PROJECT file says, or else the last element of the
 // module's path, in the form of a DNS label.
-func readName(dir, modulePath string) (string, error) {
-	written, err := projectName(dir)
-	if err != nil {
-		return "", err
+func readName(dir string, layout *Layout, modulePath string) (string, error) {
+	written := ""
+	if layout != nil {
+		written = layout.Name
 	}
 	if written == "" {
 		prefix, _, _ := module.SplitPathVersion(modulePath)
@@ -32,24 +27,6 @@ func readName(dir, modulePath string) (string, error) {
 		return "", fmt.Errorf("the name %q in %s has no letter or digit to name the operator by", written, dir)
 	}
 	return name, nil
-}
-
-func projectName(dir string) (string, error) {
-	file := filepath.Join(dir, "PROJECT")
-	content, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	var written struct {
-		ProjectName string `json:"projectName"`
-	}
-	if err := yaml.Unmarshal(content, &written); err != nil {
-		return "", fmt.Errorf("%s: %w", file, err)
-	}
-	return written.ProjectName, nil
 }
 
 // label turns any name into a DNS label.

@@ -17,6 +17,8 @@ type Project struct {
 	Name string
 	// Module is what go.mod says.
 	Module Module
+	// Layout is what PROJECT says; nil in a project that was not made by kubebuilder or Operator SDK.
+	Layout *Layout
 	// Main is the operator's main package.
 	Main Main
 	// CRDs are the CustomResourceDefinitions, in order of their files' names.
@@ -58,7 +60,10 @@ func Read(dir string, options Options) (*Project, error) {
 	if p.Main, err = findMain(absolute, options.Main); err != nil {
 		return nil, err
 	}
-	if p.Name, err = readName(absolute, p.Module.Path); err != nil {
+	if p.Layout, err = ReadLayout(absolute); err != nil {
+		return nil, err
+	}
+	if p.Name, err = readName(absolute, p.Layout, p.Module.Path); err != nil {
 		return nil, err
 	}
 	return p, p.ReadManifests()
@@ -107,6 +112,10 @@ func NameOf(dir string) (name, absolute string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	name, err = readName(absolute, module.Path)
+	layout, err := ReadLayout(absolute)
+	if err != nil {
+		return "", "", err
+	}
+	name, err = readName(absolute, layout, module.Path)
 	return name, absolute, err
 }
