@@ -22,15 +22,15 @@ func readName(dir string, layout *Layout, modulePath string) (string, error) {
 		prefix, _, _ := module.SplitPathVersion(modulePath)
 		written = path.Base(prefix)
 	}
-	name := label(written)
+	name := Label(written)
 	if name == "" {
 		return "", fmt.Errorf("the name %q in %s has no letter or digit to name the operator by", written, dir)
 	}
 	return name, nil
 }
 
-// label turns any name into a DNS label.
-func label(name string) string {
+// Label turns any name into a DNS label.
+func Label(name string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':

@@ -90,7 +90,8 @@ func newRoot() *cobra.Command {
 		Short: "Write, run, prove and ship Kubernetes operators",
 		Long: `Write, run, prove and ship Kubernetes operators, without Docker and without a
 cluster that somebody else set up.`,
-		Example: `  operon up examples/memcached       # run an operator, and look at what it does
+		Example: `  operon init memcached-operator     # make a project
+  operon up examples/memcached       # run an operator, and look at what it does
   operon kubectl get memcacheds      # talk to the local Kubernetes
   operon explain memcached/example-memcached   # why it is as it is
   operon prove examples/memcached    # let everything go wrong, and see whether it recovers
@@ -108,7 +109,7 @@ cluster that somebody else set up.`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newUp(), newDown(), newExplain(), newProve(), newGenerate(), newCRD(), newCluster(), newKubectl(), newVersion())
+	root.AddCommand(newInit(), newCreate(), newUp(), newDown(), newExplain(), newProve(), newGenerate(), newCRD(), newCluster(), newKubectl(), newVersion())
 	return root
 }
 

@@ -29,13 +29,25 @@ type result struct {
 // operon calls the command with a fake operon-cluster, which tells its name and arguments.
 func operon(t *testing.T, args ...string) result {
 	t.Helper()
+	return ended(t, asOperonIn(t, args...))
+}
+
+// asOperonIn prepares such a call.
+func asOperonIn(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
 	fake := filepath.Join(t.TempDir(), "fake")
 	if err := os.WriteFile(fake, []byte("#!/bin/sh\necho \"called with $*\"\n[ \"$1\" != list ] || { echo '[]'; exit 0; }\nexit 42\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	var stdout, stderr bytes.Buffer
 	command := exec.Command(os.Args[0], args...)
 	command.Env = append(os.Environ(), asOperon+"=yes", "OPERON_CLUSTER_BINARY="+fake, "OPERON_HOME="+t.TempDir())
+	return command
+}
+
+// ended runs a call to its end.
+func ended(t *testing.T, command *exec.Cmd) result {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	err := command.Run()
 	var exit *exec.ExitError
@@ -48,29 +60,33 @@ func operon(t *testing.T, args ...string) result {
 func TestMistakesInTheCommandLine(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string]string{
-		"upp":                              `operon: there is no verb "upp"; did you mean "up"?`,
-		"xyzzy":                            `operon: there is no verb "xyzzy"` + "\n",
-		"--bad":                            "operon: unknown flag: --bad",
-		"up --bad":                         "operon: unknown flag: --bad",
-		"up a b":                           `operon: want one folder, got 2`,
-		"up -o yaml --once":                "operon: -o yaml: want text or json",
-		"up -o json":                       "operon: --output and --timeout go with --once",
-		"up --name a --context b":          "operon: --name is for local clusters",
-		"down --name a --kubeconfig b":     "operon: --name is for local clusters",
-		"explain memcached":                `operon: want one object, as KIND/NAME`,
-		"explain memcached/":               `operon: "memcached/": want KIND/NAME`,
-		"explain a/b -o yaml":              "operon: -o yaml: want text or json",
-		"prove a b":                        "operon: want one folder",
-		"prove -o yaml":                    "operon: -o yaml: want text or json",
-		"prove --plans 0":                  "operon: --plans and --budget have to be more than nothing",
-		"prove --run true":                 "operon: --run needs --samples PATH",
-		"prove --replay a --run b":         "operon: --replay takes everything from its file",
-		"explain a/b --endpoint nonsense":  "operon: --endpoint nonsense: want HOST:PORT",
-		"explain a/b --name c --context d": "operon: --name is for local clusters",
-		"crd chek":                         "operon: there is no \"chek\"; want `operon crd check PATH`",
-		"crd check":                        "operon: want a file or a folder",
-		"crd check x -o yaml":              "operon: -o yaml: want text or json",
-		"version now":                      `operon: unexpected argument "now"`,
+		"upp":                               `operon: there is no verb "upp"; did you mean "up"?`,
+		"xyzzy":                             `operon: there is no verb "xyzzy"` + "\n",
+		"--bad":                             "operon: unknown flag: --bad",
+		"up --bad":                          "operon: unknown flag: --bad",
+		"up a b":                            `operon: want one folder, got 2`,
+		"up -o yaml --once":                 "operon: -o yaml: want text or json",
+		"up -o json":                        "operon: --output and --timeout go with --once",
+		"up --name a --context b":           "operon: --name is for local clusters",
+		"down --name a --kubeconfig b":      "operon: --name is for local clusters",
+		"explain memcached":                 `operon: want one object, as KIND/NAME`,
+		"explain memcached/":                `operon: "memcached/": want KIND/NAME`,
+		"explain a/b -o yaml":               "operon: -o yaml: want text or json",
+		"prove a b":                         "operon: want one folder",
+		"prove -o yaml":                     "operon: -o yaml: want text or json",
+		"prove --plans 0":                   "operon: --plans and --budget have to be more than nothing",
+		"prove --run true":                  "operon: --run needs --samples PATH",
+		"prove --replay a --run b":          "operon: --replay takes everything from its file",
+		"explain a/b --endpoint nonsense":   "operon: --endpoint nonsense: want HOST:PORT",
+		"explain a/b --name c --context d":  "operon: --name is for local clusters",
+		"crd chek":                          "operon: there is no \"chek\"; want `operon crd check PATH`",
+		"crd check":                         "operon: want a file or a folder",
+		"crd check x -o yaml":               "operon: -o yaml: want text or json",
+		"init a b":                          "operon: want one folder",
+		"create apo":                        `operon: nothing is called "apo"; did you mean "api"?`,
+		"create api --cluster --namespaced": "operon: give --namespaced or --cluster, not both",
+		"create api Lamp":                   `operon: unexpected argument "Lamp"`,
+		"version now":                       `operon: unexpected argument "now"`,
 	} {
 		t.Run(call, func(t *testing.T) {
 			t.Parallel()

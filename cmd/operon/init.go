@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/operon-framework/operon/scaffold"
+)
+
+func newInit() *cobra.Command {
+	var wanted scaffold.Init
+	dryRun := false
+	command := &cobra.Command{
+		Use:   "init [NAME]",
+		Short: "Make an operator's project, in folder NAME or the current one",
+		Long: `Make an operator's project in folder NAME, which is made if it is not there, or in the current
+folder: go.mod, go.sum, main.go and README.md. "operon create api" adds a kind.
+
+Nothing is overwritten, and a command that fails leaves no trace.`,
+		Example: `  operon init memcached-operator
+  operon init memcached-operator --domain example.com --module example.com/team/memcached-operator
+  operon init --ci --dry-run          # in the current folder: show what would be written`,
+		Args: oneFolder,
+	}
+	set := command.Flags()
+	set.StringVar(&wanted.Domain, "domain", "", `domain that completes the groups of kinds (default "example.com")`)
+	set.StringVar(&wanted.Module, "module", "", "path of the Go module (default DOMAIN/NAME)")
+	set.StringVar(&wanted.Operon, "operon", "", "where Operon's module comes from, the folder of a checkout or a version (default: where this command was built from)")
+	set.BoolVar(&wanted.CI, "ci", false, "add workflows that test and release the project")
+	set.BoolVar(&dryRun, "dry-run", false, "print the files, and write nothing")
+	command.RunE = func(command *cobra.Command, args []string) error {
+		wanted.Dir = folderOf(args)
+		asked := newQuestions(command)
+		asked.ask("domain", "Domain of your API groups", &wanted.Domain, scaffold.DefaultDomain, scaffold.CheckDomain)
+		asked.ask("module", "Path of the Go module", &wanted.Module, scaffold.DefaultModule(wanted.Dir, wanted.Domain), scaffold.CheckModule)
+		if err := asked.err; err != nil {
+			return err
+		}
+		plan, err := wanted.Plan(command.Context(), tell)
+		if err != nil {
+			return err
+		}
+		if len(args) > 0 {
+			plan.Next = append([]string{"cd " + args[0]}, plan.Next...)
+		}
+		return carryOut(command, plan, dryRun)
+	}
+	return command
+}
+
+// tell shows what takes long.
+func tell(doing string) { fmt.Fprintln(os.Stderr, doing) }
+
+// carryOut writes what is planned, or shows it, and says what to do next.
+func carryOut(command *cobra.Command, plan *scaffold.Plan, dryRun bool) error {
+	out := command.OutOrStdout()
+	if dryRun {
+		text, err := plan.Preview()
+		if err == nil {
+			_, err = fmt.Fprint(out, text)
+		}
+		return err
+	}
+	words := map[string]string{}
+	for _, path := range plan.Paths() {
+		words[path] = "changed"
+		if plan.Creates(path) {
+			words[path] = "created"
+		}
+	}
+	written, err := plan.Apply(command.Context())
+	if err != nil {
+		return err
+	}
+	shown := shownFolder(plan.Dir())
+	for _, path := range written {
+		fmt.Fprintf(out, "%s %s\n", words[path], filepath.Join(shown, path))
+	}
+	if len(plan.Next) > 0 {
+		fmt.Fprintln(out, "next:")
+	}
+	for _, line := range plan.Next {
+		fmt.Fprintf(out, "  %s\n", line)
+	}
+	return nil
+}
+
+// shownFolder is a folder as seen from the current one, if it is in it.
+func shownFolder(dir string) string {
+	current, err := os.Getwd()
+	if err != nil {
+		return dir
+	}
+	relative, err := filepath.Rel(current, dir)
+	if err != nil || !filepath.IsLocal(relative) {
+		return dir
+	}
+	return relative
+}

@@ -1,0 +1,176 @@
+package scaffold
+
+import (
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// source is a file of Go that is about to be edited: text is put in at places that the syntax tree
+// tells, and all the rest stays as it is written.
+type source struct {
+	name    string
+	content []byte
+	tree    *ast.File
+	set     *token.FileSet
+	edits   []edit
+}
+
+// edit replaces the bytes from begin to end.
+type edit struct {
+	begin, end int
+	text       string
+}
+
+func parseSource(name string, content []byte) (*source, error) {
+	s := &source{name: name, content: content, set: token.NewFileSet()}
+	var err error
+	s.tree, err = parser.ParseFile(s.set, name, content, parser.ParseComments|parser.SkipObjectResolution)
+	return s, err
+}
+
+func (s *source) offset(at token.Pos) int { return s.set.Position(at).Offset }
+
+// insert puts text at an offset. What is inserted at the same place stands in order.
+func (s *source) insert(at int, text string) { s.edits = append(s.edits, edit{at, at, text}) }
+
+// replace puts text in the place of a node.
+func (s *source) replace(node ast.Node, text string) {
+	s.edits = append(s.edits, edit{s.offset(node.Pos()), s.offset(node.End()), text})
+}
+
+// done is the edited text, formatted.
+func (s *source) done() ([]byte, error) {
+	slices.SortStableFunc(s.edits, func(a, b edit) int { return a.begin - b.begin })
+	var all strings.Builder
+	last := 0
+	for _, e := range s.edits {
+		all.Write(s.content[last:e.begin])
+		all.WriteString(e.text)
+		last = e.end
+	}
+	all.Write(s.content[last:])
+	formatted, err := format.Source([]byte(all.String()))
+	if err != nil {
+		return nil, fmt.Errorf("%s: what was added does not fit: %w", s.name, err)
+	}
+	return formatted, nil
+}
+
+// importOf is the name by which the file knows a package, "" when it does not import it.
+func (s *source) importOf(importPath string) string {
+	for _, spec := range s.tree.Imports {
+		written, _ := strconv.Unquote(spec.Path.Value)
+		if written != importPath {
+			continue
+		}
+		if spec.Name != nil {
+			return spec.Name.Name
+		}
+		return path.Base(importPath)
+	}
+	return ""
+}
+
+// addImport imports a package by a name that no other import of the file has, and returns it.
+// Packages of one module stand together.
+func (s *source) addImport(importPath, module, second string) string {
+	if name := s.importOf(importPath); name != "" {
+		return name
+	}
+	name, line := path.Base(importPath), strconv.Quote(importPath)
+	if s.taken(name) {
+		name = second + name
+		line = name + " " + line
+	}
+	s.addImportLine(line, module)
+	return name
+}
+
+// taken tells whether an import of the file has that name.
+func (s *source) taken(name string) bool {
+	for _, spec := range s.tree.Imports {
+		written, _ := strconv.Unquote(spec.Path.Value)
+		if spec.Name != nil && spec.Name.Name == name || spec.Name == nil && path.Base(written) == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *source) addImportLine(line, module string) {
+	for _, spec := range slices.Backward(s.tree.Imports) {
+		if written, _ := strconv.Unquote(spec.Path.Value); written == module || strings.HasPrefix(written, module+"/") {
+			s.insert(s.lineEnd(s.offset(spec.End())), "\n"+line)
+			return
+		}
+	}
+	for _, declaration := range s.tree.Decls {
+		if imports, ok := declaration.(*ast.GenDecl); ok && imports.Tok == token.IMPORT && imports.Rparen.IsValid() {
+			s.insert(s.offset(imports.Rparen), "\n"+line+"\n")
+			return
+		}
+	}
+	if last := len(s.tree.Imports); last > 0 {
+		s.insert(s.lineEnd(s.offset(s.tree.Imports[last-1].End())), "\n\nimport "+line)
+		return
+	}
+	s.insert(s.lineEnd(s.offset(s.tree.Name.End())), "\n\nimport "+line)
+}
+
+// lineEnd is the offset of the end of the line that holds at.
+func (s *source) lineEnd(at int) int {
+	if end := strings.IndexByte(string(s.content[at:]), '\n'); end >= 0 {
+		return at + end
+	}
+	return len(s.content)
+}
+
+// call finds the call of a function of a package, nil if there is not exactly one that takes its
+// arguments one by one.
+func (s *source) call(of, function string) *ast.CallExpr {
+	var found []*ast.CallExpr
+	ast.Inspect(s.tree, func(node ast.Node) bool {
+		if call, ok := node.(*ast.CallExpr); ok && isName(call.Fun, of, function) {
+			found = append(found, call)
+		}
+		return true
+	})
+	if len(found) != 1 || found[0].Ellipsis.IsValid() {
+		return nil
+	}
+	return found[0]
+}
+
+// isName tells whether an expression is of.name.
+func isName(expression ast.Expr, of, name string) bool {
+	selector, ok := expression.(*ast.SelectorExpr)
+	if !ok || selector.Sel.Name != name {
+		return false
+	}
+	x, ok := selector.X.(*ast.Ident)
+	return ok && x.Name == of
+}
+
+// addArguments adds arguments to a call, each on a line of its own if the call has several lines, or
+// is to have them.
+func (s *source) addArguments(call *ast.CallExpr, lines bool, arguments ...string) {
+	last := s.offset(call.Args[len(call.Args)-1].End())
+	end := s.offset(call.Rparen)
+	between := string(s.content[last:end])
+	if at := strings.LastIndexByte(between, '\n'); at >= 0 {
+		s.insert(last+at, "\n"+strings.Join(arguments, ",\n")+",")
+		return
+	}
+	if lines {
+		s.insert(last, ",\n"+strings.Join(arguments, ",\n")+",\n")
+		return
+	}
+	s.insert(last, ", "+strings.Join(arguments, ", "))
+}

@@ -1,0 +1,145 @@
+package scaffold
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/gobuffalo/flect"
+	"golang.org/x/mod/module"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// reservedKinds are those that Kubernetes itself adds to each version of an API, and names that
+// each of these packages declares.
+var reservedKinds = []string{
+	"WatchEvent", "ListOptions", "GetOptions", "DeleteOptions", "CreateOptions", "UpdateOptions", "PatchOptions",
+	"GroupVersion", "AddToScheme",
+}
+
+var (
+	camelCase  = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+	apiVersion = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
+)
+
+// longestKind leaves room for "List" and a plural in what Kubernetes takes as a name.
+const longestKind = 55
+
+// CheckKind tells what is wrong with the name of a kind.
+func CheckKind(kind string) error {
+	switch {
+	case kind == "":
+		return errors.New("the kind is missing: give one with --kind, such as Memcached")
+	case !camelCase.MatchString(kind):
+		return fmt.Errorf("kind %q is not in CamelCase: letters and digits only, the first one a capital%s", kind, suggestKind(kind))
+	case len(kind) > longestKind:
+		return fmt.Errorf("kind %s has %d letters: at most %d are allowed", kind, len(kind), longestKind)
+	case strings.HasSuffix(kind, "List"):
+		return fmt.Errorf("kind %s ends in List, which is for lists of a kind: choose another name", kind)
+	case slices.Contains(reservedKinds, kind):
+		return fmt.Errorf("kind %s is reserved: the packages of Kubernetes' APIs have it already; choose another name", kind)
+	}
+	return nil
+}
+
+// suggestKind turns what was typed into CamelCase, if anything comes of it.
+func suggestKind(typed string) string {
+	words := strings.FieldsFunc(typed, func(r rune) bool { return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	for i, word := range words {
+		words[i] = strings.ToUpper(word[:1]) + word[1:]
+	}
+	if kind := strings.Join(words, ""); camelCase.MatchString(kind) {
+		return ", such as " + kind
+	}
+	return ""
+}
+
+// CheckVersion tells what is wrong with the version of an API.
+func CheckVersion(version string) error {
+	if version == "" {
+		return errors.New("the version is missing: give one with --version, such as v1alpha1")
+	}
+	if !apiVersion.MatchString(version) {
+		return fmt.Errorf("version %q is none of an API: want one like v1, v1beta1 or v2alpha3", version)
+	}
+	return nil
+}
+
+// CheckGroup tells what is wrong with an API group.
+func CheckGroup(group string) error {
+	switch {
+	case group == "":
+		return errors.New("the group is missing: give one with --group, such as cache.example.com")
+	case group != strings.ToLower(group):
+		return fmt.Errorf("group %q has capitals, which Kubernetes does not allow: write %s", group, strings.ToLower(group))
+	case len(validation.IsDNS1123Subdomain(group)) > 0:
+		return fmt.Errorf("group %q is no domain name: want small letters, digits, - and dots, such as cache.example.com", group)
+	case !strings.Contains(group, "."):
+		return fmt.Errorf("group %q is not complete, as nothing tells the domain: write %s.example.com with a domain of yours in the place of example.com", group, group)
+	case group == "k8s.io" || group == "kubernetes.io" || strings.HasSuffix(group, ".k8s.io") || strings.HasSuffix(group, ".kubernetes.io"):
+		return fmt.Errorf("group %s is in a domain of the Kubernetes project, whose API servers take such definitions only with its approval: choose a domain of yours", group)
+	}
+	return nil
+}
+
+// CheckDomain tells what is wrong with the domain of a project's groups.
+func CheckDomain(domain string) error {
+	if err := CheckGroup("x." + domain); err != nil {
+		return errors.New(strings.NewReplacer(`group "x.`, `domain "`, "group x.", "domain ", "write x.", "write ", "cache.example.com", "example.com").Replace(err.Error()))
+	}
+	return nil
+}
+
+// checkPlural tells what is wrong with a plural.
+func checkPlural(plural string) error {
+	if len(validation.IsDNS1035Label(plural)) > 0 {
+		return fmt.Errorf("plural %q is no name of a resource: want small letters, digits and -, such as memcacheds", plural)
+	}
+	return nil
+}
+
+// checkShortName tells what is wrong with a short name, which may be empty.
+func checkShortName(short string) error {
+	if short != "" && len(validation.IsDNS1035Label(short)) > 0 {
+		return fmt.Errorf("short name %q is no name of a resource: want small letters, digits and -, such as mc", short)
+	}
+	return nil
+}
+
+// pluralOf is the plural of a kind as generators of definitions guess it.
+func pluralOf(kind string) string { return strings.ToLower(flect.Pluralize(kind)) }
+
+// CheckModule tells what is wrong with the path of a Go module.
+func CheckModule(path string) error {
+	if err := module.CheckImportPath(path); err != nil {
+		var why *module.InvalidPathError
+		if errors.As(err, &why) {
+			err = why.Err
+		}
+		return fmt.Errorf("module path %q: %w; want one like example.com/memcached-operator", path, err)
+	}
+	if first, _, _ := strings.Cut(path, "/"); slices.Contains(standard, first) {
+		return fmt.Errorf("module path %q begins like a package of Go's own library: put a domain before it, as in example.com/%s", path, path)
+	}
+	return nil
+}
+
+// standard are the first elements of the packages of Go's library.
+var standard = strings.Fields(`archive arena bufio builtin bytes cmd cmp compress container context crypto database debug
+	embed encoding errors expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin
+	reflect regexp runtime slices sort strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak std main`)
+
+// lowerCamel is a kind as the beginning of a Go name that is not exported: VMGroup is vmGroup.
+func lowerCamel(kind string) string {
+	upper := 0
+	for upper < len(kind) && unicode.IsUpper(rune(kind[upper])) {
+		upper++
+	}
+	if upper > 1 && upper < len(kind) {
+		upper--
+	}
+	return strings.ToLower(kind[:upper]) + kind[upper:]
+}
