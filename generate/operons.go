@@ -5,9 +5,9 @@ import (
 
 	"sigs.k8s.io/controller-tools/pkg/crd"
 	"sigs.k8s.io/controller-tools/pkg/deepcopy"
-	"sigs.k8s.io/controller-tools/pkg/rbac"
 	"sigs.k8s.io/controller-tools/pkg/webhook"
 
+	"github.com/operon-framework/operon/generate/rights"
 	"github.com/operon-framework/operon/project"
 )
 
@@ -41,10 +41,6 @@ func settingsOf(dir string, flags []string) (Settings, error) {
 
 // run is what these settings ask for in the project of an operator.
 func (s Settings) run(operator string) run {
-	role := s.RoleName
-	if role == "" {
-		role = operator
-	}
 	definitions := crd.Generator{AllowDangerousTypes: &s.AllowFloats, GenerateEmbeddedObjectMeta: &s.EmbeddedMetadata}
 	if s.MaxDescription >= 0 {
 		definitions.MaxDescLen = &s.MaxDescription
@@ -52,7 +48,7 @@ func (s Settings) run(operator string) run {
 	return run{paths: s.Paths, tags: buildTags(s.Tags), jobs: []job{
 		{name: "object", generator: deepcopy.Generator{HeaderFile: s.HeaderFile, Year: s.Year}},
 		{name: "crd", generator: definitions, config: project.CRDFolder},
-		{name: "rbac", generator: rbac.Generator{RoleName: role}, config: project.RBACFolder},
+		{name: "rbac", generator: rights.Generator{RoleName: s.RoleName, Project: operator, Shards: s.Shards}, config: project.RBACFolder},
 		{name: "webhook", generator: webhook.Generator{}, config: webhookFolder},
 	}}
 }

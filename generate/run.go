@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"go/token"
 
 	"golang.org/x/tools/go/packages"
 	"sigs.k8s.io/controller-tools/pkg/genall"
@@ -34,14 +35,23 @@ type job struct {
 	into *changes.Set
 }
 
+// placing is a generator that tells places in the code, and what it cannot find out.
+type placing interface {
+	With(files *token.FileSet, note func(string)) genall.Generator
+}
+
 // generate loads the packages and lets all generators work on them.
 func (r run) generate(ctx context.Context, dir string, options Options, result *Result) error {
-	shared, err := r.load(ctx, dir)
+	files := token.NewFileSet()
+	shared, err := r.load(ctx, dir, files)
 	if err != nil {
 		return err
 	}
 	var problems []error
 	for _, job := range r.jobs {
+		if of, ok := job.generator.(placing); ok {
+			job.generator = of.With(files, func(note string) { result.Notes = append(result.Notes, note) })
+		}
 		problems = append(problems, job.work(ctx, *shared, dir, result))
 	}
 	return errors.Join(errors.Join(problems...), problemsIn(shared.Roots))
@@ -59,8 +69,8 @@ func (j job) work(ctx context.Context, own genall.GenerationContext, dir string,
 }
 
 // load loads the packages, once, for all generators.
-func (r run) load(ctx context.Context, dir string) (*genall.GenerationContext, error) {
-	config := &packages.Config{Context: ctx, Dir: dir, BuildFlags: []string{"-tags=" + r.tags}}
+func (r run) load(ctx context.Context, dir string, files *token.FileSet) (*genall.GenerationContext, error) {
+	config := &packages.Config{Context: ctx, Dir: dir, Fset: files, BuildFlags: []string{"-tags=" + r.tags}}
 	roots, err := loader.LoadRootsWithConfig(config, r.paths...)
 	if err != nil {
 		return nil, err

@@ -25,6 +25,8 @@ type Settings struct {
 	EmbeddedMetadata bool
 	// RoleName is the name of the Role, by default the operator's.
 	RoleName string
+	// Shards: the operator is run with --shards, for which it needs more rights.
+	Shards bool
 	// Tags are build tags to load packages with.
 	Tags []string
 
@@ -43,6 +45,7 @@ func (s *Settings) AddFlags(set *pflag.FlagSet) {
 	set.BoolVar(&s.AllowFloats, "allow-floats", false, "allow float32 and float64 in types, which not all clients read alike")
 	set.BoolVar(&s.EmbeddedMetadata, "embedded-metadata", false, "give the metadata of embedded objects a schema")
 	set.StringVar(&s.RoleName, "role-name", "", "name of the generated Role, by default the operator's")
+	set.BoolVar(&s.Shards, "shards", false, "give the operator the rights that it needs to run with --shards")
 	set.StringSliceVar(&s.Tags, "tags", nil, "build tags to load packages with")
 	s.Outputs.AddFlags(set)
 }

@@ -12,7 +12,7 @@ import (
 // version of the operator. Sites that an older one took care of are upgraded: see upgrade.go.
 const version = "2.0.0"
 
-//go:generate go tool controller-gen object crd:maxDescLen=0 rbac:roleName=site-operator paths=./... output:crd:dir=config/crd output:rbac:dir=config/rbac
+//go:generate operon generate --max-description=0
 
 func main() {
 	operon.Main("site-operator", parts()...)

@@ -16,28 +16,6 @@ import (
 	v1 "github.com/operon-framework/operon/examples/site/api/v1"
 )
 
-// What the operator may do. `go generate` writes config/rbac/role.yaml from it.
-//
-// +kubebuilder:rbac:groups=web.example.com,resources=sites,verbs=get;list;watch
-// +kubebuilder:rbac:groups=web.example.com,resources=sites/status,verbs=patch
-// +kubebuilder:rbac:groups=web.example.com,resources=sites/finalizers,verbs=update
-// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch
-// +kubebuilder:rbac:groups="",resources=configmaps;services,verbs=get;list;watch;create;patch
-// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
-// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update
-//
-// For its webhooks and rules, on objects of its own names:
-//
-// +kubebuilder:rbac:groups="",namespace=system,resources=secrets,resourceNames=site-operator-webhook-certificates,verbs=get;list;watch;create;patch
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations;mutatingwebhookconfigurations,resourceNames=site-operator,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingadmissionpolicies;validatingadmissionpolicybindings,resourceNames=site-operator.site.web.example.com,verbs=get;list;watch;create;patch;delete
-//
-// For the versions of its kind: to convert them, and to store all objects in the latest one:
-//
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=sites.web.example.com,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,resourceNames=sites.web.example.com,verbs=update
-// +kubebuilder:rbac:groups=web.example.com,resources=sites,verbs=patch
-
 const (
 	// port is the one that servers listen on.
 	port = 8080

@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/examples/store/server"
 )
 
-//go:generate go tool controller-gen object crd:maxDescLen=0 rbac:roleName=store-operator paths=./... output:crd:dir=config/crd output:rbac:dir=config/rbac
+//go:generate operon generate --max-description=0
 //go:generate cp ../../api/actions/v1alpha1/crd/actions.operon.dev_actions.yaml ../../api/actions/v1alpha1/crd/actions.operon.dev_actionschedules.yaml config/crd/
 
 func main() {

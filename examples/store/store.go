@@ -15,20 +15,6 @@ import (
 	"github.com/operon-framework/operon/examples/store/api/v1alpha1"
 )
 
-// What the operator may do. `go generate` writes config/rbac/role.yaml from it.
-//
-// +kubebuilder:rbac:groups=store.example.com,resources=stores,verbs=get;list;watch
-// +kubebuilder:rbac:groups=store.example.com,resources=stores/status,verbs=patch
-// +kubebuilder:rbac:groups=store.example.com,resources=stores/finalizers,verbs=update
-// +kubebuilder:rbac:groups=actions.operon.dev,resources=actions,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups=actions.operon.dev,resources=actionschedules,verbs=get;list;watch
-// +kubebuilder:rbac:groups=actions.operon.dev,resources=actions/status;actionschedules/status,verbs=patch
-// +kubebuilder:rbac:groups=actions.operon.dev,resources=actions/finalizers;actionschedules/finalizers,verbs=update
-// +kubebuilder:rbac:groups=apps,resources=statefulsets,verbs=get;list;watch;create;patch
-// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch
-// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
-// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update
-
 // port is the one that a server listens on.
 const port = 11311
 

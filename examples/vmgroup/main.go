@@ -7,7 +7,7 @@ import (
 	"github.com/operon-framework/operon/examples/vmgroup/api/v1alpha1"
 )
 
-//go:generate go tool controller-gen object crd:maxDescLen=0 rbac:roleName=vmgroup-operator paths=./... output:crd:dir=config/crd output:rbac:dir=config/rbac
+//go:generate operon generate --max-description=0
 
 func main() {
 	operon.Main("vmgroup-operator",

@@ -14,16 +14,6 @@ import (
 	"github.com/operon-framework/operon/examples/vmgroup/vcenter"
 )
 
-// What the operator may do. `go generate` writes config/rbac/role.yaml from it.
-//
-// +kubebuilder:rbac:groups=vm.example.com,resources=vmgroups,verbs=get;list;watch;patch
-// +kubebuilder:rbac:groups=vm.example.com,resources=vmgroups/status,verbs=patch
-// +kubebuilder:rbac:groups=vm.example.com,resources=vmgroups/finalizers,verbs=update
-// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch
-// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
-// +kubebuilder:rbac:groups="";events.k8s.io,resources=events,verbs=create;patch
-// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update
-
 // machine is what the operator calls its external resources.
 const machine = "machine"
 
