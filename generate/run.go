@@ -6,10 +6,7 @@ import (
 	"errors"
 	"go/token"
 
-	"golang.org/x/tools/go/packages"
 	"sigs.k8s.io/controller-tools/pkg/genall"
-	"sigs.k8s.io/controller-tools/pkg/loader"
-	"sigs.k8s.io/controller-tools/pkg/markers"
 
 	"github.com/operon-framework/operon/internal/changes"
 )
@@ -21,6 +18,8 @@ type run struct {
 	// tags are build tags to load with.
 	tags string
 	jobs []job
+	// crosses: the paths reach into modules below, as controller-gen's do.
+	crosses bool
 }
 
 // job is one generator, and where what it writes goes.
@@ -33,6 +32,8 @@ type job struct {
 	config, code string
 	// into is where what it writes goes, nil for the result.
 	into *changes.Set
+	// nowhere: what it writes is not wanted.
+	nowhere bool
 }
 
 // placing is a generator that tells places in the code, and what it cannot find out.
@@ -43,7 +44,7 @@ type placing interface {
 // generate loads the packages and lets all generators work on them.
 func (r run) generate(ctx context.Context, dir string, options Options, result *Result) error {
 	files := token.NewFileSet()
-	shared, err := r.load(ctx, dir, files)
+	shared, _, err := r.load(ctx, dir, files, nil)
 	if err != nil {
 		return err
 	}
@@ -61,34 +62,10 @@ func (j job) work(ctx context.Context, own genall.GenerationContext, dir string,
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	own.Roots = concerning(j.name, own.Roots)
 	own.OutputRule = sink{job: j, dir: dir, set: cmp.Or(j.into, result.Changes)}
 	if _, checks := j.generator.(genall.NeedsTypeChecking); !checks {
 		own.Checker = nil
 	}
 	return j.generator.Generate(&own)
-}
-
-// load loads the packages, once, for all generators.
-func (r run) load(ctx context.Context, dir string, files *token.FileSet) (*genall.GenerationContext, error) {
-	config := &packages.Config{Context: ctx, Dir: dir, Fset: files, BuildFlags: []string{"-tags=" + r.tags}}
-	roots, err := loader.LoadRootsWithConfig(config, r.paths...)
-	if err != nil {
-		return nil, err
-	}
-	registry := &markers.Registry{}
-	var filters []loader.NodeFilter
-	for _, job := range r.jobs {
-		if err := job.generator.RegisterMarkers(registry); err != nil {
-			return nil, err
-		}
-		if checks, ok := job.generator.(genall.NeedsTypeChecking); ok {
-			filters = append(filters, checks.CheckFilter())
-		}
-	}
-	return &genall.GenerationContext{
-		Collector: &markers.Collector{Registry: registry},
-		Roots:     roots,
-		Checker:   &loader.TypeChecker{NodeFilters: filters},
-		InputRule: reader{dir},
-	}, nil
 }

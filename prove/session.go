@@ -19,6 +19,7 @@ import (
 	"github.com/operon-framework/operon/prove/plan"
 	"github.com/operon-framework/operon/prove/record"
 	"github.com/operon-framework/operon/prove/report"
+	"github.com/operon-framework/operon/prove/state"
 	"github.com/operon-framework/operon/prove/trace"
 	"github.com/operon-framework/operon/prove/witness"
 	"github.com/operon-framework/operon/prove/workload"
@@ -34,6 +35,7 @@ type session struct {
 	learnt  []trace.Trace // the runs without faults
 	until   time.Time
 	unwatch func()
+	history state.History
 	brought []string // definitions that the session put into the cluster
 	// replayed is the file that is repeated, nil where plans are chosen.
 	replayed *File
@@ -57,18 +59,9 @@ func Prove(ctx context.Context, options Options) (*report.Report, error) {
 // run tests an operator by plans that are chosen once it is known what it does without faults. The file
 // is the one that is repeated, nil where there is none.
 func run(ctx context.Context, options Options, file *File, choose func(*session) []plan.Plan) (_ *report.Report, err error) {
-	options, err = options.withDefaults()
+	s, err := newSession(options, file)
 	if err != nil {
 		return nil, err
-	}
-	options, notes := options.withoutWebhooks()
-	if len(options.Samples) == 0 {
-		return nil, fmt.Errorf("no sample is of a version that can be used here: %s; add one of the version that is stored", strings.Join(notes, "; "))
-	}
-	s := &session{Options: options, replayed: file, found: map[string]*finding.Finding{}}
-	s.report = report.Report{
-		Operator: report.Operator{Name: s.Name, Command: s.Command},
-		Started:  time.Now(), Budget: s.Budget, Seed: s.Seed, Notes: notes,
 	}
 	defer func() {
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
@@ -86,6 +79,28 @@ func run(ctx context.Context, options Options, file *File, choose func(*session)
 	}
 	err = s.work(ctx, choose(s))
 	return &s.report, errors.Join(err, s.finish())
+}
+
+// newSession makes a session of options that can be used.
+func newSession(options Options, file *File) (*session, error) {
+	options, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	options, notes := options.withoutWebhooks()
+	if len(options.Samples) == 0 {
+		return nil, fmt.Errorf("no sample is of a version that can be used here: %s; add one of the version that is stored", strings.Join(notes, "; "))
+	}
+	history, err := state.HistoryOf(slices.Concat(options.CRDs, options.Setup)...)
+	if err != nil {
+		return nil, err
+	}
+	s := &session{Options: options, history: history, replayed: file, found: map[string]*finding.Finding{}}
+	s.report = report.Report{
+		Operator: report.Operator{Name: s.Name, Command: s.Command},
+		Started:  time.Now(), Budget: s.Budget, Seed: s.Seed, Notes: append(notes, history.Words()...),
+	}
+	return s, nil
 }
 
 // wide tells whether the objects of a kind have no namespace.
@@ -178,7 +193,7 @@ func (s *session) learn(ctx context.Context) error {
 			return err
 		}
 	}
-	refs, findings, err := oracle.Reference(s.base, s.learnt, fresh)
+	refs, findings, err := oracle.Reference(s.base, s.learnt, fresh, s.history)
 	if err != nil {
 		return err
 	}

@@ -51,10 +51,10 @@ type Member struct {
 	renewed time.Time
 	// seen are the other members, by id.
 	seen map[string]*sight
-	// lease is the table's, nil where there is none; parsed is what it says.
+	// lease is the table's, nil where there is none; parsed is what it says, nil where that cannot be read.
 	lease  *coordinationv1.Lease
 	parsed *table.Table
-	// bare is since when there is no table.
+	// bare is since when there is no table that can be read.
 	bare time.Time
 	// grants are of the slots that are worked on, drained of those that wait to be given away.
 	grants  map[int]*grant

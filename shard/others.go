@@ -91,7 +91,8 @@ func (m *Member) removed(lease *coordinationv1.Lease) {
 	}
 }
 
-// learn takes up a table, or that there is none. What it gives to others is theirs at once. The lock is held.
+// learn takes up a table, or that there is none: one that cannot be read is none. What it gives to others is theirs
+// at once. The lock is held.
 func (m *Member) learn(lease *coordinationv1.Lease) {
 	if lease == nil {
 		m.lease, m.parsed, m.bare = nil, nil, m.Clock.Now()
@@ -103,8 +104,9 @@ func (m *Member) learn(lease *coordinationv1.Lease) {
 	}
 	parsed, err := table.Parse(lease.Annotations[TableAnnotation])
 	if err != nil {
-		m.Log.Error(err, "cannot read which replica works on what: delete the Lease, and it is made anew", "lease", lease.Name, "annotation", TableAnnotation)
-		m.lease, m.parsed = lease, nil
+		m.Log.Error(err, "cannot read which replica works on what: it is made anew when all have stopped who worked by it",
+			"lease", lease.Name, "annotation", TableAnnotation, "within", m.timing.lease)
+		m.lease, m.parsed, m.bare = lease, nil, m.Clock.Now()
 		m.revoke(func(int) bool { return true })
 		return
 	}

@@ -8,6 +8,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/operon-framework/operon/shard/table"
 )
 
 // watching is a member with a clock that the test moves.
@@ -82,5 +84,41 @@ func TestWhoseLeaseOneIsStaysAsItIs(t *testing.T) {
 	m.mu.Unlock()
 	if !slices.Equal(view.Live, []string{"b-1"}) {
 		t.Errorf("live are %q, want b-1", view.Live)
+	}
+}
+
+// A table that somebody made unreadable is made anew, and not before those have noticed who worked by it.
+func TestATableThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	m, clock := watching(t)
+	decide := func() table.Decision {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		worker := leaseOfOther("b-1", lease, clock.Now()) // which renews all the time
+		worker.Annotations = map[string]string{WorksAnnotation: "true"}
+		m.seen["b-1"] = &sight{lease: worker, at: clock.Now()}
+		view, _ := m.view()
+		return table.Decide(view)
+	}
+	shown := func(revision, text string) {
+		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: m.tableKey().Name, ResourceVersion: revision}}
+		l.Annotations = map[string]string{TableAnnotation: text}
+		m.shown(l)
+	}
+	shown("1", "0 "+m.id+"\n1 b-1\n")
+	if d := decide(); !slices.Equal(d.Work, []int{0}) || d.Write != nil {
+		t.Errorf("by a table it does %+v", d)
+	}
+	clock.SetTime(clock.Now().Add(time.Hour))
+	shown("2", "0 nonsense\n2 -\n")
+	for _, after := range []time.Duration{0, lease - time.Millisecond} {
+		clock.SetTime(clock.Now().Add(after))
+		if d := decide(); len(d.Work) > 0 || d.Write != nil {
+			t.Errorf("after %s without one it does %+v", after, d)
+		}
+	}
+	clock.SetTime(clock.Now().Add(time.Millisecond))
+	if d := decide(); d.Write == nil || d.Write.Slots() != 2 {
+		t.Errorf("when all have noticed it does %+v", d)
 	}
 }

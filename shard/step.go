@@ -25,7 +25,7 @@ func (m *Member) step(ctx context.Context) time.Duration {
 			g.interrupt() // what is done outside of the API server, no write's refusal would end
 		}
 	}
-	if !m.isValid() || m.lease != nil && m.parsed == nil {
+	if !m.isValid() {
 		m.mu.Unlock()
 		return m.timing.renew
 	}

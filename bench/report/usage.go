@@ -12,6 +12,9 @@ import (
 type Process struct {
 	// Resident is the memory that it has now, Peak the most that it had, in bytes.
 	Resident, Peak int64
+	// Files is what of Resident are pages of files, the program's own above all: the kernel reads them
+	// again when it needs the memory, and processes of one program share them.
+	Files int64
 	// CPU is the time that all its threads ran, in user space and in the kernel.
 	CPU time.Duration
 }
@@ -33,6 +36,8 @@ func Usage(pid int) (Process, error) {
 			p.Resident, err = kilobytes(value)
 		case "VmHWM":
 			p.Peak, err = kilobytes(value)
+		case "RssFile":
+			p.Files, err = kilobytes(value)
 		}
 		if err != nil {
 			return Process{}, err

@@ -19,13 +19,14 @@ import (
 // writers create objects side by side.
 const writers = 16
 
-// fill creates Boxes.
+// fill creates the Boxes that are not there yet.
 func (c *cluster) fill(ctx context.Context, n int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
 	for i := range n {
 		group.Go(func() error {
-			return c.client.Create(ctx, &box.Box{ObjectMeta: metav1.ObjectMeta{Name: boxName(i), Namespace: metav1.NamespaceDefault}, Spec: box.BoxSpec{Data: map[string]string{"made": "first"}}})
+			b := &box.Box{ObjectMeta: metav1.ObjectMeta{Name: boxName(i), Namespace: metav1.NamespaceDefault}, Spec: box.BoxSpec{Data: map[string]string{"made": "first"}}}
+			return client.IgnoreAlreadyExists(c.client.Create(ctx, b))
 		})
 	}
 	return group.Wait()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
@@ -20,23 +21,34 @@ func measureSize(ctx context.Context, s settings) ([]report.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	var peaks, rests, cpus []int64
-	var worst report.Process
-	for _, r := range shared {
-		worst.Peak, worst.Resident, worst.CPU = max(worst.Peak, r.Peak), max(worst.Resident, r.Resident), max(worst.CPU, r.CPU)
+	row := func(name string, of func(used) int64, show func(int64) string, goal float64) report.Figure {
+		var shares []int64
+		for _, one := range shared {
+			shares = append(shares, of(one))
+		}
+		return report.AtMost(name, []int64{slices.Max(shares)}, []int64{of(alone[0])}, show, goal)
 	}
-	peaks, rests, cpus = []int64{worst.Peak}, []int64{worst.Resident}, []int64{int64(worst.CPU)}
+	const judged, told = 0.45, 0
 	seconds := func(n int64) string { return report.Seconds(time.Duration(n)) }
 	return []report.Figure{
-		report.AtMost("peak memory of the largest of three replicas", peaks, []int64{alone[0].Peak}, report.Megabytes, 0.45),
-		report.AtMost("its memory at rest", rests, []int64{alone[0].Resident}, report.Megabytes, 0.45),
-		report.AtMost("CPU of the busiest of three replicas", cpus, []int64{int64(alone[0].CPU)}, seconds, 0.45),
+		row("peak memory of the largest of three replicas", func(u used) int64 { return u.Peak }, report.Megabytes, judged),
+		row("its memory at rest", func(u used) int64 { return u.Resident }, report.Megabytes, judged),
+		row("CPU of the busiest of three replicas", func(u used) int64 { return int64(u.CPU) }, seconds, judged),
+		row("beside the goal: memory before there were objects", func(u used) int64 { return u.idle.Resident }, report.Megabytes, told),
+		row("beside the goal: of that, pages of the program's file", func(u used) int64 { return u.idle.Files }, report.Megabytes, told),
+		row("beside the goal: peak memory above that before", func(u used) int64 { return u.Peak - u.idle.Resident }, report.Megabytes, told),
 		report.Within("three replicas: all objects ready after", []time.Duration{took}, time.Hour),
 	}, nil
 }
 
+// used is what a replica used in the end, and what it used before there were objects.
+type used struct {
+	report.Process
+	idle report.Process
+}
+
 // converge runs replicas until all objects are ready, and tells what each used.
-func converge(ctx context.Context, s settings, replicas, slots int) (used []report.Process, took time.Duration, err error) {
+func converge(ctx context.Context, s settings, replicas, slots int) (all []used, took time.Duration, err error) {
 	c, err := startCluster(ctx, "")
 	if err != nil {
 		return nil, 0, err
@@ -59,20 +71,34 @@ func converge(ctx context.Context, s settings, replicas, slots int) (used []repo
 			return nil, 0, err
 		}
 	}
-	began := time.Now()
-	if err := c.fill(ctx, s.objects); err != nil {
+	if err := errors.Join(c.fill(ctx, 1), c.allReady(ctx, 1)); err != nil { // then whoever works has begun to
 		return nil, 0, err
 	}
-	if err := c.allReady(ctx, s.objects); err != nil {
+	idle, err := usages(running)
+	if err != nil {
+		return nil, 0, err
+	}
+	began := time.Now()
+	if err := errors.Join(c.fill(ctx, s.objects), c.allReady(ctx, s.objects)); err != nil {
 		return nil, 0, err
 	}
 	took = time.Since(began)
+	now, err := usages(running)
+	for i := range now {
+		all = append(all, used{now[i], idle[i]})
+	}
+	return all, took, err
+}
+
+// usages is what each of some replicas has used so far.
+func usages(running []*exec.Cmd) ([]report.Process, error) {
+	var all []report.Process
 	for _, process := range running {
 		now, err := report.Usage(process.Process.Pid)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
-		used = append(used, now)
+		all = append(all, now)
 	}
-	return used, took, nil
+	return all, nil
 }

@@ -36,11 +36,11 @@ type References struct {
 // apart, as times of Kubernetes are in seconds.
 //
 // Fresh are runs of the workloads that [Fresh] returns, by the name of the step. They may be nil:
-// then nothing is said of them.
+// then nothing is said of them. History are fields that are not compared.
 //
 // An error says why the operator cannot be tested with the workload.
-func Reference(w workload.Workload, traces []trace.Trace, fresh map[string]trace.Trace) (References, []finding.Finding, error) {
-	refs := References{Workload: w, Noise: &state.Noise{}, fresh: map[string]*run{}, known: map[string]bool{}, heaps: map[string]bool{}}
+func Reference(w workload.Workload, traces []trace.Trace, fresh map[string]trace.Trace, history state.History) (References, []finding.Finding, error) {
+	refs := References{Workload: w, Noise: &state.Noise{History: history}, fresh: map[string]*run{}, known: map[string]bool{}, heaps: map[string]bool{}}
 	if len(traces) == 0 {
 		return refs, nil, errors.New("there is no run without faults to compare with")
 	}

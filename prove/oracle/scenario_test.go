@@ -9,6 +9,7 @@ import (
 	"github.com/operon-framework/operon/prove/finding"
 	"github.com/operon-framework/operon/prove/oracle"
 	"github.com/operon-framework/operon/prove/plan"
+	"github.com/operon-framework/operon/prove/state"
 	"github.com/operon-framework/operon/prove/trace"
 )
 
@@ -16,14 +17,14 @@ import (
 // written.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
-	scenario.Run(t, 36, judged)
+	scenario.Run(t, 40, judged)
 }
 
 // judged is what is found in a scenario.
 func judged(t *testing.T, text string) string {
 	t.Helper()
 	s := parsed(t, text)
-	refs, found, err := oracle.Reference(s.workload, s.references, s.fresh)
+	refs, found, err := oracle.Reference(s.workload, s.references, s.fresh, s.history)
 	if err != nil {
 		return fmt.Sprintf("cannot be tested: %v\n", err)
 	}
@@ -71,7 +72,7 @@ func told(f finding.Finding) string {
 func TestWorldsThatSayNothing(t *testing.T) {
 	t.Parallel()
 	s := parsed(t, "do create apply Box/a\n\ntrace reference\nstep create\n")
-	if _, _, err := oracle.Reference(s.workload, nil, nil); err == nil {
+	if _, _, err := oracle.Reference(s.workload, nil, nil, state.History{}); err == nil {
 		t.Error("without a trace there is nothing to compare with")
 	}
 	if found := oracle.Judge(oracle.References{}, plan.Plan{}, trace.Trace{}); found != nil {
@@ -85,7 +86,7 @@ func TestReached(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"intermediate-correct", "misoperation", "names-differ", "pods-counted", "status-behind", "stale-claim", "times"} {
 		s := parsed(t, scenario.Given(t, "testdata/"+name+".txt"))
-		refs, _, err := oracle.Reference(s.workload, s.references, s.fresh)
+		refs, _, err := oracle.Reference(s.workload, s.references, s.fresh, s.history)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +117,7 @@ func TestReached(t *testing.T) {
 func TestOtherWorkloads(t *testing.T) {
 	t.Parallel()
 	s := parsed(t, scenario.Given(t, "testdata/intermediate-correct.txt"))
-	refs, _, err := oracle.Reference(s.workload, s.references, nil)
+	refs, _, err := oracle.Reference(s.workload, s.references, nil, s.history)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,7 @@ func TestReads(t *testing.T) {
 	t.Parallel()
 	for lines, want := range map[string]bool{"get boxes/a ×12\nwait 500ms\nget boxes/a ×3": true, "patch boxes/a unchanged ×20": false, "wait 1s": false} {
 		s := parsed(t, "do create apply Box/a\n\ntrace reference\nstep create not silent\nobject Box/a user {}\npatch deployments/a\n"+lines)
-		refs, found, err := oracle.Reference(s.workload, s.references, nil)
+		refs, found, err := oracle.Reference(s.workload, s.references, nil, s.history)
 		if err != nil || refs.Reads() != want || want != (len(found) == 0) {
 			t.Errorf("%q: reads is %v, found %v, %v", lines, refs.Reads(), found, err)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/operon-framework/operon/prove/fault"
 	"github.com/operon-framework/operon/prove/record"
+	"github.com/operon-framework/operon/prove/state"
 	"github.com/operon-framework/operon/prove/trace"
 	"github.com/operon-framework/operon/prove/workload"
 )
@@ -26,6 +27,7 @@ import (
 //
 //	do create apply Box/a Secret/b     a step of the workload; then: same STEP, fresh, refused, bystander
 //	do drift drift Deployment/a        others: delete, fail, heal
+//	history Box status.attempts        a field that the kind's definition calls history
 //
 //	trace reference                    a run; those named reference are read twice, in two namespaces
 //	trace fresh STEP                   the run of a step in a namespace of its own
@@ -44,6 +46,7 @@ type script struct {
 	workload   workload.Workload
 	references []trace.Trace
 	fresh      map[string]trace.Trace
+	history    state.History
 	runs       []run
 }
 
@@ -57,7 +60,12 @@ func parsed(t *testing.T, text string) script {
 	s := script{workload: workload.Workload{Name: "test"}, fresh: map[string]trace.Trace{}}
 	blocks := strings.Split("\n"+text, "\ntrace ")
 	for _, line := range lines(blocks[0]) {
-		s.do(strings.Fields(line))
+		words := strings.Fields(line)
+		if words[0] == "history" {
+			s.history = historyOf(t, words[1], words[2])
+			continue
+		}
+		s.do(words)
 	}
 	for _, block := range blocks[1:] {
 		head, body, _ := strings.Cut(block, "\n")
@@ -85,6 +93,26 @@ func parsed(t *testing.T, text string) script {
 		}
 	}
 	return s
+}
+
+// historyOf is what a definition declares whose status may hold anything.
+func historyOf(t *testing.T, kind, path string) state.History {
+	t.Helper()
+	group, _, _ := strings.Cut(kinds[kind][0], "/")
+	status := map[string]any{"status": map[string]any{"x-kubernetes-preserve-unknown-fields": true}}
+	definition := &unstructured.Unstructured{Object: map[string]any{
+		"kind":     "CustomResourceDefinition",
+		"metadata": map[string]any{"annotations": map[string]any{state.HistoryAnnotation: path}},
+		"spec": map[string]any{
+			"group": group, "names": map[string]any{"kind": kind},
+			"versions": []any{map[string]any{"schema": map[string]any{"openAPIV3Schema": map[string]any{"properties": status}}}},
+		},
+	}}
+	history, err := state.HistoryOf(definition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return history
 }
 
 func lines(text string) []string {

@@ -81,23 +81,38 @@ func (u Unused) String() string {
 	return fmt.Sprintf("%s grants %s on %s%s, and no run used %s: remove %s", role, join(u.Verbs), u.Right.String(), place, it, it)
 }
 
-// uses are rights for people, the verbs of a resource together.
+// uses are rights for people, the verbs of a resource together, and resources with the same verbs.
 func uses(rights []Right) string {
-	var order []string
-	verbs := map[string][]string{}
+	var resources, verbs grouping
 	for _, right := range rights {
 		verb := right.Verb
 		right.Verb = ""
-		if verbs[right.String()] == nil {
-			order = append(order, right.String())
-		}
-		verbs[right.String()] = append(verbs[right.String()], verb)
+		resources.add(right.String(), verb)
+	}
+	for _, about := range resources.order {
+		verbs.add(join(distinct(resources.of[about])), about)
 	}
 	var all []string
-	for _, about := range order {
-		all = append(all, join(distinct(verbs[about]))+" on "+about)
+	for _, of := range verbs.order {
+		all = append(all, of+" on "+join(verbs.of[of]))
 	}
 	return strings.Join(all, "; ")
+}
+
+// grouping is what belongs to each of some texts, in the order in which they came.
+type grouping struct {
+	order []string
+	of    map[string][]string
+}
+
+func (g *grouping) add(to, one string) {
+	if g.of[to] == nil {
+		g.order = append(g.order, to)
+	}
+	if g.of == nil {
+		g.of = map[string][]string{}
+	}
+	g.of[to] = append(g.of[to], one)
 }
 
 // join is "get, list and watch".
@@ -118,26 +133,48 @@ func roleIn(declared []Granted) *workload.Ref {
 }
 
 // Notes are sentences about rights that are needed, or granted and kept, though no request shows
-// it.
+// it. Rights of which the same is said stand in one sentence.
 func Notes(needed Needs, declared []Granted) []string {
-	var all []string
+	var owners, passed, kept []Right
 	for _, need := range needed {
 		switch need.With {
 		case "ownerReferences":
-			all = append(all, fmt.Sprintf("%s: no request needs it; owner references that block the deletion of their owner do, on clusters with the admission plugin OwnerReferencesPermissionEnforcement, as OpenShift is", need.Right))
+			owners = append(owners, need.Right)
 		case "escalate":
-			all = append(all, fmt.Sprintf("%s: the operator passes it on in a Role that it makes", need.Right))
+			passed = append(passed, need.Right)
 		}
 	}
+	var unknown []string
 	for _, granted := range declared {
 		if granted.Unknown {
-			all = append(all, fmt.Sprintf("%s/%s is bound and is not part of the project: what it grants is not known", granted.Kind, granted.Name))
+			unknown = append(unknown, fmt.Sprintf("%s/%s is bound and is not part of the project: what it grants is not known", granted.Kind, granted.Name))
 		}
-		for _, rule := range granted.Rules {
-			for _, right := range rightsOf(rule) {
-				if (granted.excused(right, nil) || undisturbed(right, needed)) && !slices.ContainsFunc(needed, func(n Need) bool { return n.Right == right }) {
-					all = append(all, fmt.Sprintf("%s: kept, though no request shows whether it is needed", right))
-				}
+		kept = append(kept, granted.kept(needed)...)
+	}
+	var all []string
+	for _, said := range []struct {
+		of   []Right
+		what string
+	}{
+		{owners, "no request needs this; owner references that block the deletion of their owner do, on clusters with the admission plugin OwnerReferencesPermissionEnforcement, as OpenShift is"},
+		{passed, "the operator passes this on in a Role that it makes"},
+		{kept, "kept, though no request shows whether this is needed"},
+	} {
+		if len(said.of) > 0 {
+			all = append(all, uses(said.of)+": "+said.what)
+		}
+	}
+	return append(all, unknown...)
+}
+
+// kept are the rights of a Role that nobody used and that are no finding.
+func (g Granted) kept(needed Needs) []Right {
+	var all []Right
+	for _, rule := range g.Rules {
+		for _, right := range rightsOf(rule) {
+			used := slices.ContainsFunc(needed, func(n Need) bool { return n.Right == right })
+			if !used && !slices.Contains(all, right) && (g.excused(right, nil) || undisturbed(right, needed)) {
+				all = append(all, right)
 			}
 		}
 	}

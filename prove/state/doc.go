@@ -6,6 +6,7 @@
 //
 //	Of      reads the objects of a step: the fields that operator and user own, as paths
 //	Learn   finds the noise: what differs between runs that should be equal
+//	HistoryOf  reads which fields tell what happened, and not what is
 //	Diff    compares two states but for the noise, as differences that a person can read
 //
 // What is compared, and what is counted only, is said in docs/decisions/0065-what-is-compared.md.

@@ -8,6 +8,9 @@ import (
 
 // Noise is what differs between runs that should be equal. The zero value is none.
 type Noise struct {
+	// History is declared and not learnt. It has to be there before anything is.
+	History History
+
 	// paths are fields, by kind, the numbers of lists' elements left out.
 	paths map[field]bool
 	// loose are fields whose very place differs, the names of lists' elements left out, too.
@@ -87,7 +90,7 @@ func (n *Noise) hides(kind schema.GroupKind, d unequal) bool {
 	if n == nil {
 		return false
 	}
-	if n.paths[field{kind, unnumbered(d.path)}] || n.loose[field{kind, unnamed(d.path)}] {
+	if n.History.tells(kind, d.path) || n.paths[field{kind, unnumbered(d.path)}] || n.loose[field{kind, unnamed(d.path)}] {
 		return true
 	}
 	// What is random of some elements is of all; that there is one more or less is not.

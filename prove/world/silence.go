@@ -90,11 +90,8 @@ func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (
 				looked, reached = count, !w.expects(s) || w.pace.Reached(s.Name, w.state())
 				working, hopes = atWork(w.scene.State()), unready(w.scene.State())
 			}
-			if busy = working; busy == "" && reached && quiet >= w.need(s, slow, hopes) {
-				return end{silent: true, reached: true}, nil
-			}
-			if busy == "" && !reached && quiet >= scaled(w.pace.Settle, slow) {
-				return end{silent: true}, nil
+			if busy = working; busy == "" && quiet >= w.enough(s, slow, reached, hopes) {
+				return end{silent: true, reached: reached}, nil
 			}
 		}
 		if w.onlyReads(began) {
@@ -123,6 +120,15 @@ func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (
 // scaled is a time on a cluster that is slower than usual.
 func scaled(while time.Duration, slow float64) time.Duration {
 	return time.Duration(float64(while) * slow)
+}
+
+// enough is how long the silence lasts that ends a step. What settles a step that did not get where it
+// should does not cut short one of which nothing is expected.
+func (w *world) enough(s *workload.Step, slow float64, reached, hopes bool) time.Duration {
+	if reached {
+		return w.need(s, slow, hopes)
+	}
+	return scaled(w.pace.Settle, slow)
 }
 
 // need is how long the silence lasts that ends a step whose goal is reached. A step that was refused

@@ -54,6 +54,28 @@ func TestNeed(t *testing.T) {
 	}
 }
 
+// A step that did not get where it should ends when nothing was tried again for long. One of which
+// nothing is expected may take longer than that, where something is not ready.
+func TestEnough(t *testing.T) {
+	t.Parallel()
+	pace := Pace{Settle: time.Second, Unsure: time.Second}.withDefaults()
+	w := &world{pace: pace, trace: &trace.Trace{Steps: []trace.Step{{Name: "create"}}}}
+	for _, c := range []struct {
+		name           string
+		reached, hopes bool
+		want           time.Duration
+	}{
+		{name: "not reached", want: 2 * pace.Settle},
+		{name: "not reached, and something is not ready", hopes: true, want: 2 * pace.Settle},
+		{name: "nothing is expected", reached: true, want: 2 * pace.Unsure},
+		{name: "nothing is expected, and something is not ready", reached: true, hopes: true, want: 2 * hopeful * pace.Unsure},
+	} {
+		if got := w.enough(&workload.Step{Name: "create"}, 2, c.reached, c.hopes); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
 func kill(step string) fault.Fault {
 	return fault.Fault{Kind: fault.Kill, On: fault.Match{Verb: "create", Step: step}}
 }

@@ -32,6 +32,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:metadata:annotations="prove.operon.dev/history=status.journal.steps[*].attempts"
 // +kubebuilder:printcolumn:name=Kind,type=string,JSONPath=.spec.target.kind
 // +kubebuilder:printcolumn:name=Target,type=string,JSONPath=.spec.target.name
 // +kubebuilder:printcolumn:name=Action,type=string,JSONPath=.spec.action

@@ -1,0 +1,75 @@
+package generate
+
+import (
+	"go/ast"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-tools/pkg/loader"
+)
+
+// concerns are, by generator, the packages that it can make something of. The others would be
+// type-checked for nothing, and with them all that they import: most of the time of a run.
+// Generators that are not here get all packages.
+var concerns = map[string]func(*loader.Package) bool{
+	"object": mentions("+kubebuilder:object", "+k8s:deepcopy-gen"),
+	"crd":    declaresKinds,
+}
+
+// concerning are the packages that the generator of that name has to look at.
+func concerning(generator string, roots []*loader.Package) []*loader.Package {
+	wanted, ok := concerns[generator]
+	if !ok {
+		return roots
+	}
+	var some []*loader.Package
+	for _, root := range roots {
+		root.NeedSyntax()
+		if wanted(root) {
+			some = append(some, root)
+		}
+	}
+	return some
+}
+
+// mentions tells packages in which a comment has one of the markers.
+func mentions(markers ...string) func(*loader.Package) bool {
+	in := func(comment *ast.Comment) bool {
+		text := strings.ReplaceAll(comment.Text, " ", "")
+		return slices.ContainsFunc(markers, func(marker string) bool { return strings.Contains(text, marker) })
+	}
+	return func(pkg *loader.Package) bool {
+		for _, file := range pkg.Syntax {
+			for _, group := range file.Comments {
+				if slices.ContainsFunc(group.List, in) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+}
+
+// declaresKinds tells packages that declare a struct in which metadata is embedded.
+func declaresKinds(pkg *loader.Package) bool {
+	found := false
+	loader.EachType(pkg, func(_ *ast.File, _ *ast.GenDecl, spec *ast.TypeSpec) {
+		if structure, ok := spec.Type.(*ast.StructType); ok {
+			found = found || slices.ContainsFunc(structure.Fields.List, isMetadata)
+		}
+	})
+	return found
+}
+
+func isMetadata(field *ast.Field) bool {
+	if len(field.Names) > 0 {
+		return false
+	}
+	switch of := field.Type.(type) {
+	case *ast.SelectorExpr:
+		return of.Sel.Name == "ObjectMeta"
+	case *ast.Ident: // imported with a dot
+		return of.Name == "ObjectMeta"
+	}
+	return false
+}

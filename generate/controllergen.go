@@ -1,0 +1,129 @@
+package generate
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-tools/pkg/crd"
+	"sigs.k8s.io/controller-tools/pkg/deepcopy"
+	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/markers"
+	"sigs.k8s.io/controller-tools/pkg/rbac"
+	"sigs.k8s.io/controller-tools/pkg/webhook"
+)
+
+// understood are the generators of controller-gen that can be asked for by its arguments.
+var understood = map[string]genall.Generator{
+	"object":  deepcopy.Generator{},
+	"crd":     crd.Generator{},
+	"rbac":    rbac.Generator{},
+	"webhook": webhook.Generator{},
+}
+
+// places are the ways in which controller-gen's arguments say where output goes.
+var places = map[string]genall.OutputRule{
+	"dir":       genall.OutputToDirectory(""),
+	"artifacts": genall.OutputArtifacts{},
+	"none":      genall.OutputToNothing,
+}
+
+// vocabulary are controller-gen's arguments, which have the form of markers.
+func vocabulary() *markers.Registry {
+	all := &markers.Registry{}
+	define := func(name string, value any) {
+		if err := all.Register(markers.Must(markers.MakeDefinition(name, markers.DescribesPackage, value))); err != nil {
+			panic(err) // a name that is there twice
+		}
+	}
+	define("paths", genall.InputPaths(nil))
+	for rule, place := range places {
+		define("output:"+rule, place)
+		for name := range understood {
+			define("output:"+name+":"+rule, place)
+		}
+	}
+	for name, generator := range understood {
+		define(name, generator)
+	}
+	return all
+}
+
+// asControllerGen is what one command line of controller-gen asks for.
+func asControllerGen(arguments []string) (run, error) {
+	all := vocabulary()
+	asked := run{tags: buildTags(nil)}
+	rules := map[string]genall.OutputRule{}
+	for _, argument := range arguments {
+		if tags, is := strings.CutPrefix(argument, "--load-build-tags="); is {
+			asked.tags = tags
+			continue
+		}
+		value, name, err := meaning(all, argument)
+		if err != nil {
+			return run{}, err
+		}
+		switch value := value.(type) {
+		case genall.InputPaths:
+			asked.paths = append(asked.paths, value...)
+		case genall.Generator:
+			asked.jobs = append(asked.jobs, job{name: name, generator: value})
+		case genall.OutputRule:
+			rules[ruleOf(name)] = value
+		}
+	}
+	for i := range asked.jobs {
+		asked.jobs[i].place(rules)
+	}
+	asked.jobs = slices.DeleteFunc(asked.jobs, func(j job) bool { return j.nowhere })
+	return asked, nil
+}
+
+// meaning parses one argument and returns the name of what it is about.
+func meaning(all *markers.Registry, argument string) (value any, name string, err error) {
+	definition := all.Lookup("+"+argument, markers.DescribesPackage)
+	if definition == nil {
+		return nil, "", fmt.Errorf("controller-gen's argument %q is not known: want one of %s", argument, strings.Join(allNames(), ", "))
+	}
+	value, err = definition.Parse("+" + argument)
+	if err != nil {
+		return nil, "", fmt.Errorf("controller-gen's argument %q: %w", argument, err)
+	}
+	return value, definition.Name, nil
+}
+
+func allNames() []string {
+	names := []string{"paths", "output"}
+	for name := range understood {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ruleOf returns the generator that "output:GENERATOR:RULE" is about, "" for "output:RULE".
+func ruleOf(name string) string {
+	if parts := strings.Split(name, ":"); len(parts) == 3 {
+		return parts[1]
+	}
+	return ""
+}
+
+// place says where the job's output goes. Without any rule that is a folder of its own below config.
+func (j *job) place(rules map[string]genall.OutputRule) {
+	rule, special := rules[j.name]
+	if !special {
+		rule = rules[""]
+	}
+	switch rule := rule.(type) {
+	case nil:
+		j.config = filepath.Join("config", j.name)
+	case genall.OutputToDirectory:
+		j.config, j.code = string(rule), string(rule)
+	case genall.OutputArtifacts:
+		j.config, j.code = string(rule.Config), string(rule.Code)
+	default:
+		j.nowhere = true
+	}
+}

@@ -1,0 +1,58 @@
+package prove
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/operon-framework/operon/prove/state"
+	"github.com/operon-framework/operon/prove/world"
+)
+
+// withHistory are options with a definition that declares history.
+func withHistory(t *testing.T, path string) Options {
+	t.Helper()
+	read, err := readManifests("../api/actions/v1alpha1/crd/actions.operon.dev_actions.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions := objects(read)
+	if path != "" {
+		definitions[0].SetAnnotations(map[string]string{state.HistoryAnnotation: path})
+	}
+	return Options{
+		Operator: world.Function(func(context.Context, world.Access) error { return nil }), Config: &rest.Config{},
+		CRDs: definitions, Samples: []*unstructured.Unstructured{{}},
+	}
+}
+
+// What is not compared is said in the report, by the definition of Actions as it is.
+func TestHistoryIsTold(t *testing.T) {
+	t.Parallel()
+	s, err := newSession(withHistory(t, ""), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "not compared of Action: status.journal.steps[*].attempts, which the definition calls history (prove.operon.dev/history)"
+	if !slices.Contains(s.report.Notes, want) {
+		t.Errorf("the notes are %q", s.report.Notes)
+	}
+	inSetup := withHistory(t, "")
+	inSetup.Setup, inSetup.CRDs = inSetup.CRDs, nil
+	if s, err = newSession(inSetup, nil); err != nil || !slices.Contains(s.report.Notes, want) {
+		t.Errorf("of a definition in --setup the notes are %q, %v", s.report.Notes, err)
+	}
+}
+
+// Nothing is done with a definition that calls something history that is not there.
+func TestHistoryOfNothing(t *testing.T) {
+	t.Parallel()
+	found, err := Prove(t.Context(), withHistory(t, "status.journal.steps[*].tries"))
+	if found != nil || err == nil || !strings.HasPrefix(err.Error(), `CustomResourceDefinition actions.actions.operon.dev: annotation prove.operon.dev/history: "status.journal.steps[*].tries" is in no version's schema`) {
+		t.Errorf("it is %v", err)
+	}
+}
