@@ -100,10 +100,10 @@ func sameNamespace(of ast.Expr) bool {
 	return false
 }
 
-// renamed tells whether a child gets another name when its owner's spec or status changes: the one of the
-// old name is pruned then.
+// renamed tells whether a child gets another name or namespace when its owner's spec or status changes: the
+// one of the old name is pruned then.
 func (d *deriving) renamed(s call) bool {
-	for _, name := range d.metadataOf(s, "Name") {
+	for _, name := range append(d.metadataOf(s, "Name"), d.metadataOf(s, "Namespace")...) {
 		varies := false
 		ast.Inspect(name.expr, func(node ast.Node) bool {
 			if selected, ok := node.(*ast.SelectorExpr); ok && (selected.Sel.Name == "Spec" || selected.Sel.Name == "Status") {
