@@ -3,6 +3,7 @@ package generate
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -30,6 +31,10 @@ type Outputs struct {
 	Docs string
 	// Schemas is the folder of JSON schemas for editors.
 	Schemas string
+	// Manifests is the file that installs the operator with all that it needs.
+	Manifests string
+	// Image and Namespace are what the operator runs, and where.
+	Image, Namespace string
 }
 
 // AddFlags adds a flag for each output. One without a value is the usual place.
@@ -40,6 +45,9 @@ func (o *Outputs) AddFlags(set *pflag.FlagSet) {
 	}
 	place(&o.Docs, "docs", "docs/reference", "write the API's reference in Markdown to `FOLDER`")
 	place(&o.Schemas, "schemas", "schemas", "write JSON schemas for editors to `FOLDER`")
+	place(&o.Manifests, "manifests", "dist/install.yaml", "write all that installs the operator to `FILE`")
+	set.StringVar(&o.Image, "image", "", "image that manifests run, by default the operator's name and :latest")
+	set.StringVar(&o.Namespace, "namespace", "", "namespace that manifests install the operator in, by default its name and -system")
 }
 
 // outputsOf are those that the project asks for, and flags.
@@ -66,8 +74,8 @@ func (r *run) describe(into *changes.Set) {
 
 // write adds the outputs to the changes. Whole has the definitions with their whole descriptions.
 func (o *Outputs) write(dir string, whole, set *changes.Set) error {
-	if !o.described() {
-		return nil
+	if err := o.writeInstall(dir, set); err != nil || !o.described() {
+		return err
 	}
 	definitions, err := definitionsIn(whole)
 	if err != nil {
@@ -108,8 +116,9 @@ func (o *Outputs) writeSchemas(dir string, definitions []*apiextensionsv1.Custom
 
 // replace lets folder hold files, and no other that has the mark of an earlier run.
 func replace(dir, folder, mark string, files map[string][]byte, set *changes.Set) error {
-	if folder = filepath.ToSlash(filepath.Clean(folder)); !filepath.IsLocal(folder) {
-		return errors.New(folder + " is not in the project: name a folder below it")
+	folder, err := inProject(folder)
+	if err != nil {
+		return err
 	}
 	earlier, err := marked(filepath.Join(dir, folder), mark)
 	if err != nil {
@@ -122,6 +131,14 @@ func replace(dir, folder, mark string, files map[string][]byte, set *changes.Set
 		set.Write(path.Join(folder, name), files[name])
 	}
 	return nil
+}
+
+// inProject is a place below the project, with slashes.
+func inProject(place string) (string, error) {
+	if !filepath.IsLocal(place) {
+		return "", fmt.Errorf("%s is not in the project: name a place below it", place)
+	}
+	return filepath.ToSlash(filepath.Clean(place)), nil
 }
 
 // marked are the files below a folder that have the mark, relative to it. There may be no folder.

@@ -54,7 +54,28 @@ func TestOutputsStayInTheProject(t *testing.T) {
 	t.Parallel()
 	dir := project(t, files{"main.go": mainFile, "api/v1/types.go": types})
 	_, err := generate.Plan(t.Context(), dir, generate.Options{Flags: []string{"--docs=../elsewhere"}})
-	if err == nil || !strings.Contains(err.Error(), "../elsewhere is not in the project: name a folder below it") {
+	if err == nil || !strings.Contains(err.Error(), "../elsewhere is not in the project: name a place below it") {
+		t.Errorf("%v", err)
+	}
+}
+
+// The manifest that installs an operator has the definitions and Roles of the same run, which were
+// never written before.
+func TestManifests(t *testing.T) {
+	t.Parallel()
+	dir := project(t, files{"main.go": mainFile, "api/v1/types.go": types})
+	set := plan(t, dir, "--manifests", "--image=registry.example.com/web:1.0", "--namespace=web").Changes
+	content, there := set.Content("dist/install.yaml")
+	if !there {
+		t.Fatalf("there is no manifest among %q", set.Paths())
+	}
+	for _, holds := range []string{"name: pages.web.example.com", "- deployments", "image: registry.example.com/web:1.0", "name: web\n"} {
+		if !strings.Contains(string(content), holds) {
+			t.Errorf("the manifest has not %q: %s", holds, content)
+		}
+	}
+	_, err := generate.Plan(t.Context(), dir, generate.Options{Flags: []string{"--manifests", "--namespace=Web_1"}})
+	if err == nil || !strings.Contains(err.Error(), `the namespace "Web_1"`) {
 		t.Errorf("%v", err)
 	}
 }

@@ -46,6 +46,15 @@ type Options struct {
 // Read reads the project in dir. All that is wrong with its Go side is one error; what is
 // wrong with manifests is listed in full, each with its file and line.
 func Read(dir string, options Options) (*Project, error) {
+	p, err := Identify(dir, options)
+	if err != nil {
+		return nil, err
+	}
+	return p, p.ReadManifests()
+}
+
+// Identify is Read without the manifests, which may not be there yet.
+func Identify(dir string, options Options) (*Project, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
@@ -66,7 +75,7 @@ func Read(dir string, options Options) (*Project, error) {
 	if p.Name, err = readName(absolute, p.Layout, p.Module.Path); err != nil {
 		return nil, err
 	}
-	return p, p.ReadManifests()
+	return p, nil
 }
 
 // ReadManifests reads CRDs, Grants and Samples again, as after an edit. On an error they

@@ -1,0 +1,149 @@
+package install
+
+import (
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Ports of the container, by their names.
+const (
+	metricsPort = 8080
+	probesPort  = 8081
+	webhookPort = 9443
+)
+
+// DefaultResources are enough for an operator of some thousand objects.
+func DefaultResources() corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("64Mi")},
+		Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("256Mi")},
+	}
+}
+
+func (o Operator) deployment() *appsv1.Deployment {
+	return &appsv1.Deployment{
+		ObjectMeta: o.meta(),
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &o.Replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: o.labels()},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: o.labels()}, Spec: o.pod()},
+		},
+	}
+}
+
+func (o Operator) pod() corev1.PodSpec {
+	return corev1.PodSpec{
+		ServiceAccountName: o.Name,
+		SecurityContext: &corev1.PodSecurityContext{
+			RunAsNonRoot:   new(true),
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		},
+		Containers: []corev1.Container{o.container()},
+		// Replicas are of use on several nodes.
+		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
+			MaxSkew:           1,
+			TopologyKey:       corev1.LabelHostname,
+			WhenUnsatisfiable: corev1.ScheduleAnyway,
+			LabelSelector:     &metav1.LabelSelector{MatchLabels: o.labels()},
+		}},
+	}
+}
+
+func (o Operator) container() corev1.Container {
+	ports := []corev1.ContainerPort{{Name: "metrics", ContainerPort: metricsPort}, {Name: "probes", ContainerPort: probesPort}}
+	if o.Webhooks {
+		ports = append(ports, corev1.ContainerPort{Name: "webhook", ContainerPort: webhookPort})
+	}
+	return corev1.Container{
+		Name:           "operator",
+		Image:          o.Image,
+		Args:           o.arguments(),
+		Env:            o.environment(),
+		Ports:          ports,
+		Resources:      o.Resources,
+		LivenessProbe:  probe("/healthz", 20),
+		ReadinessProbe: probe("/readyz", 5),
+		SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: new(false),
+			ReadOnlyRootFilesystem:   new(true),
+			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
+	}
+}
+
+func (o Operator) arguments() []string {
+	all := []string{"--leader-elect", "--metrics-bind-address=:8080", "--health-probe-bind-address=:8081"}
+	if len(o.Watch) > 0 {
+		all = append(all, "--namespace="+strings.Join(o.Watch, ","))
+	}
+	return append(all, o.Args...)
+}
+
+func (o Operator) environment() []corev1.EnvVar {
+	all := []corev1.EnvVar{{
+		Name:      "POD_NAMESPACE",
+		ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}},
+	}}
+	if !o.Webhooks {
+		all = append(all, corev1.EnvVar{Name: "ENABLE_WEBHOOKS", Value: "false"})
+	}
+	return all
+}
+
+func probe(path string, seconds int32) *corev1.Probe {
+	return &corev1.Probe{
+		ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromString("probes")}},
+		PeriodSeconds: seconds,
+	}
+}
+
+func (o Operator) metricsService() *corev1.Service {
+	return o.service("metrics", 8080, "metrics")
+}
+
+// webhookService has the name and the port that the operator tells API servers.
+func (o Operator) webhookService() *corev1.Service {
+	return o.service("webhook", 443, "webhook")
+}
+
+func (o Operator) service(name string, port int32, to string) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: o.meta(name),
+		Spec: corev1.ServiceSpec{
+			Selector: o.labels(),
+			Ports:    []corev1.ServicePort{{Name: to, Port: port, TargetPort: intstr.FromString(to)}},
+		},
+	}
+}
+
+func (o Operator) budget() *policyv1.PodDisruptionBudget {
+	one := intstr.FromInt32(1)
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: o.meta(),
+		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &one, Selector: &metav1.LabelSelector{MatchLabels: o.labels()}},
+	}
+}
+
+// networkPolicy lets in who asks for metrics, and API servers. Nodes, which probe, are always let in.
+// Where the operator itself connects to nobody here knows.
+func (o Operator) networkPolicy() *networkingv1.NetworkPolicy {
+	allowed := []networkingv1.NetworkPolicyPort{{Port: new(intstr.FromString("metrics"))}}
+	if o.Webhooks {
+		allowed = append(allowed, networkingv1.NetworkPolicyPort{Port: new(intstr.FromString("webhook"))})
+	}
+	return &networkingv1.NetworkPolicy{
+		ObjectMeta: o.meta(),
+		Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: metav1.LabelSelector{MatchLabels: o.labels()},
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+			Ingress:     []networkingv1.NetworkPolicyIngressRule{{Ports: allowed}},
+		},
+	}
+}

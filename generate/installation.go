@@ -1,0 +1,101 @@
+package generate
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/operon-framework/operon/generate/install"
+	"github.com/operon-framework/operon/internal/changes"
+	"github.com/operon-framework/operon/project"
+)
+
+// writeInstall adds what installs the operator.
+func (o *Outputs) writeInstall(dir string, set *changes.Set) error {
+	if o.Manifests == "" {
+		return nil
+	}
+	operator, err := o.operator(dir, set)
+	if err != nil {
+		return err
+	}
+	file, err := inProject(o.Manifests)
+	if err != nil {
+		return err
+	}
+	content, err := operator.Manifest()
+	set.Write(file, content)
+	return err
+}
+
+// operator is the project's, with its manifests as they will be.
+func (o *Outputs) operator(dir string, set *changes.Set) (install.Operator, error) {
+	p, err := project.Identify(dir, project.Options{})
+	if err != nil {
+		return install.Operator{}, err
+	}
+	if p.CRDs, err = folderOf(dir, project.CRDFolder, set); err != nil {
+		return install.Operator{}, err
+	}
+	rights, err := folderOf(dir, project.RBACFolder, set)
+	if err != nil {
+		return install.Operator{}, err
+	}
+	p.Grants = project.GrantsOf(rights)
+	operator, err := install.Of(p, o.Image)
+	operator.Image = cmp.Or(operator.Image, operator.Name+":latest")
+	operator.Namespace = cmp.Or(o.Namespace, operator.Namespace)
+	return operator, err
+}
+
+// folderOf reads the manifests in a folder as they will be when the changes are made.
+func folderOf(dir, folder string, set *changes.Set) ([]project.Object, error) {
+	names, err := namesIn(dir, folder, set)
+	if err != nil {
+		return nil, err
+	}
+	var all []project.Object
+	var problems []error
+	for _, name := range names {
+		file := path.Join(folder, name)
+		content, planned := set.Content(file)
+		if !planned {
+			if content, err = os.ReadFile(filepath.Join(dir, file)); err != nil {
+				return nil, err
+			}
+		}
+		objects, err := project.Parse(file, content)
+		all, problems = append(all, objects...), append(problems, err)
+	}
+	return all, errors.Join(problems...)
+}
+
+// namesIn are the manifests right in a folder: those that are there and stay, and those that come.
+func namesIn(dir, folder string, set *changes.Set) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(dir, folder))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	planned := set.Paths()
+	var names []string
+	for _, entry := range entries {
+		if !entry.IsDir() && !slices.Contains(planned, path.Join(folder, entry.Name())) {
+			names = append(names, entry.Name())
+		}
+	}
+	for _, file := range planned {
+		if _, stays := set.Content(file); stays && path.Dir(file) == folder {
+			names = append(names, path.Base(file))
+		}
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return path.Ext(name) != ".yaml" && path.Ext(name) != ".yml" || strings.HasPrefix(name, "kustom")
+	})
+	slices.Sort(names)
+	return names, nil
+}
