@@ -53,7 +53,7 @@ func vocabulary() *markers.Registry {
 // asControllerGen is what one command line of controller-gen asks for.
 func asControllerGen(arguments []string) (run, error) {
 	all := vocabulary()
-	asked := run{tags: buildTags(nil)}
+	asked := run{tags: buildTags(nil), crosses: true}
 	rules := map[string]genall.OutputRule{}
 	for _, argument := range arguments {
 		if tags, is := strings.CutPrefix(argument, "--load-build-tags="); is {

@@ -14,19 +14,6 @@ import (
 // webhookFolder is where webhook configurations go.
 const webhookFolder = "config/webhook"
 
-// runsOf is what is to be generated in dir.
-func runsOf(dir string, flags []string) ([]run, error) {
-	name, _, err := project.NameOf(dir)
-	if err != nil {
-		return nil, err
-	}
-	settings, err := settingsOf(dir, flags)
-	if err != nil {
-		return nil, err
-	}
-	return []run{settings.run(name)}, nil
-}
-
 // settingsOf are those that the project keeps, overridden by flags.
 func settingsOf(dir string, flags []string) (Settings, error) {
 	kept, place, err := directive(dir)

@@ -50,12 +50,6 @@ func (o *Outputs) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&o.Namespace, "namespace", "", "namespace that manifests install the operator in, by default its name and -system")
 }
 
-// outputsOf are those that the project asks for, and flags.
-func outputsOf(dir string, flags []string) (Outputs, error) {
-	settings, err := settingsOf(dir, flags)
-	return settings.Outputs, err
-}
-
 // described tells whether whole descriptions are needed, also where definitions have shorter ones.
 func (o *Outputs) described() bool { return o.Docs != "" || o.Schemas != "" }
 

@@ -2,9 +2,13 @@ package generate
 
 import (
 	"context"
+	"go/token"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"github.com/operon-framework/operon/internal/changes"
+	"github.com/operon-framework/operon/project"
 )
 
 // Options say what the project's folder does not.
@@ -27,6 +31,27 @@ type Result struct {
 	Skipped bool
 	// Notes are what a reader should know, a sentence each.
 	Notes []string
+
+	keep func() // remembers the run, nil if there is nothing to remember
+}
+
+// Apply writes the files that differ, all of them or none, and returns them in order. The next
+// Plan is skipped if nothing changes until then.
+func (r *Result) Apply(ctx context.Context) ([]string, error) {
+	changed, err := r.Changes.Apply(ctx)
+	if err == nil && r.keep != nil {
+		r.keep()
+	}
+	return changed, err
+}
+
+// Diff tells what Apply would change, as a unified diff, "" when that is nothing.
+func (r *Result) Diff() (string, error) {
+	diff, err := r.Changes.Diff()
+	if err == nil && diff == "" && r.keep != nil {
+		r.keep()
+	}
+	return diff, err
 }
 
 // Plan works out what the generated files of the project in dir should hold.
@@ -34,11 +59,7 @@ type Result struct {
 // It fails, with all that is wrong, where the code, its markers or the settings are; nothing
 // in the project is touched by it, however it ends.
 func Plan(ctx context.Context, dir string, options Options) (*Result, error) {
-	absolute, err := filepath.Abs(dir)
-	if err != nil {
-		return nil, err
-	}
-	runs, err := runsOf(absolute, options.Flags)
+	_, absolute, err := project.NameOf(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -46,25 +67,132 @@ func Plan(ctx context.Context, dir string, options Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	outputs, err := outputsOf(absolute, options.Flags)
-	if err != nil {
-		return nil, err
+	p := &planning{dir: absolute, options: options, started: time.Now(), cache: cacheOf(absolute), result: &Result{Changes: set}}
+	if p.unchanged() {
+		return &Result{Changes: set, Skipped: true, Notes: p.stamp.Notes}, nil
 	}
-	whole, err := changes.In(absolute)
+	return p.result, p.generate(ctx)
+}
+
+// planning is one plan in the making.
+type planning struct {
+	dir     string
+	options Options
+	started time.Time
+	result  *Result
+
+	cache    cache
+	key      string
+	stamp    *stamp // of the run before
+	now      seen   // what went into that one, as it is now
+	listings []*listing
+}
+
+// unchanged tells whether there is nothing to do.
+func (p *planning) unchanged() bool {
+	p.key = keyOf(p.dir, p.options.Flags)
+	p.stamp = p.cache.load()
+	now, err := p.stamp.look(p.dir)
 	if err != nil {
-		return nil, err
+		return false // what cannot be read is told by who needs it
 	}
-	result := &Result{Changes: set}
-	for _, run := range runs {
-		if outputs.described() {
+	p.now = now
+	return !p.options.Again && p.stamp.fresh(p.key, now)
+}
+
+func (p *planning) generate(ctx context.Context) error {
+	wanted, err := wantedIn(p.dir, p.options.Flags)
+	if err != nil {
+		return err
+	}
+	p.result.Notes = wanted.notes
+	whole, err := changes.In(p.dir)
+	if err != nil {
+		return err
+	}
+	if p.stamp.samePackages(p.key, p.now) {
+		p.listings = p.cache.listings()
+	}
+	if len(p.listings) != len(wanted.runs) {
+		p.listings = make([]*listing, len(wanted.runs))
+	}
+	for i, run := range wanted.runs {
+		if wanted.outputs.described() {
 			run.describe(whole)
 		}
-		if err := run.generate(ctx, absolute, options, result); err != nil {
-			return nil, err
+		p.tell("loading " + strings.Join(run.paths, " "))
+		if err := p.run(ctx, i, run); err != nil {
+			return err
 		}
 	}
-	if err := outputs.write(absolute, whole, set); err != nil {
-		return nil, err
+	if err := wanted.outputs.write(p.dir, whole, p.result.Changes); err != nil {
+		return err
 	}
-	return result, nil
+	p.removeOrphans(wanted.runs)
+	p.result.keep = p.keep
+	return nil
+}
+
+func (p *planning) tell(doing string) {
+	if p.options.Tell != nil {
+		p.options.Tell(doing)
+	}
+}
+
+// run lets all generators of a run work.
+func (p *planning) run(ctx context.Context, number int, run run) error {
+	files := token.NewFileSet()
+	shared, known, err := run.load(ctx, filepath.Join(p.dir, run.dir), files, p.listings[number])
+	if err != nil {
+		return err
+	}
+	p.listings[number] = known
+	var problems []error
+	for _, job := range run.jobs {
+		if of, ok := job.generator.(placing); ok {
+			job.generator = of.With(files, func(note string) { p.result.Notes = append(p.result.Notes, note) })
+		}
+		problems = append(problems, job.work(ctx, *shared, p.dir, p.result))
+	}
+	return told(p.dir, shared.Roots, problems)
+}
+
+// keep remembers what the plan went by, once its files are as they should be.
+func (p *planning) keep() {
+	made, err := outputs(p.dir, p.result.Changes)
+	if err != nil {
+		return
+	}
+	kept := &stamp{Key: p.key, Written: time.Now().UTC(), Outputs: made, Notes: p.result.Notes, Folders: foldersOf(p.listings)}
+	if kept.Folders == nil {
+		return // x/tools loaded the packages: nobody knows what went in
+	}
+	earlier := p.stamp.Inputs
+	kept.Inputs = earlier
+	now, err := kept.look(p.dir)
+	if err != nil {
+		return
+	}
+	for _, looks := range now {
+		if looks.Time.After(p.started.Add(-clockStep)) {
+			return // it may have changed after it was read
+		}
+	}
+	kept.Inputs = now
+	p.cache.save(kept, p.listings)
+}
+
+// clockStep is how far the time of a file may lag behind the clock.
+const clockStep = 20 * time.Millisecond
+
+// foldersOf are the folders of all listings, nil if one is missing.
+func foldersOf(listings []*listing) []string {
+	folders := []string{}
+	for _, known := range listings {
+		if known == nil {
+			return nil
+		}
+		folders = append(folders, known.Folders...)
+	}
+	return folders
 }

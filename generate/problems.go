@@ -3,31 +3,107 @@ package generate
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 
 	"golang.org/x/tools/go/packages"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
-// problemsIn are the errors that loading and generating left with the packages.
-//
-// Type errors are left out: most come of types that no generator asked for and that were
-// therefore never loaded.
-func problemsIn(roots []*loader.Package) error {
+// told is what is wrong with the packages, each thing once: what the compiler says of them, and where it has
+// nothing to say, what the generators do. It is nil if nothing is wrong.
+func told(dir string, roots []*loader.Package, generators []error) error {
+	if compiler := problemsIn(dir, roots, saysCompiler); compiler != nil {
+		return compiler
+	}
+	return errors.Join(errors.Join(generators...), problemsIn(dir, roots, saysGenerator))
+}
+
+// saysCompiler are errors that the go command or the compiler would tell, too.
+func saysCompiler(pkg *packages.Package, problem packages.Error) bool {
+	switch problem.Kind {
+	case packages.ListError, packages.ParseError:
+		return true
+	case packages.TypeError:
+		return !partial(pkg, problem)
+	}
+	return false
+}
+
+func saysGenerator(_ *packages.Package, problem packages.Error) bool {
+	return problem.Kind == packages.UnknownError
+}
+
+var (
+	undefined = regexp.MustCompile(`^undefined: (\w+)(\.\w+)?$`)
+	unchecked = []string{"DeepCopy", "could not import", "import loop", "invalid type", "invalid package name"}
+)
+
+// partial tells type errors that are none: they come of packages that no generator asked for, and of the
+// generated methods, which are left out while they are generated anew.
+func partial(pkg *packages.Package, problem packages.Error) bool {
+	for _, text := range unchecked {
+		if strings.Contains(problem.Msg, text) {
+			return true
+		}
+	}
+	found := undefined.FindStringSubmatch(problem.Msg)
+	if found == nil {
+		return false
+	}
+	for _, imported := range pkg.Imports {
+		complete := imported.Types != nil && imported.Types.Complete() && len(imported.Syntax) > 0
+		if imported.Name == found[1] && (!complete || found[2] == "") {
+			return true
+		}
+	}
+	// Another name than its own may have been given to a package. That is as if it were not known here.
+	return found[2] != "" && !slices.ContainsFunc(slices.Collect(maps.Values(pkg.Imports)), func(imported *packages.Package) bool { return imported.Name == found[1] })
+}
+
+// problemsIn are the errors that loading and generating left with the packages. Type errors are told of the
+// project's own packages alone.
+func problemsIn(dir string, roots []*loader.Package, wanted func(*packages.Package, packages.Error) bool) error {
 	raw := make([]*packages.Package, len(roots))
+	own := map[*packages.Package]bool{}
 	for i, root := range roots {
 		raw[i] = root.Package
+		own[root.Package] = true
 	}
 	var problems []error
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	packages.Visit(raw, nil, func(found *packages.Package) {
 		for _, problem := range found.Errors {
-			text := fmt.Sprintf("%s: %s", problem.Pos, problem.Msg)
-			if problem.Kind == packages.TypeError || told[text] {
+			text := fmt.Sprintf("%s: %s", near(dir, problem.Pos), problem.Msg)
+			foreign := problem.Kind == packages.TypeError && !own[found]
+			if foreign || seen[text] || !wanted(found, problem) {
 				continue
 			}
-			told[text] = true
+			seen[text] = true
 			problems = append(problems, errors.New(text))
 		}
 	})
 	return errors.Join(problems...)
+}
+
+// near is a position as it is read from the current folder: relative to it where it lies below it.
+func near(dir, position string) string {
+	file, rest, _ := strings.Cut(position, ":")
+	if file == "" || file == "-" {
+		return dir
+	}
+	if !filepath.IsAbs(file) {
+		if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
+			return position
+		}
+		file = filepath.Join(dir, file)
+	}
+	if here, err := os.Getwd(); err == nil && within(here, file) {
+		file, _ = filepath.Rel(here, file)
+	}
+	return file + ":" + rest
 }

@@ -3,7 +3,6 @@ package generate
 import (
 	"cmp"
 	"context"
-	"errors"
 	"go/token"
 
 	"sigs.k8s.io/controller-tools/pkg/genall"
@@ -13,6 +12,8 @@ import (
 
 // run is a number of generators at work on the same packages.
 type run struct {
+	// dir is where paths, and files that generators read, are relative to; itself relative to the project.
+	dir string
 	// paths are patterns of packages, as controller-gen takes them.
 	paths []string
 	// tags are build tags to load with.
@@ -32,6 +33,8 @@ type job struct {
 	config, code string
 	// into is where what it writes goes, nil for the result.
 	into *changes.Set
+	// version is that of controller-tools which manifests are to name, "" for the one that is built in.
+	version string
 	// nowhere: what it writes is not wanted.
 	nowhere bool
 }
@@ -41,23 +44,7 @@ type placing interface {
 	With(files *token.FileSet, note func(string)) genall.Generator
 }
 
-// generate loads the packages and lets all generators work on them.
-func (r run) generate(ctx context.Context, dir string, options Options, result *Result) error {
-	files := token.NewFileSet()
-	shared, _, err := r.load(ctx, dir, files, nil)
-	if err != nil {
-		return err
-	}
-	var problems []error
-	for _, job := range r.jobs {
-		if of, ok := job.generator.(placing); ok {
-			job.generator = of.With(files, func(note string) { result.Notes = append(result.Notes, note) })
-		}
-		problems = append(problems, job.work(ctx, *shared, dir, result))
-	}
-	return errors.Join(errors.Join(problems...), problemsIn(shared.Roots))
-}
-
+// work lets the generator work on what was loaded.
 func (j job) work(ctx context.Context, own genall.GenerationContext, dir string, result *Result) error {
 	if err := ctx.Err(); err != nil {
 		return err

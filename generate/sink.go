@@ -2,6 +2,7 @@ package generate
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -39,19 +40,19 @@ func (s sink) Open(pkg *loader.Package, path string) (io.WriteCloser, error) {
 		}
 		folder = own
 	}
-	return &file{path: filepath.ToSlash(filepath.Join(folder, path)), set: s.set}, nil
+	return &file{path: filepath.ToSlash(filepath.Join(folder, path)), version: cmp.Or(s.version, toolsVersion), set: s.set}, nil
 }
 
 // file is one file that is being written.
 type file struct {
 	bytes.Buffer
-	path string
-	set  *changes.Set
+	path, version string
+	set           *changes.Set
 }
 
 // Close hands the file over to the set.
 func (f *file) Close() error {
-	f.set.Write(f.path, attributed(f.Bytes(), toolsVersion))
+	f.set.Write(f.path, attributed(f.Bytes(), f.version))
 	return nil
 }
 
