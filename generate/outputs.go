@@ -2,6 +2,7 @@ package generate
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-tools/pkg/crd"
 
+	"github.com/operon-framework/operon/generate/clients"
 	"github.com/operon-framework/operon/generate/reference"
 	"github.com/operon-framework/operon/generate/schema"
 	"github.com/operon-framework/operon/internal/changes"
@@ -33,6 +35,8 @@ type Outputs struct {
 	Schemas string
 	// Manifests is the file that installs the operator with all that it needs.
 	Manifests string
+	// Clients is the folder of typed clients in Go.
+	Clients string
 	// Image and Namespace are what the operator runs, and where.
 	Image, Namespace string
 }
@@ -46,6 +50,7 @@ func (o *Outputs) AddFlags(set *pflag.FlagSet) {
 	place(&o.Docs, "docs", "docs/reference", "write the API's reference in Markdown to `FOLDER`")
 	place(&o.Schemas, "schemas", "schemas", "write JSON schemas for editors to `FOLDER`")
 	place(&o.Manifests, "manifests", "dist/install.yaml", "write all that installs the operator to `FILE`")
+	place(&o.Clients, "clients", "client", "write typed clients, listers and informers in Go to `FOLDER`")
 	set.StringVar(&o.Image, "image", "", "image that manifests run, by default the operator's name and :latest")
 	set.StringVar(&o.Namespace, "namespace", "", "namespace that manifests install the operator in, by default its name and -system")
 }
@@ -67,8 +72,8 @@ func (r *run) describe(into *changes.Set) {
 }
 
 // write adds the outputs to the changes. Whole has the definitions with their whole descriptions.
-func (o *Outputs) write(dir string, whole, set *changes.Set) error {
-	if err := o.writeInstall(dir, set); err != nil || !o.described() {
+func (o *Outputs) write(ctx context.Context, dir string, whole, set *changes.Set) error {
+	if err := errors.Join(o.writeClients(ctx, dir, set), o.writeInstall(dir, set)); err != nil || !o.described() {
 		return err
 	}
 	definitions, err := definitionsIn(whole)
@@ -106,6 +111,35 @@ func (o *Outputs) writeSchemas(dir string, definitions []*apiextensionsv1.Custom
 		return err
 	}
 	return replace(dir, o.Schemas, schema.Mark, schemas, set)
+}
+
+func (o *Outputs) writeClients(ctx context.Context, dir string, set *changes.Set) error {
+	if o.Clients == "" {
+		return nil
+	}
+	folder, err := inProject(o.Clients)
+	if err != nil {
+		return err
+	}
+	p, err := project.Identify(dir, project.Options{})
+	if err != nil {
+		return err
+	}
+	kinds, err := project.Kinds(dir)
+	if err != nil {
+		return err
+	}
+	files, err := clients.Files(ctx, clients.Input{Dir: dir, Module: p.Module.Path, Folder: folder, Kinds: kinds})
+	if err != nil {
+		return err
+	}
+	if err := replace(dir, folder, clients.Mark, nil, set); err != nil {
+		return err
+	}
+	for name, content := range files {
+		set.Write(name, content) // beside the types, too
+	}
+	return nil
 }
 
 // replace lets folder hold files, and no other that has the mark of an earlier run.

@@ -125,7 +125,7 @@ func (p *planning) generate(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := wanted.outputs.write(p.dir, whole, p.result.Changes); err != nil {
+	if err := wanted.outputs.write(ctx, p.dir, whole, p.result.Changes); err != nil {
 		return err
 	}
 	p.removeOrphans(wanted.runs)
