@@ -17,7 +17,7 @@ import (
 // A scenario is what a member knows, and what it does.
 func TestDecide(t *testing.T) {
 	t.Parallel()
-	scenario.Run(t, 12, func(t *testing.T, given string) string {
+	scenario.Run(t, 21, func(t *testing.T, given string) string {
 		var in struct {
 			Why, Me, Table string
 			Leaving, Bare  bool
@@ -129,6 +129,14 @@ func checkBalance(t *testing.T, before, after Table, members []string) {
 	}
 	if moved != surplus {
 		t.Fatalf("%d slots moved where %d had to (%d lost)\n%s\n%s", moved, surplus, lost, before, after)
+	}
+	for _, m := range members {
+		for _, other := range members {
+			gave, got := len(before.Held(m)) > len(after.Held(m)), len(before.Held(other)) < len(after.Held(other))
+			if gave && got && len(after.Held(other)) > len(after.Held(m)) {
+				t.Fatalf("a slot moved from %s to %s, which has more now: %v → %v", m, other, before, after)
+			}
+		}
 	}
 }
 
