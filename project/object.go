@@ -27,19 +27,22 @@ func (o Object) Place() string { return fmt.Sprintf("%s:%d", o.File, o.Line) }
 // .spec.template.containers[0].name. It is the object's own place where the field is not
 // written in the manifest.
 func (o Object) PlaceOf(field string) string {
-	line := o.Line
+	line, _ := o.Locate(field)
+	return fmt.Sprintf("%s:%d", o.File, line)
+}
+
+// Locate is PlaceOf as a line and a column, both from 1.
+func (o Object) Locate(field string) (line, column int) {
+	line, column = o.Line, 1
 	node := o.node
 	for _, step := range steps(field) {
 		key, value := child(node, step)
 		if value == nil {
 			break
 		}
-		node, line = value, key.Line
+		node, line, column = value, key.Line, key.Column
 	}
-	if node == o.node {
-		return o.Place()
-	}
-	return fmt.Sprintf("%s:%d", o.File, line)
+	return line, column
 }
 
 // steps splits a path into names and indices.

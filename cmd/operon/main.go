@@ -1,6 +1,6 @@
 // Command operon is the operator framework in one binary: `operon up` runs an operator's
 // project on a Kubernetes of its own and keeps it running while its author edits it,
-// `operon explain` tells why an object is as it is, `operon prove` finds its reliability bugs,
+// `operon doctor` names what will hurt in production, `operon explain` tells why an object is as it is, `operon prove` finds its reliability bugs,
 // `operon crd check` tells what a changed CustomResourceDefinition would do to stored objects,
 // `operon down` removes it all again, `operon cluster` and `operon kubectl` serve the local Kubernetes
 // itself.
@@ -109,7 +109,7 @@ cluster that somebody else set up.`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newInit(), newCreate(), newUp(), newDown(), newExplain(), newProve(), newGenerate(), newCRD(), newCluster(), newKubectl(), newVersion())
+	root.AddCommand(newInit(), newCreate(), newUp(), newDown(), newExplain(), newProve(), newDoctor(), newGenerate(), newCRD(), newCluster(), newKubectl(), newVersion())
 	return root
 }
 

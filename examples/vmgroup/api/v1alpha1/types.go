@@ -33,6 +33,8 @@ func AddToScheme(scheme *runtime.Scheme) error {
 // +kubebuilder:printcolumn:name=Memory,type=integer,JSONPath=.spec.memory
 // +kubebuilder:printcolumn:name=Template,type=string,JSONPath=.spec.template
 // +kubebuilder:printcolumn:name=Last_Message,type=string,JSONPath=.status.lastMessage
+//
+//operon:ignore printer-columns these columns are what was asked for
 type VMGroup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -1,0 +1,278 @@
+package code
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+
+	"github.com/operon-framework/operon/doctor/rule"
+)
+
+const (
+	corePackage    = "k8s.io/api/core/v1"
+	builderPackage = rule.ControllerRuntime + "/pkg/builder"
+	managerPackage = rule.ControllerRuntime + "/pkg/manager"
+)
+
+var staleRead = &rule.Rule{
+	Name: "stale-read", Severity: rule.Warning,
+	About:  "An object that is read through the cache right after it was written.",
+	Reason: "The cache hears of the write only later: what is read is the object as it was, and what follows decides by the past or runs into a conflict.",
+	Fix:    "go on with the object that the write filled in, or return and wait for the event that the write makes",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		for _, f := range s.Code.Reach(s.Code.Reconcilers()...) {
+			f.Inspect(func(node ast.Node, _ []ast.Node) {
+				block, ok := node.(*ast.BlockStmt)
+				if !ok {
+					return
+				}
+				for i := range block.List {
+					if read := readAfter(f, block.List, i); read != nil {
+						add(s, found, f, read.Call, "%s is read from the cache right after it was written", short(f.TypeOf(read.Object)))
+					}
+				}
+			})
+		}
+	},
+}
+
+// readAfter is the read of statement i, where an earlier one of the same block wrote that kind of object.
+func readAfter(f *rule.Function, block []ast.Stmt, i int) *rule.Request {
+	read := straight(f.Info(), block[i])
+	if read == nil || read.Verb != "Get" || read.Status || f.TypeOf(read.Object) == nil || !cached(f, read) {
+		return nil
+	}
+	for _, earlier := range block[:i] {
+		wrote := straight(f.Info(), earlier)
+		if wrote == nil || !wrote.Writes() || wrote.Verb == "Delete" || f.TypeOf(wrote.Object) != f.TypeOf(read.Object) {
+			continue
+		}
+		if f.Root(wrote.Object) == f.Root(read.Object) || sameKey(f, wrote, read) {
+			return read
+		}
+	}
+	return nil
+}
+
+// sameKey tells a Get by the key of what was written.
+func sameKey(f *rule.Function, wrote, read *rule.Request) bool {
+	root := f.Root(wrote.Object)
+	return root != nil && uses(f.Info(), read.Call.Args[1], root)
+}
+
+// straight is the request that a statement makes whatever holds: on its own, or as what an if looks at.
+func straight(info *types.Info, statement ast.Stmt) *rule.Request {
+	switch n := statement.(type) {
+	case *ast.IfStmt:
+		if n.Init == nil {
+			return nil
+		}
+		return request(info, n.Init)
+	case *ast.AssignStmt, *ast.ExprStmt:
+		return request(info, n)
+	}
+	return nil
+}
+
+// cached tells whether a client reads from the cache, as far as its type tells: a client.Reader may be the
+// one that asks the API server.
+func cached(f *rule.Function, r *rule.Request) bool {
+	t := f.Info().TypeOf(r.Client)
+	return t != nil && !rule.IsType(t, rule.ClientPackage, "Reader")
+}
+
+var sharedState = &rule.Rule{
+	Name: "shared-state", Severity: rule.Error,
+	About:  "A map of the reconciler that reconciles write without a lock, while several run at once.",
+	Reason: "Two writes at once end the process; a write and a read at once may.",
+	Fix:    "guard it with a sync.Mutex, or use a sync.Map; or keep no state in the reconciler: it is lost at each restart, too",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		if !concurrent(s.Code.Functions) {
+			return
+		}
+		for _, f := range s.Code.Reach(s.Code.Reconcilers()...) {
+			if locks(f) {
+				continue
+			}
+			f.Inspect(func(node ast.Node, _ []ast.Node) {
+				if field := written(f, node); field != nil && !locksAbove(s, f) {
+					add(s, found, f, node, "%s is written by several reconciles at once", text(field))
+				}
+			})
+		}
+	},
+}
+
+// concurrent tells whether MaxConcurrentReconciles is more than one, or not known.
+func concurrent(functions []*rule.Function) bool {
+	found := false
+	for _, f := range functions {
+		ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
+			pair, ok := node.(*ast.KeyValueExpr)
+			if !ok || !named(pair.Key, "MaxConcurrentReconciles") {
+				return !found
+			}
+			value := f.Info().Types[pair.Value].Value
+			one := value != nil && constant.Compare(value, token.LEQ, constant.MakeInt64(1))
+			found = found || !one
+			return !found
+		})
+	}
+	return found
+}
+
+func locks(f *rule.Function) bool {
+	return calls(f.Info(), f.Decl.Body, "sync", "Lock")
+}
+
+func locksAbove(s *rule.Subject, f *rule.Function) bool {
+	for _, caller := range s.Code.Callers(f, s.Code.Functions) {
+		if locks(caller) {
+			return true
+		}
+	}
+	return false
+}
+
+// written is the map in a field of the receiver that a node writes into.
+func written(f *rule.Function, node ast.Node) ast.Expr {
+	var places []ast.Expr
+	switch n := node.(type) {
+	case *ast.AssignStmt:
+		places = n.Lhs
+	case *ast.IncDecStmt:
+		places = []ast.Expr{n.X}
+	case *ast.CallExpr:
+		if name, ok := n.Fun.(*ast.Ident); ok && name.Name == "delete" && len(n.Args) == 2 {
+			return ofReceiver(f, n.Args[0])
+		}
+	}
+	for _, place := range places {
+		if index, ok := ast.Unparen(place).(*ast.IndexExpr); ok {
+			if field := ofReceiver(f, index.X); field != nil {
+				return field
+			}
+		}
+	}
+	return nil
+}
+
+// ofReceiver is e where it is a map in a field of the receiver.
+func ofReceiver(f *rule.Function, e ast.Expr) ast.Expr {
+	selector, ok := ast.Unparen(e).(*ast.SelectorExpr)
+	if !ok || f.Object.Signature().Recv() == nil || f.Root(selector) != types.Object(f.Object.Signature().Recv()) {
+		return nil
+	}
+	if _, isMap := f.Info().TypeOf(selector).Underlying().(*types.Map); !isMap {
+		return nil
+	}
+	return selector
+}
+
+var secretCache = &rule.Rule{
+	Name: "secret-cache", Severity: rule.Warning,
+	About:  "A manager that keeps every Secret of the cluster in memory, because something reads or watches Secrets.",
+	Reason: "The operator needs the right to list all Secrets, holds all of them, and its memory grows with what others store: clusters with large Helm releases kill it.",
+	Fix:    "read them uncached (client.CacheOptions.DisableFor), or limit the cache by label or namespace (cache.Options.ByObject), and watch with builder.OnlyMetadata",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		limits := limitsOf(s.Code)
+		if !limits.manager || limits.cache {
+			return
+		}
+		for _, f := range s.Code.Functions {
+			f.Inspect(func(node ast.Node, _ []ast.Node) {
+				call, ok := node.(*ast.CallExpr)
+				if !ok {
+					return
+				}
+				if how := holds(f, call, limits); how != "" && s.Once(secretCacheOnce{}) {
+					add(s, found, f, call, "%s holds all Secrets of the cluster in memory", how)
+				}
+			})
+		}
+	},
+}
+
+// secretCacheOnce: there is one cache, and one finding.
+type secretCacheOnce struct{}
+
+// limits are what is known of the manager's cache.
+type limits struct {
+	manager  bool // there is one
+	cache    bool // its cache is limited, or made in a way that is not plain
+	uncached bool // its client reads Secrets from the API server
+}
+
+func limitsOf(c *rule.Code) limits {
+	var l limits
+	for _, f := range c.Functions {
+		l.manager = l.manager || calls(f.Info(), f.Decl.Body, managerPackage, "New") || newManager(f)
+		ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
+			switch n := node.(type) {
+			case *ast.CompositeLit:
+				if rule.IsType(f.Info().TypeOf(n), rule.ControllerRuntime+"/pkg/cache", "Options", "ByObject", "Config") {
+					l.cache = true
+				}
+			case *ast.KeyValueExpr:
+				l.cache = l.cache || named(n.Key, "NewCache") || named(n.Key, "NewClient")
+				l.uncached = l.uncached || named(n.Key, "DisableFor")
+			case *ast.AssignStmt:
+				for _, left := range n.Lhs {
+					l.cache = l.cache || named(left, "NewCache") || named(left, "Cache") || named(left, "ByObject") || named(left, "DefaultNamespaces")
+					l.uncached = l.uncached || named(left, "DisableFor")
+				}
+			}
+			return true
+		})
+	}
+	return l
+}
+
+// newManager tells ctrl.NewManager, which is a variable.
+func newManager(f *rule.Function) bool {
+	found := false
+	ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
+		if call, ok := node.(*ast.CallExpr); ok && named(call.Fun, "NewManager") {
+			if selector, ok := call.Fun.(*ast.SelectorExpr); ok {
+				object := f.Info().Uses[selector.Sel]
+				found = object != nil && object.Pkg() != nil && object.Pkg().Path() == rule.ControllerRuntime
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// holds tells how a call makes the cache hold Secrets, "" where it does not.
+func holds(f *rule.Function, call *ast.CallExpr, l limits) string {
+	if rule.Calls(f.Info(), call, builderPackage, "Owns", "Watches", "For") && len(call.Args) > 0 && isSecret(f, call.Args[0]) {
+		if mentionsMetadata(call) {
+			return ""
+		}
+		return rule.Callee(f.Info(), call).Name() + "(&corev1.Secret{})"
+	}
+	r := rule.RequestOf(f.Info(), call)
+	if r == nil || l.uncached || r.Client == nil || !cached(f, r) {
+		return ""
+	}
+	reads := r.Verb == "Get" || r.Verb == "List"
+	if reads && isSecret(f, r.Object) {
+		return "the " + r.Verb + " of a Secret"
+	}
+	return ""
+}
+
+// mentionsMetadata tells builder.OnlyMetadata among the arguments.
+func mentionsMetadata(call *ast.CallExpr) bool {
+	for _, argument := range call.Args {
+		if named(argument, "OnlyMetadata") {
+			return true
+		}
+	}
+	return false
+}
+
+func isSecret(f *rule.Function, e ast.Expr) bool {
+	return rule.IsType(f.Info().TypeOf(e), corePackage, "Secret", "SecretList")
+}

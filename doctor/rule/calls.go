@@ -1,0 +1,241 @@
+package rule
+
+import (
+	"go/ast"
+	"go/types"
+	"strings"
+)
+
+// Paths of packages whose functions rules know.
+const (
+	ControllerRuntime = "sigs.k8s.io/controller-runtime"
+	ClientPackage     = ControllerRuntime + "/pkg/client"
+	ReconcilePackage  = ControllerRuntime + "/pkg/reconcile"
+	UtilPackage       = ControllerRuntime + "/pkg/controller/controllerutil"
+	OperonPackage     = "github.com/operon-framework/operon"
+)
+
+// Reconcilers are the methods Reconcile of controller-runtime.
+func (c *Code) Reconcilers() []*Function {
+	var all []*Function
+	for _, f := range c.Functions {
+		if f.Decl.Recv != nil && f.Object.Name() == "Reconcile" && ReturnsResult(f) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// Workers are what is called again and again to bring an object about: reconcilers, and the roles that
+// Operon's composers have.
+func (c *Code) Workers() []*Function {
+	all := c.Reconcilers()
+	for _, f := range c.Functions {
+		if f.Decl.Recv != nil && composes(f) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// composes tells the methods that Operon calls.
+func composes(f *Function) bool {
+	parameters := f.Object.Signature().Params()
+	for i := range parameters.Len() {
+		if named := namedOf(parameters.At(i).Type()); named != nil && IsType(named, OperonPackage, "Composition", "Observed") {
+			return true
+		}
+	}
+	return false
+}
+
+// ReturnsResult tells whether a function returns a reconcile.Result and an error.
+func ReturnsResult(f *Function) bool {
+	results := f.Object.Signature().Results()
+	if results.Len() != 2 {
+		return false
+	}
+	return IsType(results.At(0).Type(), ReconcilePackage, "Result")
+}
+
+// IsType tells whether t, or what it points to, is one of the types of a package.
+func IsType(t types.Type, path string, names ...string) bool {
+	named := namedOf(t)
+	if named == nil || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != path {
+		return false
+	}
+	for _, name := range names {
+		if named.Obj().Name() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Callee is the function that a call calls, nil where that is a value.
+func Callee(info *types.Info, call *ast.CallExpr) *types.Func {
+	fun := ast.Unparen(call.Fun)
+	switch index := fun.(type) {
+	case *ast.IndexExpr:
+		fun = index.X
+	case *ast.IndexListExpr:
+		fun = index.X
+	}
+	var name *ast.Ident
+	switch f := fun.(type) {
+	case *ast.Ident:
+		name = f
+	case *ast.SelectorExpr:
+		name = f.Sel
+	default:
+		return nil
+	}
+	found, _ := info.Uses[name].(*types.Func)
+	return found
+}
+
+// Calls tells whether a call is of one of the functions, or methods, of a package.
+func Calls(info *types.Info, call *ast.CallExpr, path string, names ...string) bool {
+	callee := Callee(info, call)
+	if callee == nil || callee.Pkg() == nil || callee.Pkg().Path() != path {
+		return false
+	}
+	for _, name := range names {
+		if callee.Name() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// Request is a call of controller-runtime's client.
+type Request struct {
+	Call *ast.CallExpr
+	// Verb is the method: Get, List, Create, Update, Patch, Delete, DeleteAllOf, Apply; or CreateOrUpdate and
+	// CreateOrPatch of controllerutil.
+	Verb string
+	// Status: it is about the subresource status.
+	Status bool
+	// Client is the expression that it is called on, nil where that is an argument.
+	Client ast.Expr
+	// Object is the argument that is read or written.
+	Object ast.Expr
+}
+
+// objectAt is which argument of a client's method is the object.
+var objectAt = map[string]int{"Get": 2, "List": 1, "Create": 1, "Update": 1, "Patch": 1, "Delete": 1, "DeleteAllOf": 1, "Apply": 1}
+
+// RequestOf understands a call as one of the client, nil if it is none.
+func RequestOf(info *types.Info, call *ast.CallExpr) *Request {
+	if Calls(info, call, UtilPackage, "CreateOrUpdate", "CreateOrPatch") && len(call.Args) > 2 {
+		return &Request{Call: call, Verb: Callee(info, call).Name(), Object: call.Args[2]}
+	}
+	callee := Callee(info, call)
+	if callee == nil || callee.Pkg() == nil || callee.Pkg().Path() != ClientPackage || callee.Signature().Recv() == nil {
+		return nil
+	}
+	selector, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr)
+	at, known := objectAt[callee.Name()]
+	if !ok || !known || len(call.Args) <= at {
+		return nil
+	}
+	receiver := callee.Signature().Recv().Type().String()
+	if !strings.HasSuffix(receiver, "Writer") && !strings.HasSuffix(receiver, "Reader") && !strings.HasSuffix(receiver, "Client") {
+		return nil
+	}
+	status := strings.Contains(receiver, "SubResource")
+	return &Request{Call: call, Verb: callee.Name(), Status: status, Client: selector.X, Object: call.Args[at]}
+}
+
+// Writes tells whether the request changes the object as a whole.
+func (r *Request) Writes() bool { return r.Verb != "Get" && r.Verb != "List" }
+
+// Requests visits those in a body, with the nodes that each is in, the outermost first.
+func (f *Function) Requests(visit func(r *Request, within []ast.Node)) {
+	f.Inspect(func(node ast.Node, within []ast.Node) {
+		if call, ok := node.(*ast.CallExpr); ok {
+			if request := RequestOf(f.Info(), call); request != nil {
+				visit(request, within)
+			}
+		}
+	})
+}
+
+// Inspect visits the nodes of a body, with those that each is in, the outermost first.
+func (f *Function) Inspect(visit func(node ast.Node, within []ast.Node)) {
+	var within []ast.Node
+	ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
+		if node == nil {
+			within = within[:len(within)-1]
+			return true
+		}
+		visit(node, within)
+		within = append(within, node)
+		return true
+	})
+}
+
+// TypeOf is the named type of an object that is given as a pointer, nil where it is an interface.
+func (f *Function) TypeOf(object ast.Expr) *types.TypeName {
+	t := f.Info().TypeOf(object)
+	if t == nil {
+		return nil
+	}
+	named := namedOf(t)
+	if named == nil || types.IsInterface(named) {
+		return nil
+	}
+	return named.Obj()
+}
+
+// Root is the variable that an expression begins with: app of &app.Spec.Size.
+func (f *Function) Root(e ast.Expr) types.Object {
+	for {
+		switch x := ast.Unparen(e).(type) {
+		case *ast.Ident:
+			return f.Info().ObjectOf(x)
+		case *ast.UnaryExpr:
+			e = x.X
+		case *ast.StarExpr:
+			e = x.X
+		case *ast.SelectorExpr:
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		default:
+			return nil
+		}
+	}
+}
+
+// Parameter tells whether a variable is one of f's parameters.
+func (f *Function) Parameter(object types.Object) bool {
+	parameters := f.Object.Signature().Params()
+	for i := range parameters.Len() {
+		if parameters.At(i) == object {
+			return true
+		}
+	}
+	return false
+}
+
+// Primary is the kind that a reconciler is for: the type of its second parameter, or else of the first
+// object that it, or what it leads to, gets by the request's name. It is nil where that is not plain.
+func (c *Code) Primary(reconciler *Function) *types.TypeName {
+	parameters := reconciler.Object.Signature().Params()
+	if parameters.Len() < 2 {
+		return nil
+	}
+	second := parameters.At(1)
+	named := namedOf(second.Type())
+	if named != nil && !IsType(named, ReconcilePackage, "Request") {
+		return named.Obj()
+	}
+	var primary *types.TypeName
+	reconciler.Requests(func(r *Request, _ []ast.Node) {
+		if primary == nil && r.Verb == "Get" && reconciler.Root(r.Call.Args[1]) == second {
+			primary = reconciler.TypeOf(r.Object)
+		}
+	})
+	return primary
+}

@@ -1,0 +1,201 @@
+package rule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// Code is the Go code of a project, tests left out: type-checked, and indexed by who mentions whom.
+type Code struct {
+	Fset     *token.FileSet
+	Packages []*packages.Package
+	// Functions are all functions and methods with a body.
+	Functions []*Function
+
+	dir          string
+	byObject     map[*types.Func]*Function
+	fields       map[token.Pos]*Origin
+	declarations map[token.Pos]*Origin
+}
+
+// Function is a function or method of the project.
+type Function struct {
+	Decl    *ast.FuncDecl
+	Object  *types.Func
+	Package *packages.Package
+	// Mentions are the project's functions that the body names, be it to call them.
+	Mentions []*Function
+}
+
+// Info is what is known of the expressions in the body.
+func (f *Function) Info() *types.Info { return f.Package.TypesInfo }
+
+// Load type-checks the packages of the module in dir that match patterns. Code that does not compile is
+// an error in the compiler's words.
+func Load(ctx context.Context, dir string, patterns ...string) ([]*packages.Package, error) {
+	loaded, err := packages.Load(&packages.Config{
+		Context: ctx, Dir: dir, Fset: token.NewFileSet(),
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedSyntax |
+			packages.NeedTypes | packages.NeedTypesInfo | packages.NeedTypesSizes,
+	}, patterns...)
+	if err != nil {
+		return nil, err
+	}
+	var problems []error
+	for _, p := range loaded {
+		for _, problem := range p.Errors {
+			problems = append(problems, errors.New(strings.TrimPrefix(problem.Error(), dir+string(filepath.Separator))))
+		}
+	}
+	if len(problems) > 0 {
+		return nil, fmt.Errorf("the code does not compile:\n%w", errors.Join(slices.CompactFunc(problems, sameText)...))
+	}
+	return loaded, nil
+}
+
+func sameText(a, b error) bool { return a.Error() == b.Error() }
+
+// Index makes a Code of packages. Places are relative to dir.
+func Index(dir string, loaded []*packages.Package) *Code {
+	c := &Code{
+		Packages: loaded, dir: dir, Fset: token.NewFileSet(),
+		byObject: map[*types.Func]*Function{}, fields: map[token.Pos]*Origin{}, declarations: map[token.Pos]*Origin{},
+	}
+	if len(loaded) > 0 {
+		c.Fset = loaded[0].Fset
+	}
+	for _, p := range loaded {
+		for _, file := range p.Syntax {
+			if !ast.IsGenerated(file) {
+				c.add(p, file)
+			}
+		}
+	}
+	for _, f := range c.Functions {
+		f.Mentions = c.mentions(f)
+	}
+	return c
+}
+
+func (c *Code) add(p *packages.Package, file *ast.File) {
+	for _, declaration := range file.Decls {
+		switch d := declaration.(type) {
+		case *ast.FuncDecl:
+			object, ok := p.TypesInfo.Defs[d.Name].(*types.Func)
+			if ok && d.Body != nil {
+				f := &Function{Decl: d, Object: object, Package: p}
+				c.Functions, c.byObject[object] = append(c.Functions, f), f
+			}
+		case *ast.GenDecl:
+			c.addTypes(d)
+		}
+	}
+}
+
+func (c *Code) addTypes(d *ast.GenDecl) {
+	for _, spec := range d.Specs {
+		declared, ok := spec.(*ast.TypeSpec)
+		if !ok {
+			continue
+		}
+		c.declarations[declared.Name.Pos()] = &Origin{Place: c.At(declared), Type: d}
+		structure, ok := declared.Type.(*ast.StructType)
+		if !ok {
+			continue
+		}
+		for _, field := range structure.Fields.List {
+			for _, name := range field.Names {
+				c.fields[name.Pos()] = &Origin{Place: c.At(name), Field: field}
+			}
+		}
+	}
+}
+
+func (c *Code) declaration(name *types.TypeName) *Origin { return copied(c.declarations[name.Pos()]) }
+func (c *Code) field(field *types.Var) *Origin           { return copied(c.fields[field.Pos()]) }
+
+func copied(o *Origin) *Origin {
+	if o == nil {
+		return nil
+	}
+	twin := *o
+	return &twin
+}
+
+// At is the place of a node.
+func (c *Code) At(node ast.Node) Place { return c.AtPos(node.Pos()) }
+
+// AtPos is the place of a position.
+func (c *Code) AtPos(at token.Pos) Place {
+	position := c.Fset.Position(at)
+	file, err := filepath.Rel(c.dir, position.Filename)
+	if err != nil {
+		file = position.Filename
+	}
+	return Place{File: filepath.ToSlash(file), Line: position.Line, Column: position.Column}
+}
+
+// mentions lists the functions of the project that a body names.
+func (c *Code) mentions(f *Function) []*Function {
+	var all []*Function
+	ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
+		name, ok := node.(*ast.Ident)
+		if !ok {
+			return true
+		}
+		object, ok := f.Info().Uses[name].(*types.Func)
+		if !ok {
+			return true
+		}
+		if found := c.byObject[object.Origin()]; found != nil && !slices.Contains(all, found) {
+			all = append(all, found)
+		}
+		return true
+	})
+	return all
+}
+
+// Reach is what functions lead to, themselves included, in the order of the source.
+func (c *Code) Reach(from ...*Function) []*Function {
+	seen := map[*Function]bool{}
+	var follow func(*Function)
+	follow = func(f *Function) {
+		if seen[f] {
+			return
+		}
+		seen[f] = true
+		for _, next := range f.Mentions {
+			follow(next)
+		}
+	}
+	for _, f := range from {
+		follow(f)
+	}
+	var all []*Function
+	for _, f := range c.Functions {
+		if seen[f] {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// Callers are the functions among some that lead to f, f left out.
+func (c *Code) Callers(f *Function, among []*Function) []*Function {
+	var all []*Function
+	for _, other := range among {
+		if other != f && slices.Contains(c.Reach(other), f) {
+			all = append(all, other)
+		}
+	}
+	return all
+}

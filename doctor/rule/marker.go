@@ -1,0 +1,125 @@
+package rule
+
+import (
+	"go/ast"
+	"go/types"
+	"strconv"
+	"strings"
+)
+
+// RBACMarker is a comment that asks for rights: +kubebuilder:rbac:groups=…,resources=…,verbs=….
+type RBACMarker struct{ Groups, Resources, Verbs []string }
+
+// Marker finds the first marker of rights that is wanted.
+func (c *Code) Marker(wanted func(RBACMarker) bool) (Place, bool) {
+	for _, p := range c.Packages {
+		for _, file := range p.Syntax {
+			for _, group := range file.Comments {
+				for _, comment := range group.List {
+					if marker, ok := rbacMarker(comment.Text); ok && wanted(marker) {
+						return c.At(comment), true
+					}
+				}
+			}
+		}
+	}
+	return Place{}, false
+}
+
+func rbacMarker(comment string) (RBACMarker, bool) {
+	text := strings.TrimSpace(strings.TrimPrefix(comment, "//"))
+	fields, ok := strings.CutPrefix(text, "+kubebuilder:rbac:")
+	if !ok {
+		return RBACMarker{}, false
+	}
+	marker := RBACMarker{Groups: []string{""}}
+	for _, field := range strings.Split(fields, ",") {
+		name, value, _ := strings.Cut(field, "=")
+		list := strings.Split(strings.Trim(value, `"{}`), ";")
+		for i := range list {
+			list[i] = strings.Trim(list[i], `"`)
+		}
+		switch strings.TrimSpace(name) {
+		case "groups":
+			marker.Groups = list
+		case "resources":
+			marker.Resources = list
+		case "verbs":
+			marker.Verbs = list
+		}
+	}
+	for i, group := range marker.Groups {
+		if group == "core" {
+			marker.Groups[i] = ""
+		}
+	}
+	return marker, true
+}
+
+// Named are all names of types that the code uses, and all words of its strings: what it can be about.
+func (c *Code) Named() map[string]bool {
+	all := map[string]bool{}
+	for _, p := range c.Packages {
+		for _, object := range p.TypesInfo.Uses {
+			if name, ok := object.(*types.TypeName); ok {
+				all[name.Name()] = true
+				all[strings.TrimSuffix(name.Name(), "List")] = true
+				all[strings.TrimSuffix(name.Name(), "ApplyConfiguration")] = true
+			}
+		}
+		for _, file := range p.Syntax {
+			ast.Inspect(file, func(node ast.Node) bool {
+				literal, ok := node.(*ast.BasicLit)
+				if !ok {
+					return true
+				}
+				if text, err := strconv.Unquote(literal.Value); err == nil {
+					for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n/.,:;\"'", r) }) {
+						all[word] = true
+					}
+				}
+				return true
+			})
+		}
+	}
+	return all
+}
+
+// Sets tells whether the code sets a field of that name to true.
+func (c *Code) Sets(name string) bool {
+	found := false
+	for _, p := range c.Packages {
+		for _, file := range p.Syntax {
+			ast.Inspect(file, func(node ast.Node) bool {
+				if pair, ok := node.(*ast.KeyValueExpr); ok {
+					key, isName := pair.Key.(*ast.Ident)
+					value, isValue := pair.Value.(*ast.Ident)
+					found = found || isName && key.Name == name && isValue && value.Name == "true"
+				}
+				return !found
+			})
+		}
+	}
+	return found
+}
+
+// FirstUse is where the code first names one of the types of a package, and the function around it; nothing
+// where it does not.
+func (c *Code) FirstUse(path string, names ...string) []Place {
+	for _, f := range c.Functions {
+		var found []Place
+		f.Inspect(func(node ast.Node, _ []ast.Node) {
+			name, ok := node.(*ast.Ident)
+			if !ok || found != nil {
+				return
+			}
+			if used, ok := f.Info().Uses[name].(*types.TypeName); ok && IsType(used.Type(), path, names...) {
+				found = []Place{c.At(name), c.At(f.Decl)}
+			}
+		})
+		if found != nil {
+			return found
+		}
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package rule
+
+import (
+	"go/ast"
+	"go/types"
+	"reflect"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// Origin is the Go source that a kind, or a field of one, was generated from.
+type Origin struct {
+	Place
+	// Also are the places of the types that it is in.
+	Also []Place
+	// Type is the declaration of the type, for a kind; Field is that of the field.
+	Type  *ast.GenDecl
+	Field *ast.Field
+}
+
+// Comment is what stands above it: words, and markers such as +optional.
+func (o *Origin) Comment() string {
+	var groups []*ast.CommentGroup
+	if o.Type != nil {
+		groups = append(groups, o.Type.Doc)
+	}
+	if o.Field != nil {
+		groups = append(groups, o.Field.Doc)
+	}
+	var all strings.Builder
+	for _, group := range groups {
+		if group == nil {
+			continue
+		}
+		for _, comment := range group.List {
+			all.WriteString(strings.TrimPrefix(comment.Text, "//") + "\n")
+		}
+	}
+	return all.String()
+}
+
+// Origin finds a field of a definition in the project's Go types, nil where it is not there: because
+// the types are in another module, or the definition was not made of Go.
+func (s *Subject) Origin(d *Definition, version string, steps []string) *Origin {
+	holder, p := s.Code.kind(d.Typed.Spec.Group, version, d.Kind())
+	if holder == nil {
+		return nil
+	}
+	found := s.Code.declaration(holder)
+	if found == nil || len(steps) == 0 {
+		return found
+	}
+	_ = p
+	var at types.Type = holder.Type()
+	var above []Place
+	for _, step := range steps {
+		if step == "[]" {
+			at = element(at)
+			continue
+		}
+		if named := namedOf(at); named != nil {
+			if declared := s.Code.declaration(named.Obj()); declared != nil {
+				above = append(above, declared.Place)
+			}
+		}
+		field := fieldOf(at, step)
+		if field == nil {
+			return nil
+		}
+		if found = s.Code.field(field); found == nil {
+			return nil
+		}
+		at = field.Type()
+	}
+	found.Also = above
+	return found
+}
+
+// kind finds the Go type of a kind.
+func (c *Code) kind(group, version, kind string) (*types.TypeName, *packages.Package) {
+	for _, p := range c.Packages {
+		if p.Name != version && !strings.HasSuffix(p.PkgPath, "/"+version) {
+			continue
+		}
+		if named := groupOf(p); named != "" && named != group {
+			continue
+		}
+		if found, ok := p.Types.Scope().Lookup(kind).(*types.TypeName); ok {
+			return found, p
+		}
+	}
+	return nil, nil
+}
+
+// groupOf is the API group that a package's marker names.
+func groupOf(p *packages.Package) string {
+	for _, file := range p.Syntax {
+		for _, group := range file.Comments {
+			for _, comment := range group.List {
+				text := strings.TrimSpace(strings.TrimPrefix(comment.Text, "//"))
+				if name, ok := strings.CutPrefix(text, "+groupName="); ok {
+					return strings.TrimSpace(name)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// element is what a list or a map holds.
+func element(t types.Type) types.Type {
+	switch under := deref(t).Underlying().(type) {
+	case *types.Slice:
+		return under.Elem()
+	case *types.Array:
+		return under.Elem()
+	case *types.Map:
+		return under.Elem()
+	}
+	return types.Typ[types.Invalid]
+}
+
+func deref(t types.Type) types.Type {
+	if pointer, ok := types.Unalias(t).(*types.Pointer); ok {
+		return types.Unalias(pointer.Elem())
+	}
+	return types.Unalias(t)
+}
+
+func namedOf(t types.Type) *types.Named {
+	named, _ := deref(t).(*types.Named)
+	return named
+}
+
+// fieldOf finds the field that is written as name in JSON, in embedded structs too.
+func fieldOf(t types.Type, name string) *types.Var {
+	structure, ok := deref(t).Underlying().(*types.Struct)
+	if !ok {
+		return nil
+	}
+	for i := range structure.NumFields() {
+		field := structure.Field(i)
+		written, _, _ := strings.Cut(reflect.StructTag(structure.Tag(i)).Get("json"), ",")
+		if written == name {
+			return field
+		}
+		if field.Embedded() && written == "" {
+			if found := fieldOf(field.Type(), name); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
+}
