@@ -1,0 +1,174 @@
+package generate_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pmezard/go-difflib/difflib"
+
+	"github.com/operon-framework/operon/generate"
+	projects "github.com/operon-framework/operon/project"
+)
+
+// peers are the projects that controller-gen and Operon generate alike: every marker, and the layouts of
+// kubebuilder and Operator SDK.
+var peers = map[string]string{
+	"every marker":             "testdata/every",
+	"v4, with webhooks":        "../project/testdata/v4",
+	"v4, with several groups":  "../project/testdata/multigroup",
+	"v3, with options in YAML": "../project/testdata/v3",
+}
+
+// deliberate are the differences from controller-gen that are meant, by project and then by file; what stands
+// in a file of controller-gen's becomes what Operon writes.
+var deliberate = map[string]map[string]*strings.Replacer{
+	// The Makefile pins an older version, whose output for these types is the same: its name is kept, so
+	// that who runs either of them changes nothing.
+	"v3, with options in YAML": {
+		"config/crd/bases/jobs.layout.test_queues.yaml": strings.NewReplacer("version: v0.23.0", "version: v0.14.0"),
+	},
+}
+
+// controllerGen is the path of controller-gen, built once, in the version that go.mod names.
+var controllerGen = sync.OnceValues(func() (string, error) {
+	path, err := exec.Command("go", "tool", "-n", "controller-gen").Output()
+	return strings.TrimSpace(string(path)), err
+})
+
+// TestSameAsControllerGen has controller-gen do what each project's Makefile says, and Operon the same, and
+// compares every file that either writes.
+func TestSameAsControllerGen(t *testing.T) {
+	t.Parallel()
+	for name, folder := range peers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := peer(t, folder)
+			before := contents(t, dir)
+			result, err := generate.Plan(t.Context(), dir, generate.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			runControllerGen(t, dir)
+			theirs := contents(t, dir)
+			maps.DeleteFunc(theirs, func(path, content string) bool { return before[path] == content })
+			if len(theirs) == 0 {
+				t.Fatal("controller-gen wrote nothing")
+			}
+			compare(t, name, theirs, result)
+		})
+	}
+}
+
+func compare(t *testing.T, name string, theirs files, ours *generate.Result) {
+	t.Helper()
+	if got, want := ours.Changes.Paths(), slices.Sorted(maps.Keys(theirs)); !slices.Equal(got, want) {
+		t.Errorf("wrote\n%s\ncontroller-gen wrote\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for path, their := range theirs {
+		if replacer := deliberate[name][path]; replacer != nil {
+			if replaced := replacer.Replace(their); replaced != their {
+				their = replaced
+			} else {
+				t.Errorf("%s: the difference that is said to be deliberate is none", path)
+			}
+		}
+		our, _ := ours.Changes.Content(path)
+		if string(our) != their {
+			diff, _ := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{A: difflib.SplitLines(their), B: difflib.SplitLines(string(our)), FromFile: "controller-gen", ToFile: "operon", Context: 3})
+			t.Errorf("%s differs:\n%s", path, diff)
+		}
+	}
+}
+
+// peer copies a project. Where it has no go.mod of its own it gets one that finds what the examples use.
+func peer(t *testing.T, folder string) string {
+	t.Helper()
+	return project(t, contents(t, folder))
+}
+
+// contents are the files below a folder.
+func contents(t *testing.T, folder string) files {
+	t.Helper()
+	all := files{}
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		relative, err := filepath.Rel(folder, path)
+		if err != nil {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		all[filepath.ToSlash(relative)] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// runControllerGen does what the Makefile in dir says.
+func runControllerGen(t *testing.T, dir string) {
+	t.Helper()
+	tool, err := controllerGen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, err := projects.ReadControllerGen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range asked.Runs {
+		command := exec.CommandContext(t.Context(), tool, run.Arguments...)
+		command.Dir = filepath.Join(dir, run.Dir)
+		if output, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("controller-gen %s: %v\n%s", strings.Join(run.Arguments, " "), err, output)
+		}
+	}
+}
+
+// TestEveryMarkerIsCompared asks controller-gen for its markers, and the sources of the comparison for each
+// of them, where it may stand: above a package, a type and a field.
+func TestEveryMarkerIsCompared(t *testing.T) {
+	t.Parallel()
+	tool, err := controllerGen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := exec.CommandContext(t.Context(), tool, "crd", "rbac:roleName=x", "webhook", "object", "-wwww").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var known []struct {
+		Markers []struct{ Name, Target string }
+	}
+	if err := json.Unmarshal(output, &known); err != nil {
+		t.Fatal(err)
+	}
+	used, count := markersIn(t, "testdata/every"), 0
+	for _, category := range known {
+		for _, marker := range category.Markers {
+			count++
+			if !used[marker.Target+" "+marker.Name] && uncompared[marker.Target+" "+marker.Name] == "" {
+				t.Errorf("no %s has +%s", marker.Target, marker.Name)
+			}
+		}
+	}
+	if count < 140 {
+		t.Errorf("controller-gen knows only %d markers", count)
+	}
+}
+
+// uncompared are markers that nothing can be generated with, and why.
+var uncompared = map[string]string{
+	"field k8s:enum": "controller-gen refuses it: it belongs to a type",
+}
