@@ -154,7 +154,7 @@ func (p *planning) run(ctx context.Context, number int, run run) error {
 		}
 		problems = append(problems, job.work(ctx, *shared, p.dir, p.result))
 	}
-	return told(p.dir, shared.Roots, problems)
+	return told(p.dir, shared, problems)
 }
 
 // keep remembers what the plan went by, once its files are as they should be.

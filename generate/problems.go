@@ -2,7 +2,6 @@ package generate
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -11,16 +10,19 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/packages"
+	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
+	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
 // told is what is wrong with the packages, each thing once: what the compiler says of them, and where it has
 // nothing to say, what the generators do. It is nil if nothing is wrong.
-func told(dir string, roots []*loader.Package, generators []error) error {
-	if compiler := problemsIn(dir, roots, saysCompiler); compiler != nil {
+func told(dir string, shared *genall.GenerationContext, generators []error) error {
+	roots, registry := shared.Roots, shared.Collector.Registry
+	if compiler := problemsIn(dir, roots, registry, saysCompiler); compiler != nil {
 		return compiler
 	}
-	return errors.Join(errors.Join(generators...), problemsIn(dir, roots, saysGenerator))
+	return errors.Join(errors.Join(generators...), problemsIn(dir, roots, registry, saysGenerator))
 }
 
 // saysCompiler are errors that the go command or the compiler would tell, too.
@@ -67,26 +69,26 @@ func partial(pkg *packages.Package, problem packages.Error) bool {
 
 // problemsIn are the errors that loading and generating left with the packages. Type errors are told of the
 // project's own packages alone.
-func problemsIn(dir string, roots []*loader.Package, wanted func(*packages.Package, packages.Error) bool) error {
+func problemsIn(dir string, roots []*loader.Package, registry *markers.Registry, wanted func(*packages.Package, packages.Error) bool) error {
 	raw := make([]*packages.Package, len(roots))
 	own := map[*packages.Package]bool{}
 	for i, root := range roots {
 		raw[i] = root.Package
 		own[root.Package] = true
 	}
-	var problems []error
-	seen := map[string]bool{}
+	var all []remark
 	packages.Visit(raw, nil, func(found *packages.Package) {
 		for _, problem := range found.Errors {
-			text := fmt.Sprintf("%s: %s", near(dir, problem.Pos), problem.Msg)
 			foreign := problem.Kind == packages.TypeError && !own[found]
-			if foreign || seen[text] || !wanted(found, problem) {
-				continue
+			if !foreign && wanted(found, problem) {
+				all = append(all, asRemark(dir, problem))
 			}
-			seen[text] = true
-			problems = append(problems, errors.New(text))
 		}
 	})
+	var problems []error
+	for _, one := range explain(all, registry) {
+		problems = append(problems, errors.New(one.String()))
+	}
 	return errors.Join(problems...)
 }
 
