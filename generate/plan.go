@@ -4,6 +4,7 @@ import (
 	"context"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,7 +33,7 @@ type Result struct {
 	// Notes are what a reader should know, a sentence each.
 	Notes []string
 
-	keep func() // remembers the run, nil if there is nothing to remember
+	keep func(changed []string) // remembers the run, nil if there is nothing to remember
 }
 
 // Apply writes the files that differ, all of them or none, and returns them in order. The next
@@ -40,7 +41,7 @@ type Result struct {
 func (r *Result) Apply(ctx context.Context) ([]string, error) {
 	changed, err := r.Changes.Apply(ctx)
 	if err == nil && r.keep != nil {
-		r.keep()
+		r.keep(changed)
 	}
 	return changed, err
 }
@@ -49,7 +50,7 @@ func (r *Result) Apply(ctx context.Context) ([]string, error) {
 func (r *Result) Diff() (string, error) {
 	diff, err := r.Changes.Diff()
 	if err == nil && diff == "" && r.keep != nil {
-		r.keep()
+		r.keep(nil)
 	}
 	return diff, err
 }
@@ -158,7 +159,7 @@ func (p *planning) run(ctx context.Context, number int, run run) error {
 }
 
 // keep remembers what the plan went by, once its files are as they should be.
-func (p *planning) keep() {
+func (p *planning) keep(changed []string) {
 	made, err := outputs(p.dir, p.result.Changes)
 	if err != nil {
 		return
@@ -179,7 +180,15 @@ func (p *planning) keep() {
 		}
 	}
 	kept.Inputs = now
+	if slices.ContainsFunc(changed, isPackage) {
+		p.listings = nil // there are other packages now than those that were listed
+	}
 	p.cache.save(kept, p.listings)
+}
+
+// isPackage tells generated code that packages consist of, unlike deepcopy methods, without which they are loaded.
+func isPackage(file string) bool {
+	return filepath.Ext(file) == ".go" && filepath.Base(file) != deepcopyFile
 }
 
 // clockStep is how far the time of a file may lag behind the clock.

@@ -173,7 +173,7 @@ func (s *stamp) samePackages(key string, now seen) bool {
 // loaded without them.
 func (s *stamp) sameCode() bool {
 	for file, made := range s.Outputs {
-		if filepath.Ext(file) != ".go" || filepath.Base(file) == deepcopyFile {
+		if !isPackage(file) {
 			continue
 		}
 		looks, err := look(file, made, s.Written)
