@@ -27,6 +27,9 @@ func (s *Server) registrations() ([]registration, error) {
 			})
 		}
 	}
+	for _, version := range s.aggregated {
+		all = append(all, &apiService{version: version, owner: s.Operator, place: s.place})
+	}
 	for _, p := range s.kinds {
 		if len(p.Rules) == 0 {
 			continue

@@ -35,15 +35,18 @@ type Server struct {
 	hooks     []Hook
 	kinds     []Policy // of all kinds of the operator, also without rules
 	converted []schema.GroupVersionKind
-	routes    *http.ServeMux
-	plain     webhook.Server // has the routes, with controller-runtime's metrics
-	foreign   bool           // somebody has registered a handler of their own
+	// aggregated are the versions of groups that API servers pass on.
+	aggregated []schema.GroupVersion
+	routes     *http.ServeMux
+	plain      webhook.Server // has the routes, with controller-runtime's metrics
+	foreign    bool           // somebody has registered a handler of their own
 
 	leaf atomic.Pointer[tls.Certificate]
 	// trouble is what the last turn ended with, and settled whether one has ever ended well.
 	trouble atomic.Pointer[error]
 	settled atomic.Bool
 	wake    chan struct{}
+	ended   chan struct{}
 	left    atomic.Pointer[time.Time] // when Leave was called, nil before
 	// converts is closed when API servers ask for conversions.
 	converts chan struct{}
@@ -60,7 +63,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	routes := http.NewServeMux()
-	s := &Server{Config: cfg, routes: routes, wake: make(chan struct{}, 1), converts: make(chan struct{})}
+	s := &Server{Config: cfg, routes: routes, wake: make(chan struct{}, 1), ended: make(chan struct{}), converts: make(chan struct{})}
 	s.plain = webhook.NewServer(webhook.Options{WebhookMux: routes})
 	routes.Handle("/", http.HandlerFunc(letThrough))
 	return s, nil
@@ -120,6 +123,7 @@ func (s *Server) Start(life context.Context) (stop func(), err error) {
 		s.Leave()
 		kept()
 		listens()
+		close(s.ended)
 	}, nil
 }
 
@@ -151,6 +155,7 @@ func (s *Server) listen(life context.Context) (stop func(), err error) {
 	server := &http.Server{Handler: s.parting(s.routes), ReadHeaderTimeout: headerTimeout, TLSConfig: &tls.Config{
 		MinVersion:     tls.VersionTLS12,
 		GetCertificate: s.certificate,
+		ClientAuth:     s.clientAuth(),
 	}}
 	server.ErrorLog = quiet
 	// API servers speak HTTP/1.1 to Services. On loopback they would take HTTP/2, by which an answer takes a third
@@ -163,6 +168,15 @@ func (s *Server) listen(life context.Context) (stop func(), err error) {
 		}
 	}()
 	return func() { s.end(server) }, nil
+}
+
+// clientAuth asks for the certificate by which API servers prove for whom they pass on a request. Who
+// answers looks into it; webhooks know callers by nothing.
+func (s *Server) clientAuth() tls.ClientAuthType {
+	if len(s.aggregated) > 0 {
+		return tls.RequestClientCert
+	}
+	return tls.NoClientCert
 }
 
 // end lingers and drains.

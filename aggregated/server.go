@@ -1,0 +1,206 @@
+package aggregated
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/util/compatibility"
+	"k8s.io/client-go/kubernetes"
+	clientrest "k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/operon-framework/operon"
+)
+
+// Serve makes the operator an API server for kinds whose Go types addToScheme registers. It takes all
+// kinds of the operator at once.
+//
+// API servers are told by APIServices, which the operator keeps right as it does its webhooks'
+// configurations: it needs --webhook-bind-address and --webhook-service for that.
+func Serve(addToScheme func(*runtime.Scheme) error, kinds ...Served) operon.Part {
+	return operon.Setup(func(manager ctrl.Manager) error {
+		if err := serve(manager, addToScheme, kinds); err != nil {
+			return fmt.Errorf("serve an API: %w", err)
+		}
+		return nil
+	})
+}
+
+// aggregator is Operon's server of webhooks.
+type aggregator interface {
+	Register(path string, handler http.Handler)
+	Aggregate(schema.GroupVersion) error
+	// Ended is closed when requests are answered no more.
+	Ended() <-chan struct{}
+}
+
+var errNoServer = errors.New("the operator listens nowhere: give it --webhook-bind-address and --webhook-service")
+
+func serve(manager ctrl.Manager, addToScheme func(*runtime.Scheme) error, kinds []Served) error {
+	front, ok := manager.GetWebhookServer().(aggregator)
+	if !ok {
+		return errNoServer
+	}
+	a, err := newAPI(manager.GetConfig(), addToScheme, kinds)
+	if err != nil {
+		return err
+	}
+	for _, version := range a.versions {
+		if err := front.Aggregate(version); err != nil {
+			return err
+		}
+	}
+	a.front = front
+	for _, path := range []string{"/apis", "/apis/", "/openapi/"} {
+		front.Register(path, a)
+	}
+	return manager.Add(a)
+}
+
+// api is the library's server, behind a server of webhooks.
+type api struct {
+	versions []schema.GroupVersion
+	front    aggregator
+	trust    *trust
+	server   *server.GenericAPIServer
+	ready    atomic.Bool
+}
+
+// ServeHTTP answers when it is known whom to believe.
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !a.ready.Load() {
+		http.Error(w, "the operator is about to start", http.StatusServiceUnavailable)
+		return
+	}
+	a.server.Handler.ServeHTTP(w, r)
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica answers.
+func (a *api) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable. Requests are answered for longer than the manager runs: until the server
+// of webhooks has ended.
+func (a *api) Start(ctx context.Context) error {
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() {
+		<-a.front.Ended()
+		end()
+	})
+	if err := a.trust.learn(life); err != nil {
+		return err
+	}
+	if err := a.server.AddPreShutdownHook("ended", func() error { return errEnded }); err != nil {
+		return err
+	}
+	prepared := a.server.PrepareRun()
+	go func() { _ = prepared.RunWithContext(life) }() // ends with errEnded
+	a.ready.Store(true)
+	<-ctx.Done()
+	return nil
+}
+
+// errEnded keeps the library from waiting for the end of a listener that it does not have.
+var errEnded = errors.New("the operator has ended")
+
+func newAPI(cluster *clientrest.Config, addToScheme func(*runtime.Scheme) error, kinds []Served) (*api, error) {
+	scheme := runtime.NewScheme()
+	if err := addToScheme(scheme); err != nil {
+		return nil, err
+	}
+	a := &api{}
+	groups := map[string]map[string]map[string]rest.Storage{} // by group, version and plural
+	var types []any
+	for _, one := range kinds {
+		s, err := one.add(scheme)
+		if err != nil {
+			return nil, err
+		}
+		if err := a.place(groups, s); err != nil {
+			return nil, err
+		}
+		for _, object := range s.types {
+			// Versions are converted by way of an internal one. There is none here: each is its own.
+			scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: s.gvk.Group, Version: runtime.APIVersionInternal, Kind: kindOf(scheme, object)}, object)
+			types = append(types, object)
+		}
+	}
+	for _, version := range a.versions {
+		metav1.AddToGroupVersion(scheme, version)
+	}
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	config, err := a.config(cluster, scheme, types)
+	if err != nil {
+		return nil, err
+	}
+	if a.server, err = config.Complete(nil).New("operator", server.NewEmptyDelegate()); err != nil {
+		return nil, err
+	}
+	return a, a.install(scheme, groups)
+}
+
+func kindOf(scheme *runtime.Scheme, object runtime.Object) string {
+	kinds, _, _ := scheme.ObjectKinds(object) // it was made by the scheme
+	return kinds[0].Kind
+}
+
+// place puts a kind among the others.
+func (a *api) place(groups map[string]map[string]map[string]rest.Storage, s *served) error {
+	version := s.gvk.GroupVersion()
+	if groups[version.Group] == nil {
+		groups[version.Group] = map[string]map[string]rest.Storage{}
+	}
+	if groups[version.Group][version.Version] == nil {
+		groups[version.Group][version.Version] = map[string]rest.Storage{}
+		a.versions = append(a.versions, version)
+	}
+	if groups[version.Group][version.Version][s.plural] != nil {
+		return fmt.Errorf("%s in %s is served twice", s.plural, version)
+	}
+	groups[version.Group][version.Version][s.plural] = s.storage
+	return nil
+}
+
+// config is that of the library's server. It listens nowhere.
+func (a *api) config(cluster *clientrest.Config, scheme *runtime.Scheme, types []any) (*server.Config, error) {
+	client, err := kubernetes.NewForConfig(cluster)
+	if err != nil {
+		return nil, err
+	}
+	config := server.NewConfig(serializer.NewCodecFactory(scheme))
+	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
+	config.ExternalAddress = "localhost:443"           // of no use behind another API server, and required
+	config.LoopbackClientConfig = &clientrest.Config{} // nothing here asks itself
+	config.EnableIndex, config.EnableProfiling = false, false
+	config.EnableMetrics = false
+	describe(config, scheme, types)
+	a.trust, err = trusting(config, client)
+	return config, err
+}
+
+// install installs all groups.
+func (a *api) install(scheme *runtime.Scheme, groups map[string]map[string]map[string]rest.Storage) error {
+	codecs := serializer.NewCodecFactory(scheme)
+	for group, versions := range groups {
+		info := server.NewDefaultAPIGroupInfo(group, scheme, runtime.NewParameterCodec(scheme), codecs)
+		info.VersionedResourcesStorageMap = versions
+		info.PrioritizedVersions = nil
+		for _, version := range a.versions {
+			if version.Group == group {
+				info.PrioritizedVersions = append(info.PrioritizedVersions, version)
+			}
+		}
+		if err := a.server.InstallAPIGroup(&info); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package webhook
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// apiServiceKind is that of the objects by which API servers pass on requests for a version of a
+// group. Its Go types are in a module that nothing else is needed of.
+var apiServiceKind = schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}
+
+// Priorities of a group among others, and of a version among those of its group: what the
+// documentation of APIService advises to platforms. Versions of the same priority are ordered as
+// Kubernetes orders versions.
+const (
+	groupPriority   = 2000
+	versionPriority = 15
+)
+
+var errNoService = errors.New("webhooks: an API server of an operator is reached by a Service, wherever it runs: name it with --webhook-service")
+
+// Aggregate makes API servers pass on requests for a version of a group, before Start. What answers
+// them is to be registered at the path /apis/ of Manager.
+func (s *Server) Aggregate(version schema.GroupVersion) error {
+	if s.Service.Name == "" {
+		return errNoService
+	}
+	s.aggregated = append(s.aggregated, version)
+	return nil
+}
+
+// Ended is closed when the server answers no more, after it was stopped.
+func (m managed) Ended() <-chan struct{} { return m.real.ended }
+
+// Aggregate is that of the server.
+func (m managed) Aggregate(version schema.GroupVersion) error { return m.real.Aggregate(version) }
+
+// apiService is the registration of a version of a group.
+type apiService struct {
+	version schema.GroupVersion
+	owner   string // the operator
+	place   place
+}
+
+func (a *apiService) id() ident {
+	return ident{kind: apiServiceKind, name: a.version.Version + "." + a.version.Group}
+}
+
+// liveAPIService is what is read of an APIService.
+type liveAPIService struct {
+	Spec struct {
+		Group                string `json:"group"`
+		Version              string `json:"version"`
+		GroupPriorityMinimum int64  `json:"groupPriorityMinimum"`
+		VersionPriority      int64  `json:"versionPriority"`
+		CABundle             []byte `json:"caBundle"`
+		Service              *struct {
+			Namespace string `json:"namespace"`
+			Name      string `json:"name"`
+			Port      int32  `json:"port"`
+		} `json:"service"`
+	} `json:"spec"`
+}
+
+// asked implements registration.
+func (a *apiService) asked(live *unstructured.Unstructured) []asked {
+	var typed liveAPIService
+	if typedFrom(live, &typed) != nil || typed.Spec.Service == nil {
+		return nil
+	}
+	return []asked{{bundle: typed.Spec.CABundle}}
+}
+
+// wanted implements registration. Who does not lead adds to the bundle of what there is.
+func (a *apiService) wanted(live *unstructured.Unstructured, bundle bundler, leads bool) (*unstructured.Unstructured, error) {
+	if live == nil {
+		if !leads {
+			return nil, nil
+		}
+		return a.object(bundle(nil)), nil
+	}
+	var typed liveAPIService
+	if err := typedFrom(live, &typed); err != nil {
+		return nil, err
+	}
+	want := bundle(typed.Spec.CABundle)
+	if a.same(typed) && bytes.Equal(typed.Spec.CABundle, want) && live.GetLabels()[labelManagedBy] == a.owner {
+		return nil, nil
+	}
+	return a.object(want), nil
+}
+
+// same tells whether an APIService leads to the operator.
+func (a *apiService) same(live liveAPIService) bool {
+	to := live.Spec.Service
+	return to != nil && to.Namespace == a.place.service.Namespace && to.Name == a.place.service.Name && cmp.Or(to.Port, defaultServicePort) == a.place.port &&
+		live.Spec.GroupPriorityMinimum == groupPriority && live.Spec.VersionPriority == versionPriority
+}
+
+func (a *apiService) object(bundle []byte) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"group": a.version.Group, "version": a.version.Version,
+		"groupPriorityMinimum": int64(groupPriority), "versionPriority": int64(versionPriority),
+		"caBundle": base64.StdEncoding.EncodeToString(bundle),
+		"service": map[string]any{
+			"namespace": a.place.service.Namespace, "name": a.place.service.Name, "port": int64(a.place.port),
+		},
+	}}}
+	object.SetGroupVersionKind(apiServiceKind)
+	object.SetName(a.id().name)
+	object.SetLabels(map[string]string{labelManagedBy: a.owner})
+	return object
+}
