@@ -7,9 +7,13 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/deepcopy"
 	"sigs.k8s.io/controller-tools/pkg/webhook"
 
+	"github.com/operon-framework/operon/generate/policies"
 	"github.com/operon-framework/operon/generate/rights"
 	"github.com/operon-framework/operon/project"
 )
+
+// policyFolder is where admission policies go.
+const policyFolder = "config/policy"
 
 // webhookFolder is where webhook configurations go.
 const webhookFolder = "config/webhook"
@@ -37,5 +41,6 @@ func (s Settings) run(operator string) run {
 		{name: "crd", generator: definitions, config: project.CRDFolder},
 		{name: "rbac", generator: rights.Generator{RoleName: s.RoleName, Project: operator, Shards: s.Shards}, config: project.RBACFolder},
 		{name: "webhook", generator: webhook.Generator{}, config: webhookFolder},
+		{name: "policy", generator: policies.Generator{}, config: policyFolder},
 	}}
 }
