@@ -111,8 +111,3 @@ func opposites(command *cobra.Command, one, other string) error {
 	}
 	return nil
 }
-
-// completeWith offers words for a flag.
-func completeWith(command *cobra.Command, flag string, words ...string) {
-	_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
-}

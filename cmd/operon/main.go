@@ -107,9 +107,9 @@ cluster that somebody else set up.`,
 		},
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
+	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newInit(), newCreate(), newUp(), newDown(), newExplain(), newProve(), newDoctor(), newGenerate(), newCRD(), newCluster(), newKubectl(), newVersion())
+	root.AddCommand(newInit(), newCreate(), newUp(), newDown(), newExplain(), newProve(), newDoctor(), newGenerate(), newCRD(), newCluster(), newKubectl(), newCompletion(), newVersion())
 	return root
 }
 

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -86,6 +88,9 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		"create apo":                        `operon: nothing is called "apo"; did you mean "api"?`,
 		"create api --cluster --namespaced": "operon: give --namespaced or --cluster, not both",
 		"create api Lamp":                   `operon: unexpected argument "Lamp"`,
+		"completion tcsh":                   "operon: want one shell of bash, zsh, fish, powershell, got",
+		"completion":                        "operon: want one shell of bash, zsh, fish, powershell, got",
+		"version -o yaml":                   "operon: -o yaml: want text or json",
 		"version now":                       `operon: unexpected argument "now"`,
 	} {
 		t.Run(call, func(t *testing.T) {
@@ -145,5 +150,38 @@ func TestVersion(t *testing.T) {
 	t.Parallel()
 	if got := operon(t, "version"); got.code != 0 || !strings.HasPrefix(got.stdout, "operon ") {
 		t.Errorf("exit %d, %q", got.code, got.stdout)
+	}
+	var id identity
+	got := operon(t, "version", "-o", "json")
+	if err := json.Unmarshal([]byte(got.stdout), &id); err != nil || id.Version == "" || id.Go != runtime.Version() || id.Platform == "" {
+		t.Errorf("exit %d, %q, %v", got.code, got.stdout, err)
+	}
+	dirty := identity{Version: "v1.0.0", Revision: "abc", Modified: true, Go: "go1", Platform: "a/b"}
+	if line := dirty.String(); line != "operon v1.0.0, go1 a/b, built from abc with changes" {
+		t.Error(line)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	for _, shell := range shells {
+		if got := operon(t, "completion", shell); got.code != 0 || !strings.Contains(got.stdout, "__complete") {
+			t.Errorf("%s: exit %d, %q", shell, got.code, got.stderr)
+		}
+	}
+	for words, want := range map[string]string{
+		"create ":                   "api\t",
+		"completion z":              "zsh\n",
+		"create api --version ":     "v1alpha1\n",
+		"up --on":                   "--once\t",
+		"create webhook --kind ":    "Memcached\n",
+		"create webhook --group ca": "cache.example.com\n",
+	} {
+		arguments := append([]string{"__complete"}, strings.Split(words, " ")...)
+		call := asOperonIn(t, arguments...)
+		call.Dir = "../../examples/memcached"
+		if got := ended(t, call); !strings.Contains(got.stdout, want) {
+			t.Errorf("%q gives %q, want %q", words, got.stdout, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -8,24 +9,76 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newVersion() *cobra.Command {
-	return &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version of operon",
-		Example: `  operon version`,
-		Args:    noArguments,
-		RunE: func(command *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(command.OutOrStdout(), "operon %s, %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		},
-	}
+// identity tells one build of operon from another.
+type identity struct {
+	Version string `json:"version"`
+	// Revision is the commit that it was built from, Modified whether there was more than that, and
+	// Time when that was committed. All are empty for a build outside of a checkout.
+	Revision string `json:"revision,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Time     string `json:"time,omitempty"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
 }
 
-// version is the module's version as the go command recorded it.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "(devel)"
+func newVersion() *cobra.Command {
+	output := ""
+	command := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of operon, and what it was built from",
+		Example: `  operon version
+  operon version -o json`,
+		Args: noArguments,
 	}
-	return info.Main.Version
+	command.Flags().StringVarP(&output, "output", "o", "text", "how to print it, text or json")
+	completeWith(command, "output", "text", "json")
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		id, out := identify(), command.OutOrStdout()
+		switch output {
+		case "text":
+			_, err := fmt.Fprintln(out, id)
+			return err
+		case "json":
+			encoder := json.NewEncoder(out)
+			encoder.SetIndent("", "  ")
+			return encoder.Encode(id)
+		}
+		return usageError{fmt.Errorf("-o %s: want text or json", output)}
+	}
+	return command
+}
+
+// identify is what the go command recorded of this build.
+func identify() identity {
+	id := identity{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return id
+	}
+	if info.Main.Version != "" {
+		id.Version = info.Main.Version
+	}
+	for _, setting := range info.Settings {
+		switch setting.Key {
+		case "vcs.revision":
+			id.Revision = setting.Value
+		case "vcs.modified":
+			id.Modified = setting.Value == "true"
+		case "vcs.time":
+			id.Time = setting.Value
+		}
+	}
+	return id
+}
+
+// String is the identity in one line.
+func (id identity) String() string {
+	line := fmt.Sprintf("operon %s, %s %s", id.Version, id.Go, id.Platform)
+	if id.Revision == "" {
+		return line
+	}
+	if id.Modified {
+		return line + ", built from " + id.Revision + " with changes"
+	}
+	return line + ", built from " + id.Revision
 }
