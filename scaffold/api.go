@@ -118,23 +118,20 @@ func (a *API) clash(other project.Kind) error {
 
 // about gathers what templates know, and checks that Go takes the names.
 func (a API) about(t *tree) (about, error) {
-	n := about{API: a, Module: t.module, Operator: t.name, Var: lowerCamel(a.Kind), Letter: strings.ToLower(a.Kind[:1]), Odd: a.Plural != pluralOf(a.Kind)}
+	n := about{API: a, Module: t.module, Operator: t.name, Var: lowerCamel(a.Kind), Letter: letterOf(a.Kind), Odd: a.Plural != pluralOf(a.Kind)}
 	folder, exists := t.folderFor(a.Group, a.Version)
 	n.Folder, n.Package, n.New = folder, path.Join(t.module, folder), !exists
-	if n.Letter == "t" { // is a test's
-		n.Letter = "o"
-	}
-	if err := t.free(folder, a.Kind, a.Kind+"List", a.Kind+"Spec", a.Kind+"Status"); err != nil {
+	if err := t.declaresNone(folder, a.Kind, a.Kind+"List", a.Kind+"Spec", a.Kind+"Status"); err != nil {
 		return n, err
 	}
 	if a.NoController {
 		return n, nil
 	}
-	return n, t.free(".", a.Kind, n.Var+"Kit", "sample"+a.Kind, "Test"+a.Kind, "Test"+a.Kind+"OnCluster")
+	return n, t.declaresNone(".", a.Kind, n.Var+"Kit", "sample"+a.Kind, "Test"+a.Kind, "Test"+a.Kind+"OnCluster")
 }
 
-// free tells whether a package declares one of these names already.
-func (t *tree) free(folder string, names ...string) error {
+// declaresNone tells whether a package declares one of these names already.
+func (t *tree) declaresNone(folder string, names ...string) error {
 	declared, err := t.declared(folder)
 	if err != nil {
 		return err

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/operon-framework/operon/local"
+)
+
+// The tutorial does what it says: its commands are run, its edits made, and what is printed compared, in
+// a home folder of its own, as on a machine on which nothing was done yet.
+func TestTutorial(t *testing.T) {
+	t.Parallel()
+	newReader(t).follow("../../docs/tutorial.md")
+}
+
+// reader follows a page as somebody would who has only that.
+type reader struct {
+	t *testing.T
+	// dir is where the reader is, env what commands see.
+	dir string
+	env []string
+	// edited is the file that the text named last.
+	edited string
+}
+
+func newReader(t *testing.T) *reader {
+	t.Helper()
+	cluster, err := local.Binary(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, bin := t.TempDir(), t.TempDir()
+	script := fmt.Sprintf("#!/bin/sh\n%s=yes exec '%s' \"$@\"\n", asOperon, os.Args[0])
+	if err := os.WriteFile(filepath.Join(bin, "operon"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stop := exec.Command(cluster, "down", "--all")
+		stop.Env = append(os.Environ(), "OPERON_HOME="+home)
+		if said, err := stop.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, said)
+		}
+	})
+	return &reader{t: t, dir: t.TempDir(), env: append(os.Environ(),
+		"PATH="+bin+":"+os.Getenv("PATH"), "OPERON_HOME="+home, "OPERON_CLUSTER_BINARY="+cluster, "GOFLAGS=-mod=readonly", "GOPROXY=off")}
+}
+
+var (
+	block     = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
+	fileNamed = regexp.MustCompile("`([\\w./-]+\\.(?:go|yaml))`")
+)
+
+// follow does what a page says, from its beginning to its end.
+func (r *reader) follow(page string) {
+	r.t.Helper()
+	content, err := os.ReadFile(page)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	last := 0
+	for _, at := range block.FindAllSubmatchIndex(content, -1) {
+		for _, named := range fileNamed.FindAllSubmatch(content[last:at[0]], -1) {
+			r.edited = string(named[1])
+		}
+		last = at[1]
+		switch text := string(content[at[4]:at[5]]); string(content[at[2]:at[3]]) {
+		case "sh":
+			r.session(text)
+		case "diff":
+			r.edit(text)
+		}
+		if r.t.Failed() {
+			r.t.FailNow()
+		}
+	}
+}
+
+// session types the commands of a block, and compares what they print.
+func (r *reader) session(text string) {
+	r.t.Helper()
+	commands := regexp.MustCompile(`(?m)^\$ `).Split(text, -1)
+	for _, one := range commands[1:] {
+		command, want, _ := strings.Cut(one, "\n")
+		if dir, ok := strings.CutPrefix(command, "cd "); ok {
+			r.dir = filepath.Join(r.dir, dir)
+			continue
+		}
+		run := exec.CommandContext(r.t.Context(), "sh", "-c", command+" 2>&1")
+		run.Dir, run.Env = r.dir, r.env
+		got, err := run.Output()
+		if err != nil || blank(string(got)) != blank(want) {
+			r.t.Errorf("$ %s\n%s(%v), the page has\n%s\nas compared:\n%s---\n%s", command, got, err, want, blank(string(got)), blank(want))
+			return
+		}
+	}
+}
+
+// edit makes a change that the page shows as a diff, in the file that it named last.
+func (r *reader) edit(diff string) {
+	r.t.Helper()
+	var before, after strings.Builder
+	for line := range strings.Lines(diff) {
+		if line[0] != '+' {
+			before.WriteString(line[1:])
+		}
+		if line[0] != '-' {
+			after.WriteString(line[1:])
+		}
+	}
+	file := filepath.Join(r.dir, r.edited)
+	content, err := os.ReadFile(file)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if n := strings.Count(string(content), before.String()); n != 1 {
+		r.t.Fatalf("%s has this %d times:\n%s\nit is\n%s", r.edited, n, before.String(), content)
+	}
+	edited := strings.Replace(string(content), before.String(), after.String(), 1)
+	if err := os.WriteFile(file, []byte(edited), 0o644); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+var blanks = []struct {
+	what *regexp.Regexp
+	with string
+}{
+	{regexp.MustCompile(`\x1b\[[0-9;]*m`), ""},
+	{regexp.MustCompile(`-[b-df-hj-np-tv-xz2-9]{5,10}(-[b-df-hj-np-tv-xz2-9]{5})?\b`), "-ID"},
+	{regexp.MustCompile(`pid \d+`), "pid N"},
+	{regexp.MustCompile(`\b\d+(\.\d+)?m?\d* ?s\b`), "TIME"},
+	{regexp.MustCompile(`\(cached\)`), "TIME"},
+	{regexp.MustCompile(`[ \t]+`), " "},
+	{regexp.MustCompile(`(?m) $`), ""},
+}
+
+// blank removes from what is printed what differs from one time to another: times, ids, and the width of
+// columns.
+func blank(text string) string {
+	for _, b := range blanks {
+		text = b.what.ReplaceAllString(text, b.with)
+	}
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	slices.SortStableFunc(lines, func(a, b string) int { return cmp.Compare(order(a), order(b)) })
+	return strings.Join(lines, "\n")
+}
+
+// order puts what is done at the same time, and told when it is done, after all else.
+func order(line string) string {
+	if strings.HasPrefix(line, "installed ") || strings.HasPrefix(line, "operator built") {
+		return line
+	}
+	return ""
+}
