@@ -127,7 +127,16 @@ func (a API) about(t *tree) (about, error) {
 	if a.NoController {
 		return n, nil
 	}
-	return n, t.declaresNone(".", a.Kind, n.Var+"Kit", "sample"+a.Kind, "Test"+a.Kind, "Test"+a.Kind+"OnCluster")
+	return n, t.declaresNone(".", n.inMain()...)
+}
+
+// inMain are the names that the main package gets.
+func (n about) inMain() []string {
+	helper := n.Var + "Deployment"
+	if n.Cluster {
+		helper = n.Var + "Config"
+	}
+	return []string{n.Kind, n.Var + "Kit", helper, "sample" + n.Kind, "Test" + n.Kind, "Test" + n.Kind + "OnCluster"}
 }
 
 // declaresNone tells whether a package declares one of these names already.

@@ -27,7 +27,7 @@ asked for what is missing.`,
 		},
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	command.AddCommand(newCreateAPI(), newCreateWebhook())
+	command.AddCommand(newCreateAPI(), newCreateController(), newCreateWebhook(), newCreateVersion())
 	return command
 }
 

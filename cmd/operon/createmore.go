@@ -47,3 +47,70 @@ func kindFlags(command *cobra.Command, dir, group, version, kind *string) {
 	nameFlags(command, dir, group, version, kind)
 	completeKinds(command)
 }
+
+func newCreateVersion() *cobra.Command {
+	var wanted scaffold.Version
+	dryRun := false
+	command := &cobra.Command{
+		Use:   "version",
+		Short: "Add a version to the API of a kind, with conversion and a test of it",
+		Long: `Add a version to the API of a kind: types like those of the version that the operator works by now,
+a conversion both ways that the operator serves by itself, and a test that nothing is lost by it.
+
+With --storage the new version is the one that objects are stored in and that the operator works by; objects that
+are stored in the older one are migrated.`,
+		Example: `  operon create version --kind Memcached --version v1beta1
+  operon create version --kind Memcached --version v1 --storage --dry-run`,
+		Args: noArguments,
+	}
+	set := command.Flags()
+	kindFlags(command, &wanted.Dir, &wanted.Group, &wanted.Version, &wanted.Kind)
+	set.StringVar(&wanted.From, "from", "", "version whose types are copied (default: the one that the operator works by)")
+	set.BoolVar(&wanted.Storage, "storage", false, "store objects in the new version, and let the operator work by it")
+	set.BoolVar(&dryRun, "dry-run", false, "print the files, and write nothing")
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		asked := newQuestions(command)
+		asked.ask("kind", "Kind, such as Memcached", &wanted.Kind, "", scaffold.CheckKind)
+		asked.ask("version", "New version, such as v1beta1", &wanted.Version, "", scaffold.CheckVersion)
+		if asked.err != nil {
+			return asked.err
+		}
+		plan, err := wanted.Plan(command.Context(), tell)
+		if err != nil {
+			return err
+		}
+		return carryOut(command, plan, dryRun)
+	}
+	return command
+}
+
+func newCreateController() *cobra.Command {
+	var wanted scaffold.Controller
+	dryRun := false
+	command := &cobra.Command{
+		Use:   "controller",
+		Short: "Do something about the objects of a kind that is there already",
+		Long: `Make what takes care of a kind that is there already. A kind of the project's gets a composer; one of
+Kubernetes' own (--group apps --version v1 --kind Deployment; no group for the core) gets a plain
+reconciler on the same manager, as its status is somebody else's.`,
+		Example: `  operon create controller --kind Memcached
+  operon create controller --group apps --version v1 --kind Deployment --dry-run`,
+		Args: noArguments,
+	}
+	set := command.Flags()
+	kindFlags(command, &wanted.Dir, &wanted.Group, &wanted.Version, &wanted.Kind)
+	set.BoolVar(&dryRun, "dry-run", false, "print the files, and write nothing")
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		asked := newQuestions(command)
+		asked.ask("kind", "Kind, such as Memcached or Deployment", &wanted.Kind, "", scaffold.CheckKind)
+		if asked.err != nil {
+			return asked.err
+		}
+		plan, err := wanted.Plan(command.Context(), tell)
+		if err != nil {
+			return err
+		}
+		return carryOut(command, plan, dryRun)
+	}
+	return command
+}
