@@ -110,7 +110,11 @@ func (g generating) verdict(found generated) error {
 	if !g.check || len(found.Changed) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d generated files are stale: run `operon generate` and commit what it writes", len(found.Changed))
+	stale := "1 generated file is stale"
+	if n := len(found.Changed); n > 1 {
+		stale = fmt.Sprintf("%d generated files are stale", n)
+	}
+	return fmt.Errorf("%s: run `operon generate` and commit what it writes", stale)
 }
 
 func (g generating) print(command *cobra.Command, found generated) error {

@@ -91,6 +91,10 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		"completion tcsh":                   "operon: want one shell of bash, zsh, fish, powershell, got",
 		"completion":                        "operon: want one shell of bash, zsh, fish, powershell, got",
 		"version -o yaml":                   "operon: -o yaml: want text or json",
+		"generate a b":                      "operon: want one folder, got 2",
+		"generate -o yaml":                  "operon: -o yaml: want text or json",
+		"generate --check --dry-run":        "operon: --check and --dry-run both write nothing",
+		"generate --max-description long":   "operon: invalid argument \"long\" for \"--max-description\"",
 		"version now":                       `operon: unexpected argument "now"`,
 	} {
 		t.Run(call, func(t *testing.T) {
