@@ -30,6 +30,66 @@ func conditional(node ast.Node, within []ast.Node) bool {
 	return false
 }
 
+// guarded tells whether a function may have returned before a node, for another reason than an error or
+// that the object is being deleted.
+func guarded(f *rule.Function, node ast.Node) bool {
+	found := false
+	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
+		guard, ok := n.(*ast.IfStmt)
+		if ok && guard.End() <= node.Pos() && returns(guard.Body) && !mentionsError(f.Info(), guard.Cond) && !mentionsDeletion(f, guard.Cond) {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+func returns(block *ast.BlockStmt) bool {
+	found := false
+	ast.Inspect(block, func(n ast.Node) bool {
+		_, is := n.(*ast.ReturnStmt)
+		_, apart := n.(*ast.FuncLit)
+		found = found || is
+		return !found && !apart
+	})
+	return found
+}
+
+func mentionsError(info *types.Info, condition ast.Expr) bool {
+	found := false
+	ast.Inspect(condition, func(n ast.Node) bool {
+		if name, ok := n.(*ast.Ident); ok && info.Uses[name] != nil {
+			found = found || types.Identical(info.Uses[name].Type(), errorType)
+		}
+		return !found
+	})
+	return found
+}
+
+// mentionsDeletion tells a condition about the deletion of an object, be it by a function of the project.
+func mentionsDeletion(f *rule.Function, condition ast.Expr) bool {
+	if speaksOfDeletion(condition) {
+		return true
+	}
+	for _, next := range f.Mentions {
+		if callsFunction(f.Info(), condition, next) && speaksOfDeletion(next.Decl.Body) {
+			return true
+		}
+	}
+	return false
+}
+
+func speaksOfDeletion(node ast.Node) bool {
+	found := false
+	ast.Inspect(node, func(n ast.Node) bool {
+		if name, ok := n.(*ast.Ident); ok {
+			found = found || name.Name == "DeletionTimestamp" || name.Name == "GetDeletionTimestamp"
+		}
+		return !found
+	})
+	return found
+}
+
 // isNil tells nil.
 func isNil(info *types.Info, e ast.Expr) bool {
 	name, ok := ast.Unparen(e).(*ast.Ident)

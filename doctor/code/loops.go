@@ -20,7 +20,7 @@ var statusClock = &rule.Rule{
 		for _, f := range s.Code.Reach(s.Code.Workers()...) {
 			f.Inspect(func(node ast.Node, within []ast.Node) {
 				n, ok := node.(*ast.AssignStmt)
-				if !ok || conditional(n, within) || comparesBefore(f, n) {
+				if !ok || conditional(n, within) || comparesBefore(f, n) || guarded(f, n) {
 					return
 				}
 				for i, left := range n.Lhs {
@@ -151,7 +151,7 @@ var selfUpdate = &rule.Rule{
 				continue
 			}
 			f.Requests(func(r *rule.Request, within []ast.Node) {
-				if r.Status || r.Verb != "Update" || f.TypeOf(r.Object) != primary || conditional(r.Call, within) || comparesBefore(f, r.Call) {
+				if r.Status || r.Verb != "Update" || f.TypeOf(r.Object) != primary || conditional(r.Call, within) || comparesBefore(f, r.Call) || guarded(f, r.Call) {
 					return
 				}
 				add(s, found, f, r.Call, "%s is written in each reconcile of it", short(primary))
@@ -186,7 +186,7 @@ var requeueHot = &rule.Rule{
 		for _, f := range s.Code.Reach(s.Code.Reconcilers()...) {
 			f.Inspect(func(node ast.Node, within []ast.Node) {
 				n, ok := node.(*ast.ReturnStmt)
-				if !ok || len(n.Results) != 2 || !rule.ReturnsResult(f) || conditional(n, within) || !isNil(f.Info(), n.Results[1]) {
+				if !ok || len(n.Results) != 2 || !rule.ReturnsResult(f) || conditional(n, within) || guarded(f, n) || !isNil(f.Info(), n.Results[1]) {
 					return
 				}
 				if why := hot(f.Info(), n.Results[0]); why != "" {

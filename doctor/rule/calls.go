@@ -227,8 +227,7 @@ func (c *Code) Primary(reconciler *Function) *types.TypeName {
 		return nil
 	}
 	second := parameters.At(1)
-	named := namedOf(second.Type())
-	if named != nil && !IsType(named, ReconcilePackage, "Request") {
+	if named := namedOf(second.Type()); named != nil && isObject(second.Type()) {
 		return named.Obj()
 	}
 	var primary *types.TypeName
@@ -238,4 +237,11 @@ func (c *Code) Primary(reconciler *Function) *types.TypeName {
 		}
 	})
 	return primary
+}
+
+// isObject tells the type of a Kubernetes object by a method that requests do not have.
+func isObject(t types.Type) bool {
+	found, _, _ := types.LookupFieldOrMethod(t, true, nil, "GetObjectKind")
+	_, method := found.(*types.Func)
+	return method
 }

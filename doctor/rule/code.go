@@ -50,19 +50,31 @@ func Load(ctx context.Context, dir string, patterns ...string) ([]*packages.Pack
 	if err != nil {
 		return nil, err
 	}
-	var problems []error
-	for _, p := range loaded {
-		for _, problem := range p.Errors {
-			problems = append(problems, errors.New(strings.TrimPrefix(problem.Error(), dir+string(filepath.Separator))))
-		}
-	}
-	if len(problems) > 0 {
-		return nil, fmt.Errorf("the code does not compile:\n%w", errors.Join(slices.CompactFunc(problems, sameText)...))
+	if problems := problemsOf(loaded, dir); len(problems) > 0 {
+		return nil, fmt.Errorf("the code does not compile:\n%w", errors.Join(problems...))
 	}
 	return loaded, nil
 }
 
-func sameText(a, b error) bool { return a.Error() == b.Error() }
+// problemsOf is what is wrong with the code. What the go command says of a package that does not compile is
+// left out where the type checker says it, too.
+func problemsOf(loaded []*packages.Package, dir string) []error {
+	var listed, typed []error
+	for _, p := range loaded {
+		for _, problem := range p.Errors {
+			said := errors.New(strings.TrimPrefix(problem.Error(), dir+string(filepath.Separator)))
+			if problem.Kind == packages.ListError {
+				listed = append(listed, said)
+				continue
+			}
+			typed = append(typed, said)
+		}
+	}
+	if len(typed) > 0 {
+		return typed
+	}
+	return listed
+}
 
 // Index makes a Code of packages. Places are relative to dir.
 func Index(dir string, loaded []*packages.Package) *Code {

@@ -20,5 +20,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if app.Status.ReadyReplicas == 0 {
 		return ctrl.Result{RequeueAfter: 500 * time.Millisecond}, nil
 	}
-	return ctrl.Result{RequeueAfter: 10 * time.Minute}, nil
+	if app.Status.ReadyReplicas > 1 {
+		return ctrl.Result{}, nil
+	}
+	return ctrl.Result{RequeueAfter: 100 * time.Millisecond}, nil
 }

@@ -1,0 +1,88 @@
+package doctor
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAgainstARevision: definitions as they were are read from git, whatever lies in the folder now, in
+// a project that is a folder of its repository.
+func TestAgainstARevision(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	dir := filepath.Join(top, "operators", "web")
+	folder := filepath.Join(dir, "config", "crd", "bases")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	older, err := os.ReadFile("testdata/rules/crd-unsafe/older/webs.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(folder, "webs.yaml")
+	put := func(name, content string) {
+		if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(file, string(older))
+	put(filepath.Join(dir, "config", "crd", "kustomization.yaml"), "resources: [bases/webs.yaml] # CustomResourceDefinition\n")
+	for _, call := range []string{"init -q", "add .", "-c user.name=a -c user.email=a@example.com commit -q -m one"} {
+		command := exec.Command("git", strings.Fields(call)...)
+		command.Dir = top
+		if output, err := command.CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v: %s", call, err, output)
+		}
+	}
+	put(file, "nothing: [")
+	found, err := olderDefinitions(t.Context(), dir, "HEAD")
+	if err != nil || len(found) != 1 || found["webs.example.com"] == nil {
+		t.Errorf("found %v, %v", found, err)
+	}
+	for against, want := range map[string]string{
+		"v9":                    "--against v9: neither a file, nor a folder, nor a revision of git in ",
+		"--upload-pack=x":       "neither a file, nor a folder, nor a revision of git",
+		t.TempDir():             "has no CustomResourceDefinition in it",
+		file:                    "webs.yaml:1: ",
+		"testdata/rules/nosuch": "neither a file",
+	} {
+		if _, err := olderDefinitions(t.Context(), dir, against); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("--against %s: %v", against, err)
+		}
+	}
+}
+
+// TestExamineRefusesWhatItCannotRead, in one clear error, with the compiler's words where there are some.
+func TestExamineRefusesWhatItCannotRead(t *testing.T) {
+	t.Parallel()
+	const module = "module example.com/web\n\ngo 1.26\n"
+	definition, err := os.ReadFile("testdata/rules/number-bounds/good/config/crd/webs.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"code":     {map[string]string{"go.mod": module, "main.go": "package main\n\nfunc main() { lost() }\n", "config/crd/a.yaml": string(definition)}, "the code does not compile:\nmain.go:3:15: undefined: lost"},
+		"manifest": {map[string]string{"go.mod": module, "main.go": "package main\n\nfunc main() {}\n", "config/crd/a.yaml": "kind: ["}, "config/crd/a.yaml:1: "},
+		"module":   {map[string]string{"main.go": "package main\n\nfunc main() {}\n"}, "it has no go.mod"},
+	} {
+		dir := t.TempDir()
+		for file, content := range test.files {
+			path := filepath.Join(dir, file)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := Examine(t.Context(), dir, Options{}); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
