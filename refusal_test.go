@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -107,7 +108,9 @@ func TestStatusThatIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.InstallCRDs(t, "testdata/gauges.yaml")
 	w.must(addGauge(w.client.Scheme()))
-	requests, _ := w.runWith(w.Config, operon.Config{Namespace: w.Namespace}, operon.API(addBox), operon.API(addGauge), operon.Manage(gauges{}))
+	told := &tail{}
+	cfg := operon.Config{Namespace: w.Namespace, Log: slog.New(slog.NewTextHandler(told, nil))}
+	requests, _ := w.runWith(w.Config, cfg, operon.API(addBox), operon.API(addGauge), operon.Manage(gauges{}))
 	g := &Gauge{ObjectMeta: w.meta("one"), Spec: BoxSpec{Data: map[string]string{"phase": "Up"}}}
 	w.must(w.client.Create(t.Context(), rawGauge(t, g)))
 	w.gaugeIs(g, "Up")
@@ -130,6 +133,9 @@ func TestStatusThatIsRefused(t *testing.T) {
 
 	w.change(g, func() { g.Spec.Data["phase"] = "Sideways" })
 	w.event("StatusRefused", "status.phase", `supported values: "Up"`, "set the field in Observe")
+	if text := told.String(); !strings.Contains(text, "the status is not written") {
+		t.Errorf("the log says nothing of it: %s", text)
+	}
 	w.change(g, func() { g.Spec.Data["phase"] = "" })
 	w.gaugeIs(g, "")
 }

@@ -45,8 +45,8 @@ func wants(a *v1alpha1.Action) *v1alpha1.Action {
 // place is an API server with Actions.
 type place struct {
 	client.WithWatch
-	// patched are the Actions whose annotation was written, in order.
-	patched []string
+	// patched are the Actions whose annotation was written, and watched those that the work reads, in order.
+	patched, watched []string
 	// meanwhile is called once, after the first write.
 	meanwhile func()
 }
@@ -80,6 +80,7 @@ type reader struct{ *place }
 // Get implements durable.Reader.
 func (r reader) Get(ctx context.Context, object client.Object) (bool, error) {
 	object.SetNamespace("here")
+	r.watched = append(r.watched, object.GetName())
 	err := r.WithWatch.Get(ctx, client.ObjectKeyFromObject(object), object)
 	return err == nil, client.IgnoreNotFound(err)
 }
@@ -143,6 +144,16 @@ func TestTurnsAloneBeforeAJournal(t *testing.T) {
 	}
 }
 
+// A list may be from before the other one was over. Whose end is waited for is watched.
+func TestTurnsAloneByAListThatIsBehind(t *testing.T) {
+	t.Parallel()
+	a := asked("a", "one")
+	behind, now := newPlace(t, a, in(journal.Running, asked("b", "one"))), newPlace(t, a, in(journal.Succeeded, asked("b", "one")))
+	if got := now.told(t, NewRunner(nil, behind).turns, a); got != "" || !slices.Equal(now.watched, []string{"b"}) {
+		t.Errorf("it is told %q, and reads %q", got, now.watched)
+	}
+}
+
 func TestTurnsShared(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -166,6 +177,9 @@ func TestTurnsShared(t *testing.T) {
 		got := p.told(t, NewSharedRunner(nil, p).turns, c.mine)
 		if !strings.Contains(got, c.waits) || (got == "") != (c.waits == "") || !slices.Equal(p.patched, c.patched) {
 			t.Errorf("%s: it is told %q, want %q; written are %q, want %q", name, got, c.waits, p.patched, c.patched)
+		}
+		if len(p.watched) == 0 != (c.waits == "") { // nothing else brings it back
+			t.Errorf("%s: it waits for %q, and watches %q", name, c.waits, p.watched)
 		}
 	}
 }
