@@ -210,7 +210,7 @@ func exportedBy(spec ast.Spec) (name string, said bool) {
 
 // heavy dependencies must not be reachable from what an operator imports.
 var heavy = []string{
-	"helm.sh/helm", "github.com/google/go-containerregistry", "sigs.k8s.io/controller-tools",
+	"helm.sh/helm", "sigs.k8s.io/kustomize", "github.com/google/go-containerregistry", "sigs.k8s.io/controller-tools",
 	"golang.org/x/tools", "k8s.io/code-generator", "k8s.io/gengo", "k8s.io/kubernetes", "github.com/containerd", "go.etcd.io/etcd", "github.com/spf13/cobra",
 	"github.com/google/cel-go",
 }

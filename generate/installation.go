@@ -3,6 +3,7 @@ package generate
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -10,19 +11,30 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/operon-framework/operon/generate/chart"
 	"github.com/operon-framework/operon/generate/install"
 	"github.com/operon-framework/operon/internal/changes"
 	"github.com/operon-framework/operon/project"
 )
 
-// writeInstall adds what installs the operator.
-func (o *Outputs) writeInstall(dir string, set *changes.Set) error {
-	if o.Manifests == "" {
+// writeInstall adds what installs the operator, in the forms that are asked for.
+func (o *Outputs) writeInstall(dir string, set *changes.Set, note func(string)) error {
+	if o.Manifests == "" && o.Helm == "" && o.Kustomize == "" {
 		return nil
+	}
+	if isKubebuilders(dir) {
+		return o.writeKubebuilders(dir, set)
 	}
 	operator, err := o.operator(dir, set)
 	if err != nil {
 		return err
+	}
+	return errors.Join(o.writeManifests(operator, set), o.writeBase(dir, operator, set), o.writeChart(dir, operator, set, note))
+}
+
+func (o *Outputs) writeManifests(operator install.Operator, set *changes.Set) error {
+	if o.Manifests == "" {
+		return nil
 	}
 	file, err := inProject(o.Manifests)
 	if err != nil {
@@ -31,6 +43,50 @@ func (o *Outputs) writeInstall(dir string, set *changes.Set) error {
 	content, err := operator.Manifest()
 	set.Write(file, content)
 	return err
+}
+
+func (o *Outputs) writeChart(dir string, operator install.Operator, set *changes.Set, note func(string)) error {
+	if o.Helm == "" {
+		return nil
+	}
+	folder, err := inProject(o.Helm)
+	if err != nil {
+		return err
+	}
+	now, err := chart.Files(operator)
+	if err != nil {
+		return err
+	}
+	there, err := filesIn(filepath.Join(dir, folder))
+	if err != nil {
+		return err
+	}
+	merged, err := chart.Merge(there, now)
+	if err != nil {
+		return fmt.Errorf("%s/%w", folder, err)
+	}
+	for name, content := range merged.Write {
+		set.Write(path.Join(folder, name), content)
+	}
+	for _, name := range merged.Remove {
+		set.Remove(path.Join(folder, name))
+	}
+	for _, text := range merged.Notes {
+		note(folder + "/" + text)
+	}
+	return nil
+}
+
+// filesIn reads all files below a folder, by their paths in it. There may be no folder.
+func filesIn(folder string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	names, err := marked(folder, "") // which all have
+	for _, name := range names {
+		if err == nil {
+			files[name], err = os.ReadFile(filepath.Join(folder, name))
+		}
+	}
+	return files, err
 }
 
 // operator is the project's, with its manifests as they will be.

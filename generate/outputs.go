@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/crd"
 
 	"github.com/operon-framework/operon/generate/clients"
+	"github.com/operon-framework/operon/generate/kustomize"
 	"github.com/operon-framework/operon/generate/reference"
 	"github.com/operon-framework/operon/generate/schema"
 	"github.com/operon-framework/operon/internal/changes"
@@ -35,6 +36,10 @@ type Outputs struct {
 	Schemas string
 	// Manifests is the file that installs the operator with all that it needs.
 	Manifests string
+	// Helm is the folder of a Helm chart.
+	Helm string
+	// Kustomize is the folder of a base for kustomize.
+	Kustomize string
 	// Clients is the folder of typed clients in Go.
 	Clients string
 	// Image and Namespace are what the operator runs, and where.
@@ -50,6 +55,8 @@ func (o *Outputs) AddFlags(set *pflag.FlagSet) {
 	place(&o.Docs, "docs", "docs/reference", "write the API's reference in Markdown to `FOLDER`")
 	place(&o.Schemas, "schemas", "schemas", "write JSON schemas for editors to `FOLDER`")
 	place(&o.Manifests, "manifests", "dist/install.yaml", "write all that installs the operator to `FILE`")
+	place(&o.Helm, "helm", "chart", "write a Helm chart to `FOLDER`, with edits kept")
+	place(&o.Kustomize, "kustomize", kustomize.Default, "write a base for kustomize to `FOLDER`")
 	place(&o.Clients, "clients", "client", "write typed clients, listers and informers in Go to `FOLDER`")
 	set.StringVar(&o.Image, "image", "", "image that manifests run, by default the operator's name and :latest")
 	set.StringVar(&o.Namespace, "namespace", "", "namespace that manifests install the operator in, by default its name and -system")
@@ -71,9 +78,10 @@ func (r *run) describe(into *changes.Set) {
 	}
 }
 
-// write adds the outputs to the changes. Whole has the definitions with their whole descriptions.
-func (o *Outputs) write(ctx context.Context, dir string, whole, set *changes.Set) error {
-	if err := errors.Join(o.writeClients(ctx, dir, set), o.writeInstall(dir, set)); err != nil || !o.described() {
+// write adds the outputs to the changes. Whole has the definitions with their whole descriptions; note
+// gets what a reader should know.
+func (o *Outputs) write(ctx context.Context, dir string, whole, set *changes.Set, note func(string)) error {
+	if err := errors.Join(o.writeClients(ctx, dir, set), o.writeInstall(dir, set, note)); err != nil || !o.described() {
 		return err
 	}
 	definitions, err := definitionsIn(whole)

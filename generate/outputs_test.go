@@ -79,3 +79,83 @@ func TestManifests(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A chart is merged with what is there, and what could not be merged is told.
+func TestHelm(t *testing.T) {
+	t.Parallel()
+	dir := project(t, files{"main.go": mainFile, "api/v1/types.go": types})
+	if _, err := plan(t, dir, "--helm").Changes.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	values := strings.Replace(read(t, filepath.Join(dir, "chart/values.yaml")), "tag: \"latest\"", "tag: ours", 1)
+	write(t, dir, files{"chart/values.yaml": values})
+	result := plan(t, dir, "--helm", "--image=registry.example.com/web:2.0")
+	content, _ := result.Changes.Content("chart/values.yaml")
+	if got := string(content); !strings.Contains(got, "tag: ours") || !strings.Contains(got, "repository: registry.example.com/web") {
+		t.Errorf("the values are %s", got)
+	}
+	want := "chart/values.yaml: image.tag is ours by an edit and stays so; generated is \"2.0\""
+	if len(result.Notes) == 0 || result.Notes[len(result.Notes)-1] != want {
+		t.Errorf("%q is told, want %s", result.Notes, want)
+	}
+	write(t, dir, files{"chart/values.yaml": "image: ["})
+	_, err := generate.Plan(t.Context(), dir, generate.Options{Flags: []string{"--helm"}})
+	if err == nil || !strings.Contains(err.Error(), "chart/values.yaml: line 1: ") {
+		t.Errorf("%v", err)
+	}
+}
+
+// kubebuilders is a project of kubebuilder's layout, in short.
+var kubebuilders = files{
+	"PROJECT":                           "layout: [go.kubebuilder.io/v4]\nprojectName: web\nversion: '3'\n",
+	"cmd/main.go":                       "package main\n\nfunc main() {}\n",
+	"api/v1/types.go":                   types,
+	"config/default/kustomization.yaml": "namespace: web-system\nresources: [../crd, ../manager]\n",
+	"config/crd/kustomization.yaml":     "resources: [bases/web.example.com_pages.yaml]\n",
+	"config/manager/kustomization.yaml": "resources: [manager.yaml]\n",
+	"config/manager/manager.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: controller-manager, namespace: system}\n" +
+		"spec: {template: {spec: {containers: [{name: manager, image: 'controller:latest'}]}}}\n",
+}
+
+// A project of kubebuilder's layout is installed as its config/default says, with the definitions of the
+// same run.
+func TestManifestsOfKubebuilders(t *testing.T) {
+	t.Parallel()
+	dir := project(t, kubebuilders)
+	content, there := plan(t, dir, "--manifests", "--image=registry.example.com/web:1.0").Changes.Content("dist/install.yaml")
+	if !there || !strings.Contains(string(content), "name: pages.web.example.com") || !strings.Contains(string(content), "namespace: web-system") ||
+		!strings.Contains(string(content), "image: registry.example.com/web:1.0") {
+		t.Errorf("the manifest is %s", content)
+	}
+	for flag, want := range map[string]string{
+		"--kustomize":     "this project has a base of its own, config/default",
+		"--helm":          "charts are made for projects of Operon's layout",
+		"--namespace=web": "config/default says where the operator runs",
+	} {
+		_, err := generate.Plan(t.Context(), dir, generate.Options{Flags: []string{"--manifests", flag}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", flag, err)
+		}
+	}
+}
+
+// A base is generated beside the definitions, and never over what somebody wrote.
+func TestKustomize(t *testing.T) {
+	t.Parallel()
+	dir := project(t, files{"main.go": mainFile, "api/v1/types.go": types})
+	set := plan(t, dir, "--kustomize").Changes
+	for file, holds := range map[string]string{
+		"config/default/kustomization.yaml": "- ../crd\n- operator.yaml\n",
+		"config/crd/kustomization.yaml":     "- web.example.com_pages.yaml\n",
+		"config/default/operator.yaml":      "kind: Deployment",
+	} {
+		if content, _ := set.Content(file); !strings.Contains(string(content), holds) {
+			t.Errorf("%s has not %q: %s", file, holds, content)
+		}
+	}
+	write(t, dir, files{"config/crd/kustomization.yaml": "resources: []\n"})
+	_, err := generate.Plan(t.Context(), dir, generate.Options{Flags: []string{"--kustomize"}})
+	if err == nil || !strings.Contains(err.Error(), "config/crd/kustomization.yaml was not generated and is not overwritten") {
+		t.Errorf("%v", err)
+	}
+}

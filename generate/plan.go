@@ -126,7 +126,7 @@ func (p *planning) generate(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := wanted.outputs.write(ctx, p.dir, whole, p.result.Changes); err != nil {
+	if err := wanted.outputs.write(ctx, p.dir, whole, p.result.Changes, p.note); err != nil {
 		return err
 	}
 	p.removeOrphans(wanted.runs)
@@ -140,6 +140,8 @@ func (p *planning) tell(doing string) {
 	}
 }
 
+func (p *planning) note(text string) { p.result.Notes = append(p.result.Notes, text) }
+
 // run lets all generators of a run work.
 func (p *planning) run(ctx context.Context, number int, run run) error {
 	files := token.NewFileSet()
@@ -151,7 +153,7 @@ func (p *planning) run(ctx context.Context, number int, run run) error {
 	var problems []error
 	for _, job := range run.jobs {
 		if of, ok := job.generator.(placing); ok {
-			job.generator = of.With(files, func(note string) { p.result.Notes = append(p.result.Notes, note) })
+			job.generator = of.With(files, p.note)
 		}
 		problems = append(problems, job.work(ctx, *shared, p.dir, p.result))
 	}

@@ -130,6 +130,7 @@ func TestFields(t *testing.T) {
 		{"an exclusive bound", "load: 0.5", "load: 0"},
 		{"an enumeration", "mode: fast", "mode: slow"},
 		{"an integer or a string", "port: http", "port: 1.5"},
+		{"an integer of the two", "port: 80", "port: true"},
 		{"a quantity", "memory: 2Gi", "memory: much"},
 		{"null where it may be", "opens: null", "mode: null"},
 		{"a time", "opens: 2026-01-01T00:00:00Z", "opens: tomorrow"},
