@@ -172,3 +172,23 @@ func TestEveryMarkerIsCompared(t *testing.T) {
 var uncompared = map[string]string{
 	"field k8s:enum": "controller-gen refuses it: it belongs to a type",
 }
+
+// TestMakefilesOfLongAgo has the options that kubebuilder wrote into Makefiles when definitions were of v1beta1.
+func TestMakefilesOfLongAgo(t *testing.T) {
+	t.Parallel()
+	all := contents(t, "testdata/walkthroughs")
+	all["PROJECT"] = "version: \"2\"\n"
+	all["Makefile"] = "CRD_OPTIONS ?= \"crd:preserveUnknownFields=false,crdVersions={v1beta1},trivialVersions=true,maxDescLen=0\"\n" +
+		"manifests:\n\tcontroller-gen $(CRD_OPTIONS) paths=\"./api/cache/...\" output:crd:artifacts:config=config/crd/bases\n"
+	result := plan(t, project(t, all))
+	got, _ := result.Changes.Content("config/crd/bases/cache.example.com_memcacheds.yaml")
+	if !strings.Contains(string(got), "apiextensions.k8s.io/v1\n") || strings.Contains(string(got), "description") {
+		t.Errorf("the definition is\n%s", got)
+	}
+	notes := strings.Join(result.Notes, "\n")
+	for _, option := range []string{"crdVersions", "preserveUnknownFields", "trivialVersions"} {
+		if !strings.Contains(notes, option+" in the Makefile has no effect any more") {
+			t.Errorf("nothing tells of %s:\n%s", option, notes)
+		}
+	}
+}

@@ -78,7 +78,9 @@ func onlyOutputs(flags []string) error {
 // add adds what controller-gen does. Its runs that differ in nothing but the generators become one.
 func (w *wanted) add(tool *project.ControllerGen) error {
 	for _, one := range tool.Runs {
-		asked, err := asControllerGen(one.Arguments)
+		arguments, notes := inTodaysWords(one.Arguments)
+		w.notes = append(w.notes, notes...)
+		asked, err := asControllerGen(arguments)
 		if err != nil {
 			return fmt.Errorf("%s: %w", one.Place(), err)
 		}

@@ -13,6 +13,9 @@ type Placing struct {
 	Elect bool
 }
 
+// operons are the flags that every operator of Operon's has.
+var operons = map[string]bool{"metrics-bind-address": true, "health-probe-bind-address": true, "leader-elect": true}
+
 // Flags are the arguments that place the operator, of those that it understands: Operon's own
 // operators all, others those that their main package mentions.
 func (p *Project) Flags(place Placing) []string {
@@ -21,14 +24,16 @@ func (p *Project) Flags(place Placing) []string {
 		{"health-probe-bind-address", place.Health},
 		{"leader-elect", strconv.FormatBool(place.Elect)},
 		{"metrics-secure", "false"},
+		// As kubebuilder's layout v2 had them.
+		{"metrics-addr", place.Metrics},
+		{"enable-leader-election", strconv.FormatBool(place.Elect)},
 	}
 	var known []string
 	if place.Webhooks != "" && p.Module.Framework == Operon {
 		known = append(known, "--webhook-bind-address="+place.Webhooks)
 	}
 	for _, flag := range all {
-		operons := p.Module.Framework == Operon && flag.name != "metrics-secure"
-		if operons || p.Main.Mentions(flag.name) {
+		if p.Module.Framework == Operon && operons[flag.name] || p.Main.Mentions(flag.name) {
 			known = append(known, "--"+flag.name+"="+flag.value)
 		}
 	}

@@ -17,6 +17,7 @@ func TestFlagsAreThoseThatTheOperatorUnderstands(t *testing.T) {
 		"Operon":         {operon, "", "--metrics-bind-address=127.0.0.1:1 --health-probe-bind-address=127.0.0.1:2 --leader-elect=false"},
 		"kubebuilder v3": {kubebuilder, `_, _ = "metrics-bind-address", "leader-elect"`, "--metrics-bind-address=127.0.0.1:1 --leader-elect=false"},
 		"kubebuilder v4": {kubebuilder, `_, _ = "metrics-bind-address", "metrics-secure"`, "--metrics-bind-address=127.0.0.1:1 --metrics-secure=false"},
+		"kubebuilder v2": {kubebuilder, `_, _ = "metrics-addr", "enable-leader-election"`, "--metrics-addr=127.0.0.1:1 --enable-leader-election=false"},
 		"another":        {"example.com/other", "", ""},
 	} {
 		p := read(t, files{

@@ -88,7 +88,7 @@ func (p *Project) ReadManifests() error {
 		return err
 	}
 	if len(crds) == 0 && len(grants) == 0 {
-		return fmt.Errorf("%s is no operator project: it has neither CustomResourceDefinitions in %s nor Roles in %s; generate them (`make manifests` in a kubebuilder project) or name another folder", p.Dir, CRDFolder, RBACFolder)
+		return fmt.Errorf("%s is no operator project: it has neither CustomResourceDefinitions in %s nor Roles in %s; generate them with `operon generate`, or name another folder", p.Dir, CRDFolder, RBACFolder)
 	}
 	p.CRDs, p.Grants, p.Samples = crds, grants, samples
 	return nil
