@@ -116,3 +116,12 @@ func FuzzMarkerArguments(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkKinds finds the kinds in the whole of this repository's root module.
+func BenchmarkKinds(b *testing.B) {
+	for b.Loop() {
+		if _, err := project.Kinds(".."); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
