@@ -105,8 +105,8 @@ func TestHelm(t *testing.T) {
 	}
 }
 
-// kubebuilders is a project of kubebuilder's layout, in short.
-var kubebuilders = files{
+// shortLayout is a project of kubebuilder's layout, in short.
+var shortLayout = files{
 	"PROJECT":                           "layout: [go.kubebuilder.io/v4]\nprojectName: web\nversion: '3'\n",
 	"cmd/main.go":                       "package main\n\nfunc main() {}\n",
 	"api/v1/types.go":                   types,
@@ -121,7 +121,7 @@ var kubebuilders = files{
 // same run.
 func TestManifestsOfKubebuilders(t *testing.T) {
 	t.Parallel()
-	dir := project(t, kubebuilders)
+	dir := project(t, shortLayout)
 	content, there := plan(t, dir, "--manifests", "--image=registry.example.com/web:1.0").Changes.Content("dist/install.yaml")
 	if !there || !strings.Contains(string(content), "name: pages.web.example.com") || !strings.Contains(string(content), "namespace: web-system") ||
 		!strings.Contains(string(content), "image: registry.example.com/web:1.0") {
