@@ -22,7 +22,7 @@ func (p *Plan) generated(ctx context.Context, tell func(string)) error {
 		if err := p.require(ctx, copied, tell); err != nil {
 			return err
 		}
-		result, err := generate.Plan(ctx, copied, generate.Options{Again: true, Tell: tell})
+		result, err := generate.Plan(ctx, copied, generate.Options{Again: true})
 		if err != nil {
 			return p.named(err, copied)
 		}

@@ -30,7 +30,11 @@ func carryOut(t *testing.T, command planner) []string {
 
 func try(t *testing.T, command planner) ([]string, error) {
 	t.Helper()
-	plan, err := command.Plan(t.Context(), func(doing string) { t.Log(doing) })
+	plan, err := command.Plan(t.Context(), func(doing string) {
+		if !*update && strings.Contains(doing, "go mod tidy") {
+			t.Errorf("go.mod and go.sum of projects do not fit this checkout's any more; go test ./scaffold -update: %s", doing)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}

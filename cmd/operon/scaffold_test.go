@@ -129,11 +129,11 @@ func checkExample(t *testing.T, command *cobra.Command, line string) {
 	}
 }
 
-// shellWords splits a line as a shell does where it is as simple as an example should be.
+// shellWords are the words of the first command in a line, which is as simple as an example should be.
 func shellWords(line string) []string {
 	var words []string
 	for _, word := range regexp.MustCompile(`'[^']*'|"[^"]*"|[^\s'"]+`).FindAllString(line, -1) {
-		if strings.HasPrefix(word, "#") {
+		if strings.HasPrefix(word, "#") || word == ">" || word == "|" || word == "&&" {
 			break
 		}
 		words = append(words, strings.Trim(word, `'"`))
