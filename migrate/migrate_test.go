@@ -244,3 +244,30 @@ func FuzzMark(f *testing.F) {
 		}
 	})
 }
+
+// Nothing is listed or written before each API server knows what the definition is now.
+func TestAMigrationWaitsUntilADefinitionSettles(t *testing.T) {
+	t.Parallel()
+	c := &fake{t: t, at: 100, pages: 100, marks: map[string]Mark{}, end: func() {}}
+	c.do("definition v1 of v1beta1,v1")
+	c.do("objects v1beta1 a")
+	now := clocktesting.NewFakeClock(time.Now())
+	c.definition.Changed = now.Now().Add(-time.Second)
+	m := &Migration{Definitions: c, Objects: c, Marks: c, Kind: "Site", Pace: 1e6, Clock: now}
+	ended := make(chan error, 1)
+	go func() { ended <- m.Run(t.Context()) }()
+	for !now.HasWaiters() {
+		select {
+		case err := <-ended:
+			t.Fatalf("it waits for nothing (%v) and does\n%s", err, &c.out)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if c.out.Len() > 0 {
+		t.Errorf("before the definition has settled it does\n%s", &c.out)
+	}
+	now.Step(Settle - time.Second)
+	if err := <-ended; err != nil || c.objects[0].version != "v1" {
+		t.Errorf("afterwards the object is stored in %s, %v", c.objects[0].version, err)
+	}
+}
