@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/deepcopy"
 	"sigs.k8s.io/controller-tools/pkg/webhook"
 
+	"github.com/operon-framework/operon/generate/definitions"
 	"github.com/operon-framework/operon/generate/policies"
 	"github.com/operon-framework/operon/generate/rights"
 	"github.com/operon-framework/operon/project"
@@ -32,13 +33,14 @@ func settingsOf(dir string, flags []string) (Settings, error) {
 
 // run is what these settings ask for in the project of an operator.
 func (s Settings) run(operator string) run {
-	definitions := crd.Generator{AllowDangerousTypes: &s.AllowFloats, GenerateEmbeddedObjectMeta: &s.EmbeddedMetadata}
+	schemas := crd.Generator{AllowDangerousTypes: &s.AllowFloats, GenerateEmbeddedObjectMeta: &s.EmbeddedMetadata}
 	if s.MaxDescription >= 0 {
-		definitions.MaxDescLen = &s.MaxDescription
+		schemas.MaxDescLen = &s.MaxDescription
 	}
+	gated := definitions.Generator{Generator: schemas, Gates: s.FeatureGates}
 	return run{paths: s.Paths, tags: buildTags(s.Tags), jobs: []job{
 		{name: "object", generator: deepcopy.Generator{HeaderFile: s.HeaderFile, Year: s.Year}},
-		{name: "crd", generator: definitions, config: project.CRDFolder},
+		{name: "crd", generator: gated, config: project.CRDFolder},
 		{name: "rbac", generator: rights.Generator{RoleName: s.RoleName, Project: operator, Shards: s.Shards}, config: project.RBACFolder},
 		{name: "webhook", generator: webhook.Generator{}, config: webhookFolder},
 		{name: "policy", generator: policies.Generator{}, config: policyFolder},

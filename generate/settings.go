@@ -21,6 +21,8 @@ type Settings struct {
 	MaxDescription int
 	// AllowFloats admits float32 and float64 in types.
 	AllowFloats bool
+	// FeatureGates are those whose fields are in CustomResourceDefinitions.
+	FeatureGates []string
 	// EmbeddedMetadata gives the metadata of embedded objects a schema.
 	EmbeddedMetadata bool
 	// RoleName is the name of the Role, by default the operator's.
@@ -43,6 +45,7 @@ func (s *Settings) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&s.Year, "year", "", "what stands for YEAR in the header")
 	set.IntVar(&s.MaxDescription, "max-description", defaultMaxDescription, "longest description in a CustomResourceDefinition, in bytes, cut after a sentence; 0 for none, -1 for all")
 	set.BoolVar(&s.AllowFloats, "allow-floats", false, "allow float32 and float64 in types, which not all clients read alike")
+	set.StringSliceVar(&s.FeatureGates, "feature-gates", nil, "gates whose fields, marked +operon:feature-gate=NAME, are in CustomResourceDefinitions")
 	set.BoolVar(&s.EmbeddedMetadata, "embedded-metadata", false, "give the metadata of embedded objects a schema")
 	set.StringVar(&s.RoleName, "role-name", "", "name of the generated Role, by default the operator's")
 	set.BoolVar(&s.Shards, "shards", false, "give the operator the rights that it needs to run with --shards")
