@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/crd"
 
 	"github.com/operon-framework/operon/generate/clients"
+	"github.com/operon-framework/operon/generate/definitions"
 	"github.com/operon-framework/operon/generate/kustomize"
 	"github.com/operon-framework/operon/generate/reference"
 	"github.com/operon-framework/operon/generate/schema"
@@ -68,12 +69,17 @@ func (o *Outputs) described() bool { return o.Docs != "" || o.Schemas != "" }
 // describe lets the run make definitions with whole descriptions too, into a set of their own.
 func (r *run) describe(into *changes.Set) {
 	for _, one := range slices.Clone(r.jobs) {
-		generator, is := one.generator.(crd.Generator)
-		if !is {
+		switch generator := one.generator.(type) {
+		case crd.Generator:
+			generator.MaxDescLen = nil
+			one.generator = generator
+		case definitions.Generator:
+			generator.MaxDescLen = nil
+			one.generator = generator
+		default:
 			continue
 		}
-		generator.MaxDescLen = nil
-		one.generator, one.into, one.config = generator, into, project.CRDFolder
+		one.into, one.config = into, project.CRDFolder
 		r.jobs = append(r.jobs, one)
 	}
 }
