@@ -123,7 +123,7 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 		"no module line":   {files{"go.mod": "go 1.26\n"}, []string{"has no module line", "go mod init"}},
 		"no main package":  {files{"main.go": ""}, []string{"no main package in ., ./cmd or a folder below ./cmd"}},
 		"two of them":      {files{"main.go": "", "cmd/a/a.go": goSrc, "cmd/b/b.go": goSrc}, []string{"several main packages: ./cmd/a, ./cmd/b", "--main"}},
-		"no manifests":     {files{"config/crd/webs.yaml": "", "config/rbac/role.yaml": ""}, []string{"neither CustomResourceDefinitions in config/crd nor Roles in config/rbac", "make manifests"}},
+		"no manifests":     {files{"config/crd/webs.yaml": "", "config/rbac/role.yaml": ""}, []string{"neither CustomResourceDefinitions in config/crd nor Roles in config/rbac", "operon generate"}},
 		"a foreign kind":   {files{"config/crd/webs.yaml": good}, []string{"config/crd/webs.yaml:1: a ConfigMap; config/crd is for"}},
 		"broken YAML":      {files{sample: good + "---\nkind: [a\n"}, []string{sample + ":6: did not find expected"}},
 		"a key twice":      {files{sample: "# first\n---\n" + good + "  name: two\n"}, []string{sample + `:7: the key "name" is here a second time, first in line 6`}},
