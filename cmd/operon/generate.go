@@ -38,7 +38,8 @@ controller-gen lines of its Makefile say what is generated, and where.
 Only files that differ are written, all of them or none.`,
 		Example: `  operon generate
   operon generate --check             # for CI: fails with a diff where something is stale
-  operon generate --dry-run examples/memcached`,
+  operon generate --dry-run examples/memcached
+  operon generate --docs --schemas --manifests --dry-run examples/memcached   # and what is made on request`,
 		Args: oneFolder,
 	}
 	set := pflag.NewFlagSet("settings", pflag.ContinueOnError)
