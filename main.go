@@ -30,6 +30,7 @@ import (
 //	--health-probe-bind-address ADDR  default 127.0.0.1:8081; 0 for none
 //	--webhook-bind-address ADDRESS    default :9443 inside a cluster, none outside; 0 for none
 //	--webhook-service NAME            default inside a cluster: the operator's name and -webhook
+//	--webhook-service-port PORT       of that Service; default 443
 //	--webhook-cert-dir FOLDER         tls.crt, tls.key and ca.crt that somebody else renews; default: an own CA
 //	--leader-elect                    default: true inside a cluster, false outside
 //	--shards N                        share the objects with other replicas, cut into N shards; default 0, not at all

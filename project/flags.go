@@ -1,6 +1,9 @@
 package project
 
-import "strconv"
+import (
+	"net"
+	"strconv"
+)
 
 // Placing says how an operator is to run on a machine that is not its own.
 type Placing struct {
@@ -9,6 +12,9 @@ type Placing struct {
 	// Webhooks is what the webhooks of an operator of Operon's listen at, HOST:PORT. Empty: there are
 	// none.
 	Webhooks string
+	// Service is the name of a Service that leads to Webhooks under the same port, for an operator that
+	// is an API server.
+	Service string
 	// Elect: it takes part in leader election.
 	Elect bool
 }
@@ -31,6 +37,7 @@ func (p *Project) Flags(place Placing) []string {
 	var known []string
 	if place.Webhooks != "" && p.Module.Framework == Operon {
 		known = append(known, "--webhook-bind-address="+place.Webhooks)
+		known = append(known, p.front(place)...)
 	}
 	for _, flag := range all {
 		if p.Module.Framework == Operon && operons[flag.name] || p.Main.Mentions(flag.name) {
@@ -38,4 +45,13 @@ func (p *Project) Flags(place Placing) []string {
 		}
 	}
 	return known
+}
+
+// front are the flags of an operator that is reached by a Service wherever it runs, as it is an API server.
+func (p *Project) front(place Placing) []string {
+	_, port, err := net.SplitHostPort(place.Webhooks)
+	if err != nil || place.Service == "" || !p.Main.ServesAPI() {
+		return nil
+	}
+	return []string{"--webhook-service=" + place.Service, "--webhook-service-port=" + port}
 }

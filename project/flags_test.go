@@ -56,3 +56,20 @@ func TestFlagsForAnElection(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+func TestFlagsOfAnAPIServer(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]string{
+		`import _ "github.com/operon-framework/operon/aggregated"`: "--webhook-bind-address=127.0.0.1:3 --webhook-service=web --webhook-service-port=3",
+		"": "--webhook-bind-address=127.0.0.1:3",
+	} {
+		p := read(t, files{
+			"go.mod":  "module example.com/web\n\ngo 1.26\n\nrequire github.com/operon-framework/operon v0.1.0\n",
+			"main.go": "package main\n\n" + source + "\n\nfunc main() {}\n",
+		})
+		got := strings.Join(p.Flags(project.Placing{Webhooks: "127.0.0.1:3", Service: "web"}), " ")
+		if before, _, _ := strings.Cut(got, " --metrics"); before != want {
+			t.Errorf("%q: %s", source, got)
+		}
+	}
+}

@@ -17,8 +17,14 @@ type Main struct {
 	// Package is its folder as the go command takes it: ".", "./cmd", "./cmd/manager".
 	Package string
 
-	strings map[string]bool // every string literal in its sources
+	strings map[string]bool // every string literal in its sources, paths of imports among them
 }
+
+// aggregated is the package with which an operator serves an API of its own.
+const aggregated = "github.com/operon-framework/operon/aggregated"
+
+// ServesAPI reports whether the operator is an API server too, as package aggregated makes it.
+func (m Main) ServesAPI() bool { return m.Mentions(aggregated) }
 
 // Mentions reports whether the package's sources have text as a string literal, as they
 // have the name of each flag that they define.

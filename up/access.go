@@ -28,13 +28,21 @@ func (i identity) user() string { return "system:serviceaccount:" + i.namespace 
 
 // installAccess puts the operator's namespace, its ServiceAccount and what that is granted
 // into the cluster, and takes back what the project does not grant any more.
-func installAccess(ctx context.Context, in *installer, p *project.Project) error {
+//
+// Local: the API server is on this machine. An operator that is an API server itself gets a Service then that leads
+// there.
+func installAccess(ctx context.Context, in *installer, p *project.Project, local bool) error {
 	who := identityOf(p)
 	if _, err := in.apply(ctx, object("v1", "Namespace", "", who.namespace, nil)); err != nil {
 		return err
 	}
 	if err := in.applyOurs(ctx, object("v1", "ServiceAccount", who.namespace, who.name, nil)); err != nil {
 		return err
+	}
+	if local && p.Main.ServesAPI() {
+		if err := in.applyOurs(ctx, who.service()); err != nil {
+			return err
+		}
 	}
 	granted := map[string]bool{}
 	for _, grant := range p.Grants {
@@ -46,6 +54,13 @@ func installAccess(ctx context.Context, in *installer, p *project.Project) error
 		}
 	}
 	return in.takeBack(ctx, granted)
+}
+
+// service leads to this machine, whatever the port: API servers of an operator are found by a Service only.
+func (i identity) service() *unstructured.Unstructured {
+	return object("v1", "Service", i.namespace, i.name, map[string]any{
+		"spec": map[string]any{"type": "ExternalName", "externalName": "localhost"},
+	})
 }
 
 // parts are what makes up a grant in the cluster: the Role under a name of the project's,

@@ -48,7 +48,7 @@ func (o *operator) start() error {
 	}
 	place := project.Placing{Metrics: loopback(ports[0]), Health: loopback(ports[1])}
 	if o.asked {
-		place.Webhooks = loopback(ports[2])
+		place.Webhooks, place.Service = loopback(ports[2]), o.who.name
 	}
 	o.log.Forget()
 	o.metricsPort = ports[0]

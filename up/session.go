@@ -120,7 +120,7 @@ func (s *session) foreign(object *unstructured.Unstructured) {
 // installAll puts a project's access and kinds into the cluster.
 func (s *session) installAll(ctx context.Context, p *project.Project) error {
 	both, ctx := errgroup.WithContext(ctx)
-	both.Go(func() error { return installAccess(ctx, s.installer, p) })
+	both.Go(func() error { return installAccess(ctx, s.installer, p, s.options.Where.IsLocal()) })
 	both.Go(func() error {
 		if err := s.checkCRDs(ctx, p); err != nil {
 			return err

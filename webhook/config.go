@@ -99,6 +99,9 @@ func (c Config) validate() error {
 	if c.Service.Name != "" && len(validation.IsDNS1035Label(c.Service.Name)) > 0 {
 		return fmt.Errorf("webhooks: %q is no name of a Service: want lower-case letters, digits and -, at most 63, a letter first", c.Service.Name)
 	}
+	if c.ServicePort < 1 || c.ServicePort > 65535 {
+		return fmt.Errorf("webhooks: Service %s cannot have the port %d: want 1 to 65535", c.Service.Name, c.ServicePort)
+	}
 	if c.Service.Name == "" && !loopback(name) {
 		return fmt.Errorf("webhooks: API servers cannot be told to ask %q: name the Service that leads there, or listen on 127.0.0.1 where the API server is on this machine", c.Address)
 	}

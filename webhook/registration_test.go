@@ -336,6 +336,7 @@ func TestNewRefuses(t *testing.T) {
 		"name the Service":           {Address: ":9443"},
 		"no port from 0 to 65535":    {Address: "127.0.0.1:99999"},
 		"no name of a Service":       {Address: ":9443", Service: client.ObjectKey{Namespace: "a", Name: "a.b"}},
+		"cannot have the port 70000": {Address: ":9443", Service: client.ObjectKey{Namespace: "a", Name: "a"}, ServicePort: 70000},
 		"three times as long":        {Address: "127.0.0.1:0", Times: rotation.Times{CA: 2, Leaf: 1}},
 	} {
 		if _, err := webhook.New(cfg); err == nil || !strings.Contains(err.Error(), want) {
