@@ -367,7 +367,7 @@ func TestOwnWritesAreNoNews(t *testing.T) {
 	w.still("reconciles after the change", exactly(2))
 }
 
-// An operator that is told to stop does not wait for the first read of a kind, which may never come.
+// An operator that is told to stop does not wait for long for the first read of a kind, which may never come.
 func TestStoppedWhileAKindIsFirstRead(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -14,7 +14,7 @@ const finishing = 20 * time.Second
 
 // finish returns a context for a reconcile that outlives the operator's by a while, so that
 // writes are not cut off halfway, and reads not told as failed. Only the first read of a whole kind is
-// given up at once: nothing is lost with it, and it may never end where the API server is away. After
+// given up sooner: nothing is lost with it, and it may never end where the API server is away. After
 // release, the context is over, and at once where the object is another replica's.
 func finish(ctx context.Context) (_ context.Context, release func()) {
 	own, cancel := context.WithCancel(track.Until(context.WithoutCancel(ctx), ctx))
