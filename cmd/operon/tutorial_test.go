@@ -155,8 +155,10 @@ func blank(text string) string {
 
 // order puts what is done at the same time, and told when it is done, after all else.
 func order(line string) string {
-	if strings.HasPrefix(line, "installed ") || strings.HasPrefix(line, "operator built") {
-		return line
+	for _, first := range []string{"installed ", "operator built", "removed "} {
+		if strings.HasPrefix(line, first) {
+			return line
+		}
 	}
 	return ""
 }
