@@ -3,27 +3,21 @@ package aggregated_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/aggregated"
-	"github.com/operon-framework/operon/local"
+	"github.com/operon-framework/operon/aggregated/aggregatedtest"
 	"github.com/operon-framework/operon/local/localtest"
 )
 
@@ -41,77 +35,26 @@ const group = "aggregated.test.operon.dev"
 
 var version = schema.GroupVersion{Group: group, Version: "v1"}
 
-// newWorld starts an operator on a cluster of its own, as an API is the whole cluster's.
+// newWorld starts an operator that serves an API.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	env := localtest.New(t, local.Options{})
-	w := &world{Env: env, notes: &notes{all: map[client.ObjectKey]*Note{}}}
-	w.WithWatch = w.clientAs(t, env.Config)
-	config := rest.CopyConfig(env.Config)
+	w := &world{notes: &notes{all: map[client.ObjectKey]*Note{}}}
+	w.Env, w.address = aggregatedtest.Serve(t, version, aggregated.Serve(addToScheme,
+		aggregated.Kind(w.notes, aggregated.Resource[*Note]{ShortNames: []string{"nt"}, Columns: []aggregated.Column[*Note]{
+			{Name: "Text", Of: func(n *Note) any { return n.Text }},
+			{Name: "Length", Type: "integer", Wide: true, Of: func(n *Note) any { return len(n.Text) }},
+		}}),
+		aggregated.Kind(days{}, aggregated.Resource[*Day]{ClusterScoped: true}),
+		aggregated.Review(greeter{}, aggregated.Resource[*Greeting]{ClusterScoped: true}),
+	))
+	w.WithWatch = w.clientAs(t, w.Config)
+	config := rest.CopyConfig(w.Config)
 	config.GroupVersion, config.NegotiatedSerializer = &metav1.SchemeGroupVersion, clientgoscheme.Codecs.WithoutConversion()
 	var err error
 	if w.rest, err = rest.RESTClientFor(config); err != nil {
 		t.Fatal(err)
 	}
-	w.start(t)
-	localtest.Eventually(t, "the API to be available", func(ctx context.Context) error {
-		service := &unstructured.Unstructured{}
-		service.SetAPIVersion("apiregistration.k8s.io/v1")
-		service.SetKind("APIService")
-		if err := w.Get(ctx, client.ObjectKey{Name: "v1." + group}, service); err != nil {
-			return err
-		}
-		if conditions := fmt.Sprint(service.Object["status"]); !strings.Contains(conditions, "status:True") {
-			return fmt.Errorf("it is %s", conditions)
-		}
-		return w.List(ctx, &NoteList{})
-	})
 	return w
-}
-
-func (w *world) start(t *testing.T) {
-	t.Helper()
-	w.address = freeAddress(t)
-	_, port, _ := net.SplitHostPort(w.address)
-	number, err := strconv.ParseInt(port, 10, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.made(t, &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "notes"},
-		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
-	})
-	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	ended := make(chan error, 1)
-	go func() {
-		ended <- operon.Run(ctx, "notes-operator", w.Config, operon.Config{Webhooks: operon.Webhooks{
-			BindAddress: w.address, Service: "notes", Namespace: w.Namespace, ServicePort: int32(number),
-		}}, aggregated.Serve(addToScheme,
-			aggregated.Kind(w.notes, aggregated.Resource[*Note]{ShortNames: []string{"nt"}, Columns: []aggregated.Column[*Note]{
-				{Name: "Text", Of: func(n *Note) any { return n.Text }},
-				{Name: "Length", Type: "integer", Wide: true, Of: func(n *Note) any { return len(n.Text) }},
-			}}),
-			aggregated.Kind(days{}, aggregated.Resource[*Day]{ClusterScoped: true}),
-			aggregated.Review(greeter{}, aggregated.Resource[*Greeting]{ClusterScoped: true}),
-		))
-	}()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// freeAddress is one that nobody listened at a moment ago.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 func (w *world) clientAs(t *testing.T, config *rest.Config) client.WithWatch {

@@ -119,10 +119,15 @@ func (p *Plan) require(ctx context.Context, copied string, tell func(string)) er
 	if err != nil {
 		return err
 	}
-	if fits, err := known.fits(checkoutOf(file, p.dir)); err != nil || !fits {
+	imported, err := importsIn(copied)
+	if err != nil {
+		return err
+	}
+	// An API server takes many modules more.
+	if fits, err := known.fits(checkoutOf(file, p.dir)); err != nil || !fits || imported[serving] {
 		return p.tidy(ctx, copied, tell)
 	}
-	if err := p.merge(file, known, copied); err != nil {
+	if err := p.merge(file, known, imported); err != nil {
 		return err
 	}
 	return p.lay(copied, "go.mod", "go.sum")
@@ -142,11 +147,7 @@ func checkoutOf(file *modfile.File, dir string) string {
 }
 
 // merge adds what is known to what the project requires. What it requires already stays as it is.
-func (p *Plan) merge(file *modfile.File, known pinned, copied string) error {
-	imported, err := importsIn(copied)
-	if err != nil {
-		return err
-	}
+func (p *Plan) merge(file *modfile.File, known pinned, imported map[string]bool) error {
 	required := map[string]string{}
 	for _, require := range append(known.mod.Require, file.Require...) {
 		required[require.Mod.Path] = require.Mod.Version

@@ -1,9 +1,11 @@
 package scaffold_test
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/operon-framework/operon/scaffold"
@@ -26,9 +28,40 @@ func TestAProjectGrows(t *testing.T) {
 	carryOut(t, scaffold.Webhook{Dir: dir, Kind: "CacheClass", Default: true, Validate: true, ValidateDeletion: true})
 	put(t, dir, "testdata/before.yaml", read(t, dir, "config/crd/cache.scaffold.example.com_memcacheds.yaml"))
 	carryOut(t, scaffold.Version{Dir: dir, Kind: "Memcached", Version: "v1", Storage: true})
+	carryOut(t, scaffold.Controller{Dir: dir, Kind: "Token"})
+	carryOut(t, scaffold.Controller{Dir: dir, Group: "apps", Version: "v1", Kind: "Deployment"})
 	golden(t, dir, "grown.txt")
 	goes(t, dir, "mod", "tidy", "-diff")
 	put(t, dir, "served_test.go", read(t, "testdata", "served_test.go.txt"))
+	goes(t, dir, "test", "-ldflags=-w", "./...")
+}
+
+// An operator that serves an API of its own compiles, and answers on the local cluster.
+func TestAnAPIServer(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "usage-operator")
+	carryOut(t, scaffold.Init{Dir: dir, Module: "example.com/usage-operator"})
+	usage := scaffold.APIServer{Dir: dir, Group: "usage", Version: "v1alpha1", Kind: "Usage"}
+	plan, err := usage.Plan(t.Context(), func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plan.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for path := range look(t, dir) {
+		if strings.HasPrefix(path, "config/crd/") {
+			t.Errorf("%s: there is to be no definition", path)
+		}
+	}
+	before := look(t, dir)
+	usage.Kind = "Load"
+	if _, err := try(t, usage); err == nil || !strings.Contains(err.Error(), "main.go serves an API already") {
+		t.Errorf("a second one: %v", err)
+	}
+	if after := look(t, dir); !maps.Equal(before, after) {
+		t.Error("what failed changed the project")
+	}
 	goes(t, dir, "test", "-ldflags=-w", "./...")
 }
 

@@ -144,7 +144,12 @@ func (t *tree) folderFor(group, version string) (folder string, exists bool) {
 			return path.Join(path.Dir(kind.Folder), version), false
 		}
 	}
-	return path.Join(first, version), false
+	folder = path.Join(first, version)
+	if sources, _ := filepath.Glob(filepath.Join(t.dir, filepath.FromSlash(folder), "*.go")); len(sources) > 0 {
+		label, _, _ := strings.Cut(group, ".") // the kinds there have no definitions, and are of another group
+		folder = path.Join("api", label, version)
+	}
+	return folder, false
 }
 
 // complete adds the project's domain to a group that has none.

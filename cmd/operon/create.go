@@ -27,7 +27,7 @@ asked for what is missing.`,
 		},
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
-	command.AddCommand(newCreateAPI(), newCreateController(), newCreateWebhook(), newCreateVersion())
+	command.AddCommand(newCreateAPI(), newCreateController(), newCreateWebhook(), newCreateVersion(), newCreateAPIServer())
 	return command
 }
 

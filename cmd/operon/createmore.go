@@ -114,3 +114,34 @@ reconciler on the same manager, as its status is somebody else's.`,
 	}
 	return command
 }
+
+func newCreateAPIServer() *cobra.Command {
+	var wanted scaffold.APIServer
+	dryRun := false
+	command := &cobra.Command{
+		Use:   "apiserver",
+		Short: "Serve a kind that no definition can: worked out, or kept elsewhere",
+		Long: `Let the operator be an API server for a group and version, and make the first kind of it: its types, what
+answers for its objects, and a test. Kubernetes passes requests on, so that kubectl, Roles and
+informers know no difference. The kind can be read; further methods are more that can be done with it.
+
+For kinds that are stored as users write them, "operon create api" is less to run.`,
+		Example: `  operon create apiserver --group metrics --version v1alpha1 --kind Usage --plural usages`,
+		Args:    noArguments,
+	}
+	set := command.Flags()
+	nameFlags(command, &wanted.Dir, &wanted.Group, &wanted.Version, &wanted.Kind)
+	set.StringVar(&wanted.Plural, "plural", "", "plural of the kind (default: as English has it)")
+	set.BoolVar(&dryRun, "dry-run", false, "print the files, and write nothing")
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		if err := askNames(command, &wanted.Group, &wanted.Version, &wanted.Kind); err != nil {
+			return err
+		}
+		plan, err := wanted.Plan(command.Context(), tell)
+		if err != nil {
+			return err
+		}
+		return carryOut(command, plan, dryRun)
+	}
+	return command
+}

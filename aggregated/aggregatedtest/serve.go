@@ -1,0 +1,107 @@
+// Package aggregatedtest runs an operator that is an API server in a test: on a cluster of the test's own,
+// as an API is the whole cluster's, behind a Service as everywhere, and until the test ends. What tests
+// do then is what users do: they ask the cluster's API server.
+package aggregatedtest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/local"
+	"github.com/operon-framework/operon/local/localtest"
+)
+
+// service leads to the operator.
+const service = "api"
+
+// Serve starts a cluster and an operator of these parts on it, and returns when API servers pass on
+// requests for version. The address is the operator's own, HOST:PORT, where nobody but API servers is answered.
+func Serve(t testing.TB, version schema.GroupVersion, parts ...operon.Part) (env *localtest.Env, address string) {
+	t.Helper()
+	env = localtest.New(t, local.Options{})
+	c, err := client.New(env.Config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := discovery.NewDiscoveryClientForConfig(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lead := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: service},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
+	}
+	if err := c.Create(t.Context(), lead); err != nil {
+		t.Fatal(err)
+	}
+	address, port := freeAddress(t)
+	run(t, env, operon.Webhooks{BindAddress: address, Service: service, Namespace: env.Namespace, ServicePort: port}, parts)
+	localtest.Eventually(t, "the API to be available", func(ctx context.Context) error {
+		if err := available(ctx, c, version); err != nil {
+			return err
+		}
+		_, _, err := found.ServerGroupsAndResources() // which follows a moment later
+		return err
+	})
+	return env, address
+}
+
+// run runs the operator until the test ends.
+func run(t testing.TB, env *localtest.Env, at operon.Webhooks, parts []operon.Part) {
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- operon.Run(ctx, "api-operator", env.Config, operon.Config{Webhooks: at}, parts...) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// available tells why an API server does not pass requests on yet.
+func available(ctx context.Context, c client.Client, version schema.GroupVersion) error {
+	live := &unstructured.Unstructured{}
+	live.SetAPIVersion("apiregistration.k8s.io/v1")
+	live.SetKind("APIService")
+	if err := c.Get(ctx, client.ObjectKey{Name: version.Version + "." + version.Group}, live); err != nil {
+		return err
+	}
+	conditions, _, err := unstructured.NestedSlice(live.Object, "status", "conditions")
+	if err != nil {
+		return err
+	}
+	for _, one := range conditions {
+		if condition, ok := one.(map[string]any); ok && condition["type"] == "Available" && condition["status"] == "True" {
+			return nil
+		}
+	}
+	return fmt.Errorf("its conditions are %v", conditions)
+}
+
+// freeAddress is one that nobody listened at a moment ago.
+func freeAddress(t testing.TB) (address string, port int32) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, text, _ := net.SplitHostPort(listener.Addr().String())
+	number, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listener.Addr().String(), int32(number)
+}
