@@ -174,6 +174,7 @@ func (p *Proxy) Close() error {
 	p.mu.Unlock()
 	p.end()
 	err := p.server.Close()
+	p.gate.cut(func(*link) bool { return true }) // the server does not know of those that were upgraded
 	p.inside.Wait()
 	if served := <-p.served; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)
