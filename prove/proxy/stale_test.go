@@ -74,7 +74,7 @@ func TestAStaleReadIsFound(t *testing.T) {
 	made := fault.Match{Verb: "create", Resource: "configmaps"}
 	for want, faults := range map[int][]fault.Fault{
 		1: nil,
-		2: {{Kind: fault.Hold, View: "configmaps", On: made}},
+		2: {{Kind: fault.Hold, View: "configmaps", On: made, Quiet: metav1.Duration{Duration: 2 * time.Second}}}, // longer than until it looks again
 	} {
 		t.Run(fmt.Sprint(want), func(t *testing.T) {
 			t.Parallel()

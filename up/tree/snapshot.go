@@ -44,17 +44,16 @@ func (w *Watcher) collect() ([]*unstructured.Unstructured, []Sample) {
 	return objects, slices.Clone(w.samples)
 }
 
-// Complete reports whether all that there is has been seen, but for kinds that may not be.
+// Complete reports whether all that there is has been seen, but for kinds that may not be, or are gone.
 func (w *Watcher) Complete() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	waiting := 0
-	for _, synced := range w.synced {
-		if !synced() {
-			waiting++
+	for _, one := range w.synced {
+		if !w.unseen[one.kind] && !w.gone[one.kind] && !one.done() {
+			return false
 		}
 	}
-	return waiting <= len(w.unseen)
+	return true
 }
 
 func (w *Watcher) judge(object *unstructured.Unstructured) (State, string) {

@@ -41,10 +41,17 @@ type Watcher struct {
 
 	mu      sync.Mutex
 	stores  map[watched]cache.Store
-	synced  []cache.InformerSynced
+	synced  []progress
 	events  []cache.Store
-	unseen  map[string]bool
+	unseen  map[string]bool // kinds that may not be seen
+	gone    map[string]bool // kinds that are there no more
 	samples []Sample
+}
+
+// progress tells whether all objects of a kind were read.
+type progress struct {
+	kind string
+	done cache.InformerSynced
 }
 
 // watched is a kind in a namespace, "" for all.
@@ -67,7 +74,7 @@ func Watch(ctx context.Context, config *rest.Config, roots []RootKind) (*Watcher
 	}
 	w := &Watcher{
 		ctx: ctx, client: client, roots: roots, changed: make(chan struct{}, 1),
-		stores: map[watched]cache.Store{}, unseen: map[string]bool{},
+		stores: map[watched]cache.Store{}, unseen: map[string]bool{}, gone: map[string]bool{},
 	}
 	if w.kinds, err = kinds(lookup); err != nil {
 		return nil, err
@@ -125,7 +132,7 @@ func (w *Watcher) watch(resource schema.GroupVersionResource, namespace string) 
 	}
 	informer := dynamicinformer.NewFilteredDynamicInformer(w.client, resource, namespace, 0, cache.Indexers{}, nil).Informer()
 	w.stores[watched{resource, namespace}] = informer.GetStore()
-	w.synced = append(w.synced, informer.HasSynced)
+	w.synced = append(w.synced, progress{fmt.Sprint(resource.GroupResource()), informer.HasSynced})
 	w.start(informer, resource, w.seen)
 }
 
@@ -156,12 +163,15 @@ func (w *Watcher) seen(object *unstructured.Unstructured) {
 }
 
 func (w *Watcher) failed(resource schema.GroupVersionResource, err error) {
-	if !apierrors.IsForbidden(err) && !apierrors.IsMethodNotSupported(err) {
-		return // the informer tries again
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.unseen[fmt.Sprint(resource.GroupResource())] = true
+	switch name := fmt.Sprint(resource.GroupResource()); {
+	case apierrors.IsForbidden(err), apierrors.IsMethodNotSupported(err):
+		w.unseen[name] = true
+	case apierrors.IsNotFound(err):
+		w.gone[name] = true // somebody removed the kind: there is nothing to wait for
+	}
+	// The informer tries again, whatever it is.
 }
 
 func (w *Watcher) notify() {

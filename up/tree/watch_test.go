@@ -62,6 +62,21 @@ func TestWatchFollowsATreeDownToItsPods(t *testing.T) {
 	}
 }
 
+// A kind that somebody removed, of which nothing will ever be read, does not keep the rest from being told.
+func TestAKindThatIsGoneIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	env := localtest.Shared(t)
+	gone := tree.RootKind{GroupVersionResource: schema.GroupVersionResource{Group: "gone.example.com", Version: "v1", Resource: "things"}, Kind: "Thing"}
+	watcher, err := tree.Watch(t.Context(), env.Config, []tree.RootKind{deployments, gone})
+	if err != nil {
+		t.Fatal(err)
+	}
+	watcher.Expect([]tree.Sample{{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, Namespace: env.Namespace, Name: "one"}})
+	localtest.Eventually(t, "the sample to be missed", func(context.Context) error {
+		return same(outline(ofNamespace(watcher.Snapshot().Roots, env.Namespace), ""), "Secret one Missing")
+	})
+}
+
 func create(t *testing.T, client kubernetes.Interface, namespace string) {
 	t.Helper()
 	labels, replicas := map[string]string{"app": "web"}, int32(2)
