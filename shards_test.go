@@ -328,6 +328,11 @@ func TestEditedLeasesAreMended(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	told := &tail{}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the replicas said\n%s", told)
+		}
+	})
 	cfg := operon.Config{Namespace: w.Namespace, Shards: 4, ShardLease: shortLease, Log: slog.New(slog.NewTextHandler(told, nil))}
 	for range 2 {
 		w.runWith(w.Config, cfg, operon.API(addBox), operon.Manage(compose(copies)))
