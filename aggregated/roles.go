@@ -53,7 +53,8 @@ type Watcher[T client.Object] interface {
 	// Watch calls changed with each object that appears, changes or is gone from then on, in a
 	// namespace or in all, until the context ends. It may do so too often: what did not change is
 	// told nobody. It need not tell of what there is. An error ends the watches of clients,
-	// which begin anew.
+	// which begin anew. Changed waits for clients that are slow: it is not to be called under a lock that
+	// List takes, as List is called before changes are sent on.
 	Watch(ctx context.Context, namespace string, changed func(object T, gone bool)) error
 }
 
