@@ -15,6 +15,7 @@ import (
 
 	"fmt"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	"k8s.io/klog/v2"
 
 	"github.com/operon-framework/operon/cluster/pki"
@@ -33,7 +34,7 @@ type firstState struct {
 }
 
 // firstDeadline is how long writes wait at most for the controllers to settle.
-const firstDeadline = 3 * time.Second
+const firstDeadline = 10 * time.Second
 
 // RememberFirst makes the state that this cluster settles in the one that Reset returns
 // to. Where the state was kept from an earlier start, that start's first state stays the
@@ -55,25 +56,65 @@ func (cp *ControlPlane) RememberFirst(ctx context.Context) error {
 }
 
 func (cp *ControlPlane) takeFirst(ctx context.Context) (snapshot, error) {
-	patient, cancel := context.WithTimeout(ctx, firstDeadline)
-	defer cancel()
-	if err := cp.store.awaitSettled(patient); err != nil {
-		klog.ErrorS(err, "The controllers do not settle; the first state is the present one")
-	}
-	entries, _, err := cp.store.entries(ctx)
-	if err != nil {
-		return nil, err
-	}
-	first := snapshot{}
-	for _, entry := range entries {
-		if key := string(entry.Key); !isVolatile(key) {
-			first[key] = entry.Value
-		}
-	}
-	if !cp.cfg.durable() {
-		return first, nil
+	first, err := cp.awaitComplete(ctx)
+	if err != nil || !cp.cfg.durable() {
+		return first, err
 	}
 	return first, writeSnapshot(cp.firstFile(), first)
+}
+
+// awaitComplete returns the present state when the controllers have settled in it and have
+// made what they always make. Without that a slow start would be taken for an end, and
+// Reset would then delete for ever what they make again.
+func (cp *ControlPlane) awaitComplete(ctx context.Context) (snapshot, error) {
+	patient, cancel := context.WithTimeout(ctx, firstDeadline)
+	defer cancel()
+	for {
+		settled := cp.store.awaitSettled(patient)
+		entries, _, err := cp.store.entries(ctx)
+		if err != nil {
+			return nil, err
+		}
+		first := lasting(entries)
+		missing := cp.missing(first)
+		if settled == nil && missing == "" {
+			return first, nil
+		}
+		if settled != nil {
+			klog.ErrorS(settled, "The controllers do not settle; the first state is the present one", "missing", missing)
+			return first, nil
+		}
+	}
+}
+
+// missing names an object that the controllers will make in a namespace of s, or nothing.
+func (cp *ControlPlane) missing(s snapshot) string {
+	if _, chosen := cp.cfg.ControllerManager["controllers"]; chosen {
+		return "" // which of them run is its user's choice
+	}
+	for key := range s {
+		namespace, is := strings.CutPrefix(key, registry+"namespaces/")
+		if !is {
+			continue
+		}
+		for _, made := range []string{"serviceaccounts/" + namespace + "/default", "configmaps/" + namespace + "/kube-root-ca.crt"} {
+			if _, there := s[registry+made]; !there {
+				return made
+			}
+		}
+	}
+	return ""
+}
+
+// lasting is what of entries is neither a heartbeat nor an event.
+func lasting(entries []*mvccpb.KeyValue) snapshot {
+	s := snapshot{}
+	for _, entry := range entries {
+		if key := string(entry.Key); !isVolatile(key) {
+			s[key] = entry.Value
+		}
+	}
+	return s
 }
 
 func (cp *ControlPlane) firstFile() string { return filepath.Join(cp.cfg.DataDir, "first-state") }
