@@ -37,8 +37,8 @@ func (c overlaid) Get(ctx context.Context, key client.ObjectKey, object client.O
 	if err != nil {
 		return err
 	}
+	w, kept := s.of(key) // before the cache is read, which may show it at any moment
 	err = c.Client.Get(ctx, key, object, options...)
-	w, kept := s.of(key)
 	if !kept || client.IgnoreNotFound(err) != nil {
 		return err
 	}
@@ -68,10 +68,11 @@ func (c overlaid) List(ctx context.Context, list client.ObjectList, options ...c
 	if err != nil {
 		return err
 	}
+	writes := s.all() // before the cache is read, as for one object
 	if err := c.Client.List(ctx, list, options...); err != nil {
 		return err
 	}
-	return c.overlay.merge(f, s, list, options)
+	return c.overlay.merge(f, writes, list, options)
 }
 
 // Create implements client.Writer.

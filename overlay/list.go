@@ -16,8 +16,7 @@ import (
 func singular(kind string) string { return strings.TrimSuffix(kind, "List") }
 
 // merge lays writes over a list that was read from the cache.
-func (o *Overlay) merge(f form, s *shelf, list client.ObjectList, options []client.ListOption) error {
-	writes := s.all()
+func (o *Overlay) merge(f form, writes map[types.NamespacedName]write, list client.ObjectList, options []client.ListOption) error {
 	if len(writes) == 0 {
 		return nil
 	}

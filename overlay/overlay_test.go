@@ -24,6 +24,31 @@ type bench struct {
 	overlay   *overlay.Overlay
 	gate      *localtest.Gate
 	direct    client.Client
+	// meanwhile is what happens between a read of the cache and its answer.
+	meanwhile func()
+}
+
+// interrupted is a client whose reads take so long that something happens meanwhile.
+type interrupted struct {
+	client.Client
+	bench *bench
+}
+
+func (i interrupted) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	defer i.bench.pass()
+	return i.Client.Get(ctx, key, object, options...)
+}
+
+func (i interrupted) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	defer i.bench.pass()
+	return i.Client.List(ctx, list, options...)
+}
+
+func (b *bench) pass() {
+	if happens := b.meanwhile; happens != nil {
+		b.meanwhile = nil
+		happens()
+	}
 }
 
 func newBench(t *testing.T) *bench {
@@ -38,7 +63,7 @@ func newBench(t *testing.T) *bench {
 	b.must(err)
 	inner, err := client.New(env.Config, client.Options{Scheme: scheme.Scheme, Cache: &client.CacheOptions{Reader: held}})
 	b.must(err)
-	b.Client = b.overlay.Client(inner, held)
+	b.Client = b.overlay.Client(interrupted{inner, b}, held)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- held.Start(ctx) }()
@@ -231,4 +256,33 @@ func TestOnlyWritesThatMatterAreKept(t *testing.T) {
 		t.Errorf("%d writes are kept", kept)
 	}
 	b.lists(nil)
+}
+
+// The watch may show a write, which is then forgotten, after the cache was read.
+func TestAReadShowsOwnWritesWhereTheWatchComesMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.must(b.Create(t.Context(), b.config("a", "red")))
+	a := b.read("a")
+	b.drained()
+	arrives := func() {
+		b.gate.Open()
+		b.drained()
+	}
+	write := func(n string) {
+		b.gate.Shut()
+		a.Data = map[string]string{"n": n}
+		b.must(b.Update(t.Context(), a))
+		b.meanwhile = arrives
+	}
+	write("1")
+	if got := b.read("a").Data["n"]; got != "1" {
+		t.Errorf("n=%q, want 1", got)
+	}
+	write("2")
+	var list corev1.ConfigMapList
+	b.must(b.List(t.Context(), &list, client.InNamespace(b.namespace), client.MatchingLabels{"color": "red"}))
+	if len(list.Items) != 1 || list.Items[0].Data["n"] != "2" {
+		t.Errorf("a list shows %v, want one object with n=2", list.Items)
+	}
 }
