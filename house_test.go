@@ -22,7 +22,7 @@ var floors = map[string]float64{
 	"release": 1.0, "migrate": 2.0, "crdsafe": 4.0, // versions
 	"external": 1.0, "outside": 2.1,
 	"": 3, "cel": 3.1, "aggregated": 3.1, "operontest": 3.2,
-	"internal/box": 1.3, "internal/changes": 4.05, "aggregated/aggregatedtest": 4.15, "internal/handover": 4.1, "internal/scenario": 0.5, "local": 4.0, "project": 4.0, "local/localtest": 4.1, "up/tree": 4.2, "up/view": 4.3, "up": 4.4, "explain": 4.5,
+	"internal/box": 1.3, "internal/changes": 4.05, "aggregated/aggregatedtest": 4.15, "internal/handover": 4.1, "internal/scenario": 0.5, "local": 4.0, "project": 4.0, "local/localtest": 4.1, "up/tree": 4.2, "up/view": 4.3, "up": 4.4, "explain": 4.5, "deploy": 4.5,
 	"generate/install": 4.15, "generate": 4.2, "scaffold": 4.3, "doctor": 4.3,
 	"doctor/rule":  4.28,
 	"prove/record": 4.0, "prove/workload": 4.05, "prove/fault": 4.1, "prove/proxy": 4.2, "prove/trace": 4.2, "prove/plan": 4.3,
@@ -231,7 +231,7 @@ func TestOperatorsStayLight(t *testing.T) {
 				t.Errorf("an operator gets %s, which is too heavy for it", path)
 			}
 		}
-		for _, tool := range []string{"local", "project", "crdsafe", "generate", "scaffold", "doctor", "up", "explain", "prove", "cmd"} {
+		for _, tool := range []string{"local", "project", "crdsafe", "generate", "scaffold", "doctor", "up", "deploy", "explain", "prove", "cmd"} {
 			if strings.HasPrefix(path, modulePath+"/"+tool) {
 				t.Errorf("an operator gets the tool %s", path)
 			}

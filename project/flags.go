@@ -17,6 +17,8 @@ type Placing struct {
 	Service string
 	// Elect: it takes part in leader election.
 	Elect bool
+	// Secure: an operator of controller-runtime serves metrics by TLS, to whom the API server lets.
+	Secure bool
 }
 
 // operons are the flags that every operator of Operon's has.
@@ -29,7 +31,7 @@ func (p *Project) Flags(place Placing) []string {
 		{"metrics-bind-address", place.Metrics},
 		{"health-probe-bind-address", place.Health},
 		{"leader-elect", strconv.FormatBool(place.Elect)},
-		{"metrics-secure", "false"},
+		{"metrics-secure", strconv.FormatBool(place.Secure)},
 		// As kubebuilder's layout v2 had them.
 		{"metrics-addr", place.Metrics},
 		{"enable-leader-election", strconv.FormatBool(place.Elect)},

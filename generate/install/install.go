@@ -31,6 +31,9 @@ import (
 // DefaultReplicas are enough that one can go at any time.
 const DefaultReplicas = 2
 
+// maxShards is how many there can be.
+const maxShards = 64
+
 // Operator is what an operator is installed as.
 type Operator struct {
 	// Name is what the operator calls itself, and what its objects are called.
@@ -48,10 +51,22 @@ type Operator struct {
 	Webhooks bool
 	// Resources of the container.
 	Resources corev1.ResourceRequirements
+	// Shards is how many shards the replicas share the objects in; 0: one replica works on all.
+	Shards int
+	// Flags place an operator that is not Operon's: those that it understands. Nil: Operon's.
+	Flags []string
+	// Unprobed: it answers no probes. Unmetered: it serves no metrics.
+	Unprobed, Unmetered bool
 	// Args are further arguments of the container.
 	Args []string
+	// PodAnnotations are those of its pods.
+	PodAnnotations map[string]string
+	// Monitor: the cluster has the kind ServiceMonitor, by which Prometheus finds the metrics.
+	Monitor bool
 	// Definitions are its CustomResourceDefinitions.
 	Definitions []*unstructured.Unstructured
+	// Policies are its admission policies and their bindings.
+	Policies []*unstructured.Unstructured
 	// Grants are its rights.
 	Grants []project.Grant
 }
@@ -68,7 +83,10 @@ func (o Operator) Objects() ([]*unstructured.Unstructured, error) {
 	if o.Webhooks {
 		typed = append(typed, o.webhookService())
 	}
-	typed = append(typed, o.metricsService(), o.networkPolicy(), o.budget(), o.deployment())
+	if !o.Unmetered {
+		typed = append(typed, o.metricsService())
+	}
+	typed = append(typed, o.networkPolicy(), o.budget(), o.deployment())
 	var objects []*unstructured.Unstructured
 	for i, one := range typed {
 		plain, err := plain(one)
@@ -78,7 +96,11 @@ func (o Operator) Objects() ([]*unstructured.Unstructured, error) {
 		objects = append(objects, plain)
 		if i == 0 {
 			objects = append(objects, o.Definitions...)
+			objects = append(objects, o.Policies...)
 		}
+	}
+	if o.Monitor && !o.Unmetered {
+		objects = append(objects, o.serviceMonitor())
 	}
 	return objects, nil
 }
@@ -100,6 +122,15 @@ func (o Operator) validate() error {
 	}
 	if o.Replicas < 1 {
 		problems = append(problems, fmt.Errorf("%d replicas: want at least one", o.Replicas))
+	}
+	if o.Shards < 0 || o.Shards > maxShards {
+		problems = append(problems, fmt.Errorf("%d shards: want at most %d, or 0 for none", o.Shards, maxShards))
+	}
+	if len(o.Watch) > 0 && o.Flags != nil {
+		problems = append(problems, errors.New("namespaces to work in: only operators that are written with Operon are told them; leave them out"))
+	}
+	if o.Shards > 0 && o.Flags != nil {
+		problems = append(problems, errors.New("shards are of operators that are written with Operon: leave them out"))
 	}
 	return errors.Join(problems...)
 }

@@ -19,13 +19,21 @@ import (
 // It fails where a Role cannot be read, with its place.
 func Of(p *project.Project, image string) (Operator, error) {
 	o := Operator{
-		Name:      nameOf(p),
+		Name:      NameOf(p),
 		Image:     image,
 		Replicas:  DefaultReplicas,
 		Resources: DefaultResources(),
 		Grants:    p.Grants,
 	}
 	o.Namespace = o.Name + "-system"
+	o.place(p)
+	policies, err := project.ReadFolder(p.Dir, policyFolder)
+	if err != nil {
+		return o, err
+	}
+	for _, policy := range policies {
+		o.Policies = append(o.Policies, policy.Unstructured)
+	}
 	for _, definition := range p.CRDs {
 		o.Definitions = append(o.Definitions, definition.Unstructured)
 		o.Webhooks = o.Webhooks || definition.GetAnnotations()["operon.dev/conversion"] == "operator"
@@ -43,6 +51,19 @@ func Of(p *project.Project, image string) (Operator, error) {
 	return o, nil
 }
 
+// policyFolder is where a project keeps admission policies.
+const policyFolder = "config/policy"
+
+// place says by what flags an operator that is not Operon's listens, and for what.
+func (o *Operator) place(p *project.Project) {
+	if p.Module.Framework == project.Operon {
+		return
+	}
+	o.Flags = append([]string{}, p.Flags(project.Placing{Metrics: ":8080", Health: ":8081", Elect: true, Secure: true})...)
+	o.Unprobed = !p.Main.Mentions("health-probe-bind-address")
+	o.Unmetered = !p.Main.Mentions("metrics-bind-address") && !p.Main.Mentions("metrics-addr")
+}
+
 // registersWebhooks: who may is asked by API servers.
 func registersWebhooks(rule rbacv1.PolicyRule) bool {
 	return slices.Contains(rule.Resources, "validatingwebhookconfigurations") || slices.Contains(rule.Resources, "mutatingwebhookconfigurations")
@@ -50,8 +71,8 @@ func registersWebhooks(rule rbacv1.PolicyRule) bool {
 
 var callsMain = regexp.MustCompile(`\boperon\.Main\(\s*"([^"]+)"`)
 
-// nameOf is what the operator calls itself: its Services, Leases and Secrets are found by that.
-func nameOf(p *project.Project) string {
+// NameOf is what the operator calls itself: its Services, Leases and Secrets are found by that.
+func NameOf(p *project.Project) string {
 	files, err := filepath.Glob(filepath.Join(p.Dir, p.Main.Package, "*.go"))
 	if err != nil {
 		return p.Name

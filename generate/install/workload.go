@@ -1,6 +1,8 @@
 package install
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -9,6 +11,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -33,7 +36,7 @@ func (o Operator) deployment() *appsv1.Deployment {
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &o.Replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: o.labels()},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: o.labels()}, Spec: o.pod()},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: o.labels(), Annotations: o.PodAnnotations}, Spec: o.pod()},
 		},
 	}
 }
@@ -57,31 +60,48 @@ func (o Operator) pod() corev1.PodSpec {
 }
 
 func (o Operator) container() corev1.Container {
-	ports := []corev1.ContainerPort{{Name: "metrics", ContainerPort: metricsPort}, {Name: "probes", ContainerPort: probesPort}}
-	if o.Webhooks {
-		ports = append(ports, corev1.ContainerPort{Name: "webhook", ContainerPort: webhookPort})
-	}
-	return corev1.Container{
-		Name:           "operator",
-		Image:          o.Image,
-		Args:           o.arguments(),
-		Env:            o.environment(),
-		Ports:          ports,
-		Resources:      o.Resources,
-		LivenessProbe:  probe("/healthz", 20),
-		ReadinessProbe: probe("/readyz", 5),
+	container := corev1.Container{
+		Name:      "operator",
+		Image:     o.Image,
+		Args:      o.arguments(),
+		Env:       o.environment(),
+		Ports:     o.ports(),
+		Resources: o.Resources,
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: new(false),
 			ReadOnlyRootFilesystem:   new(true),
 			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		},
 	}
+	if !o.Unprobed {
+		container.LivenessProbe, container.ReadinessProbe = probe("/healthz", 20), probe("/readyz", 5)
+	}
+	return container
+}
+
+func (o Operator) ports() []corev1.ContainerPort {
+	var ports []corev1.ContainerPort
+	add := func(is bool, name string, port int32) {
+		if is {
+			ports = append(ports, corev1.ContainerPort{Name: name, ContainerPort: port})
+		}
+	}
+	add(!o.Unmetered, "metrics", metricsPort)
+	add(!o.Unprobed, "probes", probesPort)
+	add(o.Webhooks, "webhook", webhookPort)
+	return ports
 }
 
 func (o Operator) arguments() []string {
+	if o.Flags != nil {
+		return slices.Concat(o.Flags, o.Args)
+	}
 	all := []string{"--leader-elect", "--metrics-bind-address=:8080", "--health-probe-bind-address=:8081"}
 	if len(o.Watch) > 0 {
 		all = append(all, "--namespace="+strings.Join(o.Watch, ","))
+	}
+	if o.Shards > 0 {
+		all = append(all, "--shards="+strconv.Itoa(o.Shards))
 	}
 	return append(all, o.Args...)
 }
@@ -134,7 +154,10 @@ func (o Operator) budget() *policyv1.PodDisruptionBudget {
 // networkPolicy lets in who asks for metrics, and API servers. Nodes, which probe, are always let in.
 // Where the operator itself connects to nobody here knows.
 func (o Operator) networkPolicy() *networkingv1.NetworkPolicy {
-	allowed := []networkingv1.NetworkPolicyPort{{Port: new(intstr.FromString("metrics"))}}
+	allowed := []networkingv1.NetworkPolicyPort{}
+	if !o.Unmetered {
+		allowed = append(allowed, networkingv1.NetworkPolicyPort{Port: new(intstr.FromString("metrics"))})
+	}
 	if o.Webhooks {
 		allowed = append(allowed, networkingv1.NetworkPolicyPort{Port: new(intstr.FromString("webhook"))})
 	}
@@ -143,7 +166,34 @@ func (o Operator) networkPolicy() *networkingv1.NetworkPolicy {
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: o.labels()},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
-			Ingress:     []networkingv1.NetworkPolicyIngressRule{{Ports: allowed}},
+			Ingress:     ingress(allowed),
 		},
 	}
+}
+
+// ingress lets in through ports: with none, nothing.
+func ingress(ports []networkingv1.NetworkPolicyPort) []networkingv1.NetworkPolicyIngressRule {
+	if len(ports) == 0 {
+		return nil
+	}
+	return []networkingv1.NetworkPolicyIngressRule{{Ports: ports}}
+}
+
+// serviceMonitor lets Prometheus' operator find the metrics. Its kind is not of Kubernetes.
+func (o Operator) serviceMonitor() *unstructured.Unstructured {
+	labels := map[string]any{}
+	for key, value := range o.labels() {
+		labels[key] = value
+	}
+	made := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"selector":  map[string]any{"matchLabels": labels},
+		"endpoints": []any{map[string]any{"port": "metrics"}},
+	}}}
+	meta := o.meta()
+	made.SetAPIVersion("monitoring.coreos.com/v1")
+	made.SetKind("ServiceMonitor")
+	made.SetName(meta.Name)
+	made.SetNamespace(meta.Namespace)
+	made.SetLabels(meta.Labels)
+	return made
 }

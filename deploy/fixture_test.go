@@ -1,0 +1,186 @@
+package deploy_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/operon-framework/operon/deploy"
+	"github.com/operon-framework/operon/local/localtest"
+	"github.com/operon-framework/operon/up"
+)
+
+// fixture is a small operator's project with a name and an API group of its own, so that tests share a
+// cluster.
+type fixture struct {
+	dir, name, group string
+	env              *localtest.Env
+	client           kubernetes.Interface
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	return fixtureIn(t, localtest.Shared(t))
+}
+
+func fixtureIn(t *testing.T, env *localtest.Env) *fixture {
+	t.Helper()
+	name := "gadget-" + strings.ToLower(rand.Text()[:6])
+	f := &fixture{dir: t.TempDir(), name: name, group: name + ".example.com", env: env, client: kubernetes.NewForConfigOrDie(env.Config)}
+	root := filepath.Join("..", "up", "testdata", "gadget")
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(root, strings.TrimSuffix(path, ".txt"))
+		if err != nil {
+			return err
+		}
+		text := strings.NewReplacer("GROUP", f.group, "PROJECT", f.name, "NAMESPACE", env.Namespace).Replace(string(content))
+		return writeFile(filepath.Join(f.dir, relative), text)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.cleanUp(t) })
+	return f
+}
+
+// cleanUp removes whatever the test left.
+func (f *fixture) cleanUp(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	defer cancel()
+	out := &output{}
+	_, err := deploy.Undeploy(ctx, deploy.UndeployOptions{Target: f.target(out), GiveUpFinalizers: true})
+	if err != nil {
+		t.Errorf("clean up: %v\n%s", err, out)
+	}
+}
+
+func writeFile(path, text string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o600)
+}
+
+// edit replaces text in one of the project's files.
+func (f *fixture) edit(t *testing.T, file, old, new string) {
+	t.Helper()
+	path := filepath.Join(f.dir, file)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(content, []byte(old)) {
+		t.Fatalf("%s has no %q", file, old)
+	}
+	if err := writeFile(path, strings.Replace(string(content), old, new, 1)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f *fixture) namespace() string { return f.name + "-system" }
+
+func (f *fixture) target(out *output) deploy.Target {
+	return deploy.Target{Dir: f.dir, Where: up.Where{Kubeconfig: f.env.Kubeconfig}, Timeout: time.Minute, Progress: out}
+}
+
+// deploy deploys the fixture as the change says.
+func (f *fixture) deploy(t *testing.T, change func(*deploy.Options)) (*deploy.Result, string, error) {
+	t.Helper()
+	out := &output{}
+	options := deploy.Options{Target: f.target(out), Image: "registry.example.com/gadget:1.0"}
+	if change != nil {
+		change(&options)
+	}
+	result, err := deploy.Run(t.Context(), options)
+	return result, out.String(), err
+}
+
+func (f *fixture) mustDeploy(t *testing.T, change func(*deploy.Options)) *deploy.Result {
+	t.Helper()
+	result, said, err := f.deploy(t, change)
+	if err != nil {
+		t.Fatalf("deploy: %v\n%s", err, said)
+	}
+	return result
+}
+
+func (f *fixture) undeploy(t *testing.T, change func(*deploy.UndeployOptions)) (*deploy.Removal, string, error) {
+	t.Helper()
+	out := &output{}
+	options := deploy.UndeployOptions{Target: f.target(out)}
+	if change != nil {
+		change(&options)
+	}
+	result, err := deploy.Undeploy(t.Context(), options)
+	return result, out.String(), err
+}
+
+func (f *fixture) gadgets() dynamic.ResourceInterface {
+	return dynamic.NewForConfigOrDie(f.env.Config).Resource(schema.GroupVersionResource{Group: f.group, Version: "v1", Resource: "gadgets"}).Namespace(f.env.Namespace)
+}
+
+// gadget is a custom resource.
+func (f *fixture) gadget(name string, finalizers ...string) *unstructured.Unstructured {
+	made := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": int64(1)}}}
+	made.SetAPIVersion(f.group + "/v1")
+	made.SetKind("Gadget")
+	made.SetName(name)
+	made.SetFinalizers(finalizers)
+	return made
+}
+
+// output takes what is said, by whatever goroutine.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// lacks is an error unless text has all words.
+func lacks(text string, words ...string) error {
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			return errors.New("no " + word + " in:\n" + text)
+		}
+	}
+	return nil
+}
+
+// refuses is an error unless err says all words.
+func refuses(err error, words ...string) error {
+	if err == nil {
+		return errors.New("no error")
+	}
+	return lacks(err.Error(), words...)
+}

@@ -1,0 +1,249 @@
+package deploy
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// LogsOptions are options of Logs.
+type LogsOptions struct {
+	Target
+	// Follow goes on until ctx ends, also with pods that come later.
+	Follow bool
+	// Tail is how many lines of each pod's log are shown, 0 for all.
+	Tail int64
+	// Previous shows the containers before the last restart.
+	Previous bool
+	// Out gets the lines, each after the name of its pod; that of the leader has a star.
+	Out io.Writer
+}
+
+// maxLine is how long a line of a log may be; a longer one is cut in two.
+const maxLine = 1 << 20
+
+// Logs prints the logs of all pods of a deployment.
+func Logs(ctx context.Context, options LogsOptions) error {
+	w, err := findWorkload(ctx, options.Target)
+	if err != nil {
+		return err
+	}
+	l := &logs{workload: w, options: options, leaders: map[string]bool{}, read: map[string]*stream{}}
+	if options.Follow {
+		return l.follow(ctx)
+	}
+	return l.once(ctx)
+}
+
+// logs is one Logs.
+type logs struct {
+	*workload
+	options LogsOptions
+
+	mu      sync.Mutex
+	leaders map[string]bool
+	// read are the containers whose log is read or was, by pod and restart.
+	read map[string]*stream
+}
+
+// stream is the log of one container, from its start to its end.
+type stream struct {
+	busy bool
+	// ended: the log was read to the end of the container.
+	ended bool
+	// last is when the last line was read; the log is read on from there after a broken connection.
+	last time.Time
+	told string
+}
+
+// once prints what is there, pod after pod.
+func (l *logs) once(ctx context.Context) error {
+	pods, err := l.look(ctx)
+	if err != nil {
+		return err
+	}
+	if len(pods) == 0 {
+		return fmt.Errorf("the operator %s in namespace %s has no pods; see `operon kubectl describe deployment -n %s %s`", l.name, l.namespace, l.namespace, l.name)
+	}
+	var problems []error
+	for _, pod := range pods {
+		problems = append(problems, l.copy(ctx, pod, &stream{}))
+	}
+	return errors.Join(problems...)
+}
+
+// follow prints until ctx ends.
+func (l *logs) follow(ctx context.Context) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		pods, err := l.look(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, pod := range pods {
+			l.start(ctx, pod, &running)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// start reads the log of a pod's container unless it is read already.
+func (l *logs) start(ctx context.Context, pod corev1.Pod, running *sync.WaitGroup) {
+	key := fmt.Sprintf("%s/%d", pod.UID, restarts(pod))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.read[key] == nil {
+		l.read[key] = &stream{}
+	}
+	one := l.read[key]
+	if one.busy || one.ended {
+		return
+	}
+	one.busy = true
+	running.Go(func() {
+		err := l.copy(ctx, pod, one)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		one.busy = false
+		if err != nil && ctx.Err() == nil && err.Error() != one.told {
+			one.told = err.Error()
+			l.options.say("%v", err)
+		}
+		one.ended = err == nil
+	})
+}
+
+// copy prints the log of a pod.
+func (l *logs) copy(ctx context.Context, pod corev1.Pod, from *stream) error {
+	request := &corev1.PodLogOptions{Container: pod.Spec.Containers[0].Name, Follow: l.options.Follow, Previous: l.options.Previous}
+	switch {
+	case !from.last.IsZero():
+		request.SinceTime = &metav1.Time{Time: from.last}
+	case l.options.Tail > 0:
+		request.TailLines = &l.options.Tail
+	}
+	body, err := l.cluster.typed.CoreV1().Pods(l.namespace).GetLogs(pod.Name, request).Stream(ctx)
+	if err != nil {
+		return fmt.Errorf("the log of pod %s cannot be read: %w", pod.Name, err)
+	}
+	defer body.Close()
+	lines := bufio.NewScanner(body)
+	lines.Buffer(nil, maxLine)
+	lines.Split(upTo(maxLine / 2))
+	for lines.Scan() {
+		from.last = time.Now()
+		if err := l.print(pod.Name, lines.Text()); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+// upTo splits into lines, and those that are longer than a limit in parts.
+func upTo(limit int) bufio.SplitFunc {
+	return func(data []byte, end bool) (int, []byte, error) {
+		advance, line, err := bufio.ScanLines(data, end)
+		if advance == 0 && len(data) >= limit {
+			return limit, data[:limit], nil
+		}
+		return advance, line, err
+	}
+}
+
+func (l *logs) print(pod, line string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	mark := " "
+	if l.leaders[pod] {
+		mark = "*"
+	}
+	_, err := fmt.Fprintf(l.options.Out, "%s%s | %s\n", strings.TrimPrefix(pod, l.name+"-"), mark, line)
+	return err
+}
+
+// look finds the pods, and who of them leads.
+func (l *logs) look(ctx context.Context) ([]corev1.Pod, error) {
+	pods, err := l.pods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	leases, err := l.cluster.typed.CoordinationV1().Leases(l.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil && !apierrors.IsForbidden(err) { // then nobody has a star
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.leaders)
+	for _, pod := range pods {
+		for _, lease := range leases.Items {
+			if holder := lease.Spec.HolderIdentity; holder != nil && (*holder == pod.Name || strings.HasPrefix(*holder, pod.Name+"_")) {
+				l.leaders[pod.Name] = true
+			}
+		}
+	}
+	return pods, nil
+}
+
+func restarts(pod corev1.Pod) int32 {
+	if len(pod.Status.ContainerStatuses) == 0 {
+		return 0
+	}
+	return pod.Status.ContainerStatuses[0].RestartCount
+}
+
+// workload is the Deployment of an operator.
+type workload struct {
+	cluster         *cluster
+	namespace, name string
+	selector        string
+}
+
+// findWorkload finds what runs for a project.
+func findWorkload(ctx context.Context, target Target) (*workload, error) {
+	name, namespace, err := target.names()
+	if err != nil {
+		return nil, err
+	}
+	c, err := connect(ctx, target.Where)
+	if err != nil {
+		return nil, err
+	}
+	deployment, err := c.typed.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("the operator %s is not deployed in namespace %s of %s: deploy it with `operon deploy`, or name its --namespace", name, namespace, c.Title)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &workload{c, namespace, name, metav1.FormatLabelSelector(deployment.Spec.Selector)}, nil
+}
+
+// pods are those of the operator, by name.
+func (w *workload) pods(ctx context.Context) ([]corev1.Pod, error) {
+	list, err := w.cluster.typed.CoreV1().Pods(w.namespace).List(ctx, metav1.ListOptions{LabelSelector: w.selector})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return list.Items, nil
+}

@@ -1,0 +1,99 @@
+package deploy
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/operon-framework/operon/generate/install"
+	"github.com/operon-framework/operon/project"
+	"github.com/operon-framework/operon/up"
+)
+
+// DefaultTimeout is how long an operator may take to become ready, and Undeploy to remove everything.
+const DefaultTimeout = 2 * time.Minute
+
+// Target says which deployment of which project is meant, in which cluster.
+type Target struct {
+	// Dir is the project's folder, Main that of its main package where it has several.
+	Dir, Main string
+	// Where is the cluster, by default the local one.
+	Where up.Where
+	// Namespace is where the operator runs, by default its name and -system.
+	Namespace string
+	// Timeout bounds the waiting, by default DefaultTimeout.
+	Timeout time.Duration
+	// Progress gets lines about what is done. Nil: nothing does.
+	Progress io.Writer
+}
+
+// Options of Run.
+type Options struct {
+	Target
+	// Image is what the pods run.
+	Image string
+	// Replicas is how many pods there are, by default install.DefaultReplicas.
+	Replicas int
+	// Shards lets all replicas work, each on some of the shards; 0: one of them leads.
+	Shards int
+	// Watch are the namespaces to work in, none for all.
+	Watch []string
+	// PodAnnotations are those of the pods.
+	PodAnnotations map[string]string
+	// WithoutWebhooks deploys a project whose webhooks need certificates that nobody makes here.
+	WithoutWebhooks bool
+	// UnsafeCRDs applies definitions that break stored objects.
+	UnsafeCRDs bool
+	// DryRun tells what would be done and does nothing.
+	DryRun bool
+}
+
+func (t Target) timeout() time.Duration { return cmp.Or(max(t.Timeout, 0), DefaultTimeout) }
+
+func (t Target) say(format string, args ...any) {
+	if t.Progress != nil {
+		fmt.Fprintf(t.Progress, format+"\n", args...)
+	}
+}
+
+// operator is what the project is installed as.
+func (t Target) operator(image string) (*project.Project, install.Operator, error) {
+	p, err := project.Read(t.Dir, project.Options{Main: t.Main})
+	if err != nil {
+		return nil, install.Operator{}, err
+	}
+	o, err := install.Of(p, image)
+	o.Namespace = cmp.Or(t.Namespace, o.Namespace)
+	return p, o, err
+}
+
+// operator is what is asked for.
+func (o Options) operator() (*project.Project, install.Operator, error) {
+	p, made, err := o.Target.operator(o.Image)
+	if err != nil {
+		return nil, made, err
+	}
+	if err := o.withoutCertificates(p); err != nil {
+		return nil, made, err
+	}
+	made.Watch, made.Shards, made.PodAnnotations = o.Watch, o.Shards, o.PodAnnotations
+	if o.Replicas != 0 {
+		made.Replicas = int32(o.Replicas)
+	}
+	return p, made, nil
+}
+
+// withoutCertificates refuses webhooks that nobody makes certificates for: kubebuilder leaves that to
+// cert-manager, and to kustomize, which is not run.
+func (o Options) withoutCertificates(p *project.Project) error {
+	if p.Layout == nil || p.Module.Framework == project.Operon || o.WithoutWebhooks {
+		return nil
+	}
+	for _, kind := range p.Layout.Resources {
+		if kind.Defaulting || kind.Validation || kind.Conversion {
+			return fmt.Errorf("%s:%d: %s has webhooks whose certificates and registration come from cert-manager and kustomize, which are not run: deploy the project by its own `make deploy`, or give --without-webhooks, which sets ENABLE_WEBHOOKS=false", project.ProjectFile, kind.Line, kind.Kind)
+		}
+	}
+	return nil
+}

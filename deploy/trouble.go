@@ -1,0 +1,164 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/operon-framework/operon/up/child"
+)
+
+// shownTail is how many lines of a log's end are shown.
+const shownTail = 20
+
+// trouble is why pods are not ready.
+type trouble struct {
+	// reason tells kinds of trouble apart, text says it.
+	reason, text string
+	// lasting trouble does not go by itself.
+	lasting bool
+	// pod whose log tells more, and whether it is that of an earlier container.
+	pod       string
+	container string
+	previous  bool
+}
+
+// tell is the trouble with the log's end, where that says more.
+func (t trouble) tell(ctx context.Context, r *rollout) string {
+	if t.pod == "" {
+		return t.text
+	}
+	lines, err := r.cluster.tail(ctx, r.namespace, t.pod, t.container, t.previous)
+	if err != nil {
+		return fmt.Sprintf("%s; its log cannot be read: %v", t.text, err)
+	}
+	if len(lines) == 0 {
+		return t.text + "; its log is empty"
+	}
+	return t.text + "; its log ends with\n  " + strings.Join(child.Crash(lines, shownTail), "\n  ")
+}
+
+// tail are the last lines of a container's log.
+func (c *cluster) tail(ctx context.Context, namespace, pod, container string, previous bool) ([]string, error) {
+	lines := int64(200)
+	log, err := c.typed.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, Previous: previous, TailLines: &lines}).DoRaw(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return strings.FieldsFunc(string(log), func(r rune) bool { return r == '\n' }), nil
+}
+
+// troubleOf finds what keeps a Deployment's pods from being ready: pods that are not made first, then
+// what a pod says of itself.
+func troubleOf(deployment *appsv1.Deployment, pods []corev1.Pod) trouble {
+	for _, condition := range deployment.Status.Conditions {
+		if condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue {
+			return notMade(condition.Message)
+		}
+	}
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+	for _, pod := range pods {
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		if found := troubleIn(pod); found.text != "" {
+			return found
+		}
+	}
+	return trouble{}
+}
+
+// notMade is why the API server refuses pods.
+func notMade(message string) trouble {
+	switch {
+	case strings.Contains(message, "exceeded quota"):
+		return trouble{reason: "quota", text: "pods are refused by a quota of the namespace: " + message, lasting: true}
+	case strings.Contains(message, "violates PodSecurity"):
+		return trouble{reason: "security", text: "pods are refused by the pod security of the namespace: " + message, lasting: true}
+	}
+	return trouble{reason: "refused", text: "pods are refused: " + message, lasting: true}
+}
+
+// troubleIn is what is wrong with a pod.
+func troubleIn(pod corev1.Pod) trouble {
+	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if found := troubleOfContainer(pod, container); found.text != "" {
+			return found
+		}
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			return trouble{reason: "unscheduled", text: fmt.Sprintf("no node takes pod %s: %s", pod.Name, condition.Message)}
+		}
+	}
+	return trouble{}
+}
+
+func troubleOfContainer(pod corev1.Pod, container corev1.ContainerStatus) trouble {
+	waiting := container.State.Waiting
+	if waiting == nil {
+		return troubleOfRunning(pod, container)
+	}
+	switch waiting.Reason {
+	case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError":
+		return trouble{reason: "image", lasting: true, text: fmt.Sprintf("pod %s: the image %s cannot be pulled%s; see that it is in the registry, and that the nodes may read it", pod.Name, container.Image, said(waiting.Message))}
+	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
+		return trouble{reason: waiting.Reason, lasting: true, text: fmt.Sprintf("pod %s cannot be started%s%s", pod.Name, said(waiting.Message), advice(waiting.Message))}
+	case "CrashLoopBackOff":
+		return crash(pod, container, waiting.Message)
+	case "", "ContainerCreating", "PodInitializing":
+		return trouble{}
+	}
+	return trouble{reason: waiting.Reason, text: fmt.Sprintf("pod %s waits: %s%s", pod.Name, waiting.Reason, said(waiting.Message))}
+}
+
+// crash is a container that ends again and again.
+func crash(pod corev1.Pod, container corev1.ContainerStatus, message string) trouble {
+	found := trouble{reason: "crash", lasting: true, pod: pod.Name, container: container.Name, previous: true}
+	if ended := container.LastTerminationState.Terminated; ended != nil {
+		message = ended.Message
+		found.text = fmt.Sprintf("the operator ends after its start, with exit code %d (%s)%s%s", ended.ExitCode, ended.Reason, said(message), advice(message))
+		return found
+	}
+	found.text = "the operator ends after its start" + said(message) + advice(message)
+	return found
+}
+
+// troubleOfRunning is a container that runs and is not ready, or has just ended.
+func troubleOfRunning(pod corev1.Pod, container corev1.ContainerStatus) trouble {
+	switch {
+	case container.State.Terminated != nil && container.State.Terminated.ExitCode != 0:
+		ended := container.State.Terminated
+		return trouble{
+			reason: "crash", pod: pod.Name, container: container.Name,
+			text: fmt.Sprintf("the operator ends after its start, with exit code %d (%s)%s%s", ended.ExitCode, ended.Reason, said(ended.Message), advice(ended.Message)),
+		}
+	case container.State.Running != nil && !container.Ready:
+		return trouble{reason: "unready", pod: pod.Name, container: container.Name, text: fmt.Sprintf("pod %s runs and is not ready: its probe /readyz fails, as while webhooks are not served", pod.Name)}
+	}
+	return trouble{}
+}
+
+// advice explains what container runtimes say of an image that does not fit.
+func advice(message string) string {
+	switch {
+	case strings.Contains(message, "exec format error"):
+		return "; the image is for another architecture than the node's"
+	case strings.Contains(message, "executable file not found"), strings.Contains(message, "no such file or directory"):
+		return "; the image does not have the command that it is to run"
+	case strings.Contains(message, "non-numeric user"), strings.Contains(message, "will run as root"):
+		return "; the image has to name a numeric user that is not 0"
+	}
+	return ""
+}
+
+func said(message string) string {
+	if message == "" {
+		return ""
+	}
+	return ": " + strings.TrimSpace(message)
+}
