@@ -131,7 +131,7 @@ func (f *fixture) undeploy(t *testing.T, change func(*deploy.UndeployOptions)) (
 	if change != nil {
 		change(&options)
 	}
-	result, err := deploy.Undeploy(t.Context(), options)
+	result, err := deploy.Undeploy(context.WithoutCancel(t.Context()), options)
 	return result, out.String(), err
 }
 

@@ -2,8 +2,8 @@ package deploy
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -115,26 +115,32 @@ func (d *deployer) takeBack(ctx context.Context, failed error) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
-	made, err := d.cluster.members(ctx, d.record)
-	problems := []error{err}
-	if stored, err := d.cluster.get(ctx, d.record.object()); err == nil && stored != nil {
-		made = append(made, stored)
-	}
-	last := []*unstructured.Unstructured{}
-	for _, object := range made {
-		if isNamespace(object) {
-			last = append(last, object)
-			continue
-		}
-		problems = append(problems, d.cluster.delete(ctx, object))
-	}
-	for _, object := range last {
-		problems = append(problems, d.cluster.delete(ctx, object))
-	}
-	if err := errors.Join(problems...); err != nil {
+	if err := d.undo(ctx); err != nil {
 		return fmt.Errorf("%w\nand what was made so far could not all be removed: %w; `operon undeploy` removes it", failed, err)
 	}
 	return fmt.Errorf("%w\nwhat was made so far is removed again", failed)
+}
+
+// undo removes all that is there of the deployment, its namespace last.
+func (d *deployer) undo(ctx context.Context) error {
+	made, err := d.cluster.members(ctx, d.record)
+	if err != nil {
+		return err
+	}
+	stored, err := d.cluster.get(ctx, d.record.object())
+	if err != nil {
+		return err
+	}
+	if stored != nil {
+		made = append(made, stored)
+	}
+	u := &undeployer{options: UndeployOptions{Target: d.options.Target}, cluster: d.cluster, record: d.record, result: &Removal{}}
+	others := func(object *unstructured.Unstructured) bool { return !isNamespace(object) }
+	namespaces := slices.DeleteFunc(slices.Clone(made), others)
+	if err := u.remove(ctx, slices.DeleteFunc(made, isNamespace)); err != nil {
+		return err
+	}
+	return u.remove(ctx, namespaces)
 }
 
 // unready says what is left, and what to do with it.

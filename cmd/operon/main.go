@@ -2,7 +2,8 @@
 // project on a Kubernetes of its own and keeps it running while its author edits it,
 // `operon doctor` names what will hurt in production, `operon explain` tells why an object is as it is, `operon prove` finds its reliability bugs,
 // `operon crd check` tells what a changed CustomResourceDefinition would do to stored objects,
-// `operon down` removes it all again, `operon cluster` and `operon kubectl` serve the local Kubernetes
+// `operon down` removes it all again, `operon deploy` and `operon undeploy` bring it into a cluster and out
+// of it, `operon logs` and `operon restart` are about its pods there, `operon cluster` and `operon kubectl` serve the local Kubernetes
 // itself.
 //
 // Each verb has one file here, which holds flags, printing and nothing else; the work is
@@ -109,7 +110,7 @@ cluster that somebody else set up.`,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newInit(), newCreate(), newUp(), newDown(), newExplain(), newProve(), newDoctor(), newGenerate(), newCRD(), newCluster(), newKubectl(), newCompletion(), newVersion())
+	root.AddCommand(newInit(), newCreate(), newUp(), newDown(), newDeploy(), newUndeploy(), newLogs(), newRestart(), newExplain(), newProve(), newDoctor(), newGenerate(), newCRD(), newCluster(), newKubectl(), newCompletion(), newVersion())
 	return root
 }
 

@@ -1,0 +1,214 @@
+package deploy_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operon-framework/operon/deploy"
+	"github.com/operon-framework/operon/up"
+)
+
+// noNamespace fails the test where the operator's namespace is there.
+func (f *fixture) noNamespace(t *testing.T) {
+	t.Helper()
+	if _, err := f.client.CoreV1().Namespaces().Get(t.Context(), f.namespace(), metav1.GetOptions{}); gone(err) != nil {
+		t.Errorf("namespace %s: %v", f.namespace(), gone(err))
+	}
+}
+
+func TestDeployWithoutPermission(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	kubeconfig := identity(t, f.env, t.TempDir(), f.env.Namespace, "default")
+	_, _, err := f.deploy(t, func(o *deploy.Options) { o.Where = up.Where{Kubeconfig: kubeconfig} })
+	if missing := refuses(err, "nothing was done", "create namespaces\n", "patch deployments.apps in namespace "+f.namespace(), "get pods/log in namespace"); missing != nil {
+		t.Error(missing)
+	}
+	f.noNamespace(t)
+}
+
+// What the API server would refuse is known before anything is written.
+func TestDeployWhatIsRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.edit(t, "config/crd/gadgets.yaml", "type: object", "type: objekt")
+	_, _, err := f.deploy(t, nil)
+	if missing := refuses(err, "nothing was deployed", "CustomResourceDefinition gadgets."+f.group, "objekt"); missing != nil {
+		t.Error(missing)
+	}
+	f.noNamespace(t)
+}
+
+// A first deployment that fails halfway is taken back.
+func TestTakeBack(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.refuseDeployments(t)
+	_, said, err := f.deploy(t, nil)
+	if missing := refuses(err, "apply Deployment "+f.namespace()+"/"+f.name, "what was made so far is removed again"); missing != nil {
+		t.Fatal(missing, said)
+	}
+	f.noNamespace(t)
+	if _, err := f.client.RbacV1().ClusterRoles().Get(t.Context(), f.name, metav1.GetOptions{}); gone(err) != nil {
+		t.Errorf("the ClusterRole: %v", gone(err))
+	}
+}
+
+// refuseDeployments refuses the operator's Deployment, but in a dry run.
+func (f *fixture) refuseDeployments(t *testing.T) {
+	t.Helper()
+	policies := f.client.AdmissionregistrationV1().ValidatingAdmissionPolicies()
+	bindings := f.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	create, named := admissionv1.Create, metav1.ObjectMeta{Name: f.name}
+	_, err := policies.Create(t.Context(), &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: named, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{create},
+			Rule:       admissionv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
+		}}}},
+		MatchConditions: []admissionv1.MatchCondition{{Name: "it", Expression: "request.namespace == '" + f.namespace() + "'"}},
+		Validations:     []admissionv1.Validation{{Expression: "has(request.dryRun) && request.dryRun"}},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		if err := errors.Join(policies.Delete(ctx, f.name, metav1.DeleteOptions{}), bindings.Delete(ctx, f.name, metav1.DeleteOptions{})); err != nil {
+			t.Error(err)
+		}
+	})
+	_, err = bindings.Create(t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: named, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: f.name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// One operator is deployed in one namespace.
+func TestDeployElsewhere(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.mustDeploy(t, nil)
+	_, _, err := f.deploy(t, func(o *deploy.Options) { o.Namespace = f.env.Namespace })
+	if missing := refuses(err, "ClusterRole "+f.name+" is there already, of the deployment of "+f.name+" in namespace "+f.namespace(), "operon undeploy --namespace "+f.namespace()); missing != nil {
+		t.Error(missing)
+	}
+}
+
+func TestDeployOverUp(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace(), Labels: map[string]string{"operon.dev/up": f.name}}}
+	if _, err := f.client.CoreV1().Namespaces().Create(t.Context(), made, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.removeNamespace(t) })
+	_, _, err := f.deploy(t, nil)
+	if missing := refuses(err, "Namespace "+f.namespace()+" was made by `operon up`: remove that first, by `operon down`"); missing != nil {
+		t.Error(missing)
+	}
+}
+
+// Definitions that break stored objects are not applied.
+func TestUnsafeDefinitions(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.mustDeploy(t, nil)
+	create(t, f.gadgets(), f.gadget("stored"))
+	f.edit(t, "config/crd/gadgets.yaml", "size:", "sice:")
+	_, _, err := f.deploy(t, nil)
+	if missing := refuses(err, "nothing was deployed", "--unsafe-crds", "spec.size"); missing != nil {
+		t.Error(missing)
+	}
+	f.mustDeploy(t, func(o *deploy.Options) { o.UnsafeCRDs = true })
+}
+
+// A quota that refuses pods is named.
+func TestQuota(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	into := func(o *deploy.Options) { o.Namespace = f.env.Namespace }
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "small"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}},
+	}
+	if _, err := f.client.CoreV1().ResourceQuotas(f.env.Namespace).Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.undeployFrom(t, f.env.Namespace) })
+	_, _, err := f.deploy(t, into)
+	if missing := refuses(err, "pods are refused by a quota of the namespace", "exceeded quota: small"); missing != nil {
+		t.Error(missing)
+	}
+}
+
+func (f *fixture) undeployFrom(t *testing.T, namespace string) {
+	if _, said, err := f.undeploy(t, func(o *deploy.UndeployOptions) { o.Namespace = namespace }); err != nil {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
+
+// A webhook that API servers do not reach is named, though the pods are ready.
+func TestWebhookIsNotReached(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.edit(t, "config/rbac/role.yaml", "rules:\n", "rules:\n- apiGroups: [admissionregistration.k8s.io]\n  resources: [validatingwebhookconfigurations]\n  verbs: [get]\n")
+	hooks := f.client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	none := admissionv1.SideEffectClassNone
+	_, err := hooks.Create(t.Context(), &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: f.name, Labels: map[string]string{"app.kubernetes.io/managed-by": f.name}},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "check." + f.group, SideEffects: &none, AdmissionReviewVersions: []string{"v1"}, TimeoutSeconds: new(int32(1)),
+			ClientConfig: admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: f.namespace(), Name: f.name + "-webhook"}},
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule:       admissionv1.Rule{APIGroups: []string{f.group}, APIVersions: []string{"*"}, Resources: []string{"*"}},
+			}},
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, said, err := f.deploy(t, func(o *deploy.Options) { o.Timeout = 8 * time.Second })
+	if missing := refuses(err, "the pods are ready, and API servers do not reach the operator's webhooks", "failed calling webhook"); missing != nil {
+		t.Error(missing, said)
+	}
+	f.undeployFrom(t, "")
+	if _, err := hooks.Get(t.Context(), f.name, metav1.GetOptions{}); gone(err) != nil {
+		t.Errorf("what the operator registered: %v", gone(err))
+	}
+}
+
+// Webhooks of kubebuilder's need what is not made here.
+func TestWebhooksOfKubebuilders(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../project/testdata/v4")); err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{dir: dir, env: newFixture(t).env}
+	if err := writeFile(dir+"/config/rbac/role.yaml", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: manager-role}\n"); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := f.deploy(t, nil)
+	if missing := refuses(err, "PROJECT:", "cert-manager", "--without-webhooks"); missing != nil {
+		t.Error(missing)
+	}
+}
+
+// removeNamespace removes the operator's namespace.
+func (f *fixture) removeNamespace(t *testing.T) {
+	if err := f.client.CoreV1().Namespaces().Delete(context.WithoutCancel(t.Context()), f.namespace(), metav1.DeleteOptions{}); err != nil && !strings.Contains(err.Error(), "not found") {
+		t.Error(err)
+	}
+}
