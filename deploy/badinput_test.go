@@ -28,7 +28,11 @@ func (f *fixture) noNamespace(t *testing.T) {
 func TestDeployWithoutPermission(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	kubeconfig := identity(t, f.env, t.TempDir(), f.env.Namespace, "default")
+	nobody := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "nobody"}}
+	if _, err := f.client.CoreV1().ServiceAccounts(f.env.Namespace).Create(t.Context(), nobody, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	kubeconfig := identity(t, f.env, t.TempDir(), f.env.Namespace, "nobody")
 	_, _, err := f.deploy(t, func(o *deploy.Options) { o.Where = up.Where{Kubeconfig: kubeconfig} })
 	if missing := refuses(err, "nothing was done", "create namespaces\n", "patch deployments.apps in namespace "+f.namespace(), "get pods/log in namespace"); missing != nil {
 		t.Error(missing)

@@ -131,7 +131,6 @@ func TestFailuresAreOneLine(t *testing.T) {
 		"undeploy /nowhere":                                 "operon: there is no folder /nowhere; name the folder of an operator project\n",
 		"logs /nowhere":                                     "operon: there is no folder /nowhere; name the folder of an operator project\n",
 		"restart /nowhere":                                  "operon: there is no folder /nowhere; name the folder of an operator project\n",
-		"deploy ../../examples/memcached --image a_b/:":     "x",
 		"down /nowhere":                                     "operon: there is no folder /nowhere; name the folder of an operator project\n",
 	} {
 		if got := operon(t, strings.Fields(call)...); got.code != exitFailed || got.stderr != want {
