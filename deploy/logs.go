@@ -73,7 +73,7 @@ func (l *logs) once(ctx context.Context) error {
 		return err
 	}
 	if len(pods) == 0 {
-		return fmt.Errorf("the operator %s in namespace %s has no pods; see `operon kubectl describe deployment -n %s %s`", l.name, l.namespace, l.namespace, l.name)
+		return fmt.Errorf("the operator %s in namespace %s has no pods; `operon deploy` says why", l.name, l.namespace)
 	}
 	var problems []error
 	for _, pod := range pods {

@@ -192,7 +192,7 @@ func (d *deployer) prune(ctx context.Context) error {
 		if isDefinition(object) {
 			d.record.keep(object)
 			d.result.Kept = append(d.result.Kept, addressOf(object))
-			d.options.say("%s is not in the project any more and is kept, as its objects would go with it; `operon kubectl delete crd %s` removes both", addressOf(object), object.GetName())
+			d.options.say("%s is not in the project any more and is kept, as its objects would go with it; `kubectl delete crd %s` removes both", addressOf(object), object.GetName())
 			continue
 		}
 		if err := d.cluster.delete(ctx, object); err != nil {
