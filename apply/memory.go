@@ -22,6 +22,7 @@ type Memory struct {
 	// flights are writes that are not answered yet, with what watches show meanwhile: often
 	// that is the answer, sooner.
 	flights map[plan.ID]*flight
+	views   map[*View]bool
 }
 
 // flight is a write that is not answered yet, or several where objects contend for a name.
@@ -44,14 +45,42 @@ type write struct {
 
 // NewMemory returns an empty memory.
 func NewMemory() *Memory {
-	return &Memory{last: map[plan.ID]write{}, flights: map[plan.ID]*flight{}}
+	return &Memory{last: map[plan.ID]write{}, flights: map[plan.ID]*flight{}, views: map[*View]bool{}}
+}
+
+// View is what is remembered from a moment on. Who reads a cache and then asks for what is
+// newer has to begin it before the read: a watch may show a write, which is then forgotten,
+// when the state before it was read already.
+type View struct {
+	memory *Memory
+	shown  map[plan.ID]write // since the view was begun
+}
+
+// View begins a view. It ends with End.
+func (m *Memory) View() *View {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	v := &View{memory: m}
+	m.views[v] = true
+	return v
+}
+
+// End ends a view.
+func (v *View) End() {
+	v.memory.mu.Lock()
+	defer v.memory.mu.Unlock()
+	delete(v.memory.views, v)
 }
 
 // Newest returns the later of what the cache holds, which may be nil, and what was written.
-func (m *Memory) Newest(id plan.ID, cached *plan.Live) *plan.Live {
+func (v *View) Newest(id plan.ID, cached *plan.Live) *plan.Live {
+	m := v.memory
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	last, ok := m.last[id]
+	if !ok {
+		last, ok = v.shown[id]
+	}
 	if !ok {
 		return cached
 	}
@@ -64,9 +93,24 @@ func (m *Memory) Newest(id plan.ID, cached *plan.Live) *plan.Live {
 		return last.live
 	}
 	if cached != nil && cached != last.live { // the cache has caught up; it has not where we are asked about our own answer
-		delete(m.last, id)
+		m.drop(id)
 	}
 	return cached
+}
+
+// drop forgets a write that a watch has shown. The lock is held.
+func (m *Memory) drop(id plan.ID) {
+	last, ok := m.last[id]
+	if !ok {
+		return
+	}
+	delete(m.last, id)
+	for v := range m.views {
+		if v.shown == nil {
+			v.shown = map[plan.ID]write{}
+		}
+		v.shown[id] = last
+	}
 }
 
 // Sight is what a state that a watch shows is to us.
@@ -101,12 +145,12 @@ func (m *Memory) seen(live *plan.Live) Sight {
 	case last.live == nil && last.uid == live.UID:
 		return Newer // the object goes, which its end tells
 	case last.live == nil:
-		delete(m.last, live.ID()) // another one took its place
+		m.drop(live.ID()) // another one took its place
 		return Newer
 	case older(live, last.live):
 		return Known
 	}
-	delete(m.last, live.ID())
+	m.drop(live.ID())
 	if live.UID == last.uid && live.ResourceVersion == last.live.ResourceVersion {
 		return Known
 	}

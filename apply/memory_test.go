@@ -13,6 +13,12 @@ func object(uid, version string) *plan.Live {
 	return &plan.Live{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Name: "web", UID: types.UID(uid), ResourceVersion: version}
 }
 
+func newest(m *Memory, id plan.ID, cached *plan.Live) *plan.Live {
+	v := m.View()
+	defer v.End()
+	return v.Newest(id, cached)
+}
+
 func TestNewest(t *testing.T) {
 	t.Parallel()
 	wrote := func(o *plan.Live) func(*Memory) {
@@ -46,7 +52,7 @@ func TestNewest(t *testing.T) {
 			t.Parallel()
 			m := NewMemory()
 			test.before(m)
-			if got := m.Newest(old.ID(), test.cached); got != test.want {
+			if got := newest(m, old.ID(), test.cached); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
@@ -69,7 +75,7 @@ func TestNewestIsAskedAgain(t *testing.T) {
 		test.before(m)
 		for pass := range 3 {
 			for _, asked := range []*plan.Live{old, test.want} {
-				if got := m.Newest(old.ID(), asked); got != test.want {
+				if got := newest(m, old.ID(), asked); got != test.want {
 					t.Errorf("%s: in pass %d got %v, want %v", name, pass, got, test.want)
 				}
 			}
@@ -82,14 +88,14 @@ func TestWhatWasDeletedIsGoingUntilTheCacheLostIt(t *testing.T) {
 	m := NewMemory()
 	cached := object("a", "10")
 	m.deleted(cached)
-	got := m.Newest(cached.ID(), cached)
+	got := newest(m, cached.ID(), cached)
 	if got == nil || !got.Deleting {
 		t.Errorf("got %v, want an object that is being deleted", got)
 	}
 	if cached.Deleting {
 		t.Error("the cached object was changed")
 	}
-	if got := m.Newest(cached.ID(), nil); got != nil {
+	if got := newest(m, cached.ID(), nil); got != nil {
 		t.Errorf("got %v of an object that the cache lost", got)
 	}
 }
@@ -112,7 +118,7 @@ func TestADeletionThatWasSeenEndsTheMemory(t *testing.T) {
 	written := object("a", "10")
 	m.wrote(written)
 	m.Gone(written)
-	if got := m.Newest(written.ID(), nil); got != nil {
+	if got := newest(m, written.ID(), nil); got != nil {
 		t.Errorf("got %v of an object that is gone", got)
 	}
 }
@@ -139,7 +145,7 @@ func TestWhatAWatchShowsOfOurWrites(t *testing.T) {
 			if got := m.Seen(test.shown, func() {}); got != test.want {
 				t.Errorf("it is %v, want %v", got, test.want)
 			}
-			if got := m.Newest(written.ID(), nil) == written; got != test.keeps {
+			if got := newest(m, written.ID(), nil) == written; got != test.keeps {
 				t.Errorf("is the write held: %v, want %v", got, test.keeps)
 			}
 			if got := m.Seen(test.shown, func() {}); !test.keeps && got != Unwritten {
@@ -165,5 +171,27 @@ func TestWritesOfOneNameAtTheSameTime(t *testing.T) {
 	m.failed(written.ID())
 	if told != 1 {
 		t.Errorf("what somebody wrote was told %d times, want once", told)
+	}
+}
+
+// A watch may show a write after the cache was read and before anybody asks what is newer.
+func TestAViewKeepsWhatAWatchShowsMeanwhile(t *testing.T) {
+	t.Parallel()
+	old, written := object("a", "9"), object("a", "10")
+	m := NewMemory()
+	m.wrote(written)
+	v := m.View()
+	m.Seen(written, func() {})
+	for name, cached := range map[string]*plan.Live{"before": old, "in which there is none": nil} {
+		if got := v.Newest(written.ID(), cached); got != written {
+			t.Errorf("over the state %s got %v, want what was written", name, got)
+		}
+	}
+	v.End()
+	if len(m.views)+len(m.last) > 0 {
+		t.Errorf("afterwards %d views and %d writes are kept", len(m.views), len(m.last))
+	}
+	if got := newest(m, written.ID(), nil); got != nil {
+		t.Errorf("afterwards got %v", got)
 	}
 }

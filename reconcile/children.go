@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/operon-framework/operon/apply"
 	"github.com/operon-framework/operon/outcome"
 	"github.com/operon-framework/operon/plan"
 )
@@ -64,14 +65,16 @@ func (r *Reconciler[T]) look(ctx context.Context, p *pass[T]) (outcome.Outcome, 
 	if err != nil {
 		return outcome.Done(), err
 	}
+	writes := r.Memory.View()
+	defer writes.End()
 	for _, kind := range kinds {
-		if err := r.lookForEarlier(ctx, p, kind); err != nil {
+		if err := r.lookForEarlier(ctx, p, writes, kind); err != nil {
 			return outcome.Done(), err
 		}
 	}
 	for _, child := range p.desired {
 		id := plan.Of(child)
-		if live := r.Memory.Newest(id, p.live[id]); live != nil {
+		if live := writes.Newest(id, p.live[id]); live != nil {
 			p.live[id] = live
 			r.family.Saw(p.request.NamespacedName, live)
 			continue
@@ -81,13 +84,14 @@ func (r *Reconciler[T]) look(ctx context.Context, p *pass[T]) (outcome.Outcome, 
 	return outcome.Done(), nil
 }
 
-func (r *Reconciler[T]) lookFor(ctx context.Context, p *pass[T], kind schema.GroupVersionKind) error {
+// lookFor reads the children of a kind.
+func (r *Reconciler[T]) lookFor(ctx context.Context, p *pass[T], writes *apply.View, kind schema.GroupVersionKind) error {
 	found, err := p.reads.Children(ctx, r.children(kind), p.object.GetUID())
 	if err != nil {
 		return fmt.Errorf("read the children of kind %s: %w", kind.Kind, err)
 	}
 	for _, live := range found {
-		newest := r.Memory.Newest(live.ID(), live)
+		newest := writes.Newest(live.ID(), live)
 		if newest == nil {
 			continue // released by us, which the watch has not shown yet
 		}
@@ -137,15 +141,15 @@ func (r *Reconciler[T]) kindsOf(ctx context.Context, p *pass[T]) ([]schema.Group
 
 // lookForEarlier is lookFor where a kind may only have been composed by an earlier version.
 // This one may lack the permission to read it: that is logged, once, and stops nothing.
-func (r *Reconciler[T]) lookForEarlier(ctx context.Context, p *pass[T], kind schema.GroupVersionKind) error {
+func (r *Reconciler[T]) lookForEarlier(ctx context.Context, p *pass[T], writes *apply.View, kind schema.GroupVersionKind) error {
 	if slices.ContainsFunc(p.desired, func(c *unstructured.Unstructured) bool { return c.GroupVersionKind() == kind }) ||
 		slices.Contains(r.family.Kinds(p.request.NamespacedName), kind) || p.object.GetDeletionTimestamp() != nil {
-		return r.lookFor(ctx, p, kind)
+		return r.lookFor(ctx, p, writes, kind)
 	}
 	if _, unreadable := r.unreadable.Load(kind); unreadable {
 		return nil
 	}
-	err := r.lookFor(ctx, p, kind)
+	err := r.lookFor(ctx, p, writes, kind)
 	if !apierrors.IsForbidden(err) {
 		return err
 	}

@@ -61,7 +61,9 @@ func (r *Reconciler[T]) childOf(ctx context.Context, p *pass[T], object client.O
 // on they are watched as a whole.
 func (r *Reconciler[T]) readWhole(ctx context.Context, p *pass[T], live *plan.Live) (*plan.Live, error) {
 	r.whole.Store(live.Kind, true)
-	if err := r.lookFor(ctx, p, live.Kind); err != nil {
+	writes := r.Memory.View()
+	defer writes.End()
+	if err := r.lookFor(ctx, p, writes, live.Kind); err != nil {
 		return nil, err
 	}
 	if found := p.live[live.ID()]; found.Object != nil {
