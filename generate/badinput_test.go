@@ -82,7 +82,7 @@ func TestBadInput(t *testing.T) {
 		"a go.mod that is none": {files: files{"go.mod": "modul x\n"}, want: []string{"DIR/go.mod has no module line"}},
 		"no project":            {files: files{"go.mod": ""}, want: []string{"DIR", "module"}},
 		"a flag that is none":   {flags: "--colour=red", want: []string{"--colour", "--max-description"}},
-		"a flag's value":        {flags: "--max-description=long", want: []string{"max-description", `"long"`}},
+		"a flag's value":        {flags: "--max-description=long", want: []string{"--max-description=long: want a whole number"}},
 		"a negative length":     {flags: "--max-description=-2", want: []string{"--max-description"}},
 		"a directive's flag": {
 			files: files{"main.go": "package main\n\n//go:generate operon generate --colour red\n\nfunc main() {}\n"},

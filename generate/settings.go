@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/operon-framework/operon/internal/flagerror"
 )
 
 // Settings say what is generated in an Operon project. They stand in the project's
@@ -59,8 +61,13 @@ func parseSettings(flags ...string) (Settings, error) {
 	set := pflag.NewFlagSet("operon generate", pflag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	s.AddFlags(set)
-	if err := set.Parse(flags); err != nil {
-		return s, fmt.Errorf("%s: want %s", strings.TrimSuffix(err.Error(), "."), known(set))
+	err := set.Parse(flags)
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		return s, fmt.Errorf("%w: want one of %s", err, known(set))
+	}
+	if err != nil {
+		return s, flagerror.Reworded(err)
 	}
 	if set.NArg() > 0 {
 		return s, fmt.Errorf("%q is no flag of operon generate", set.Arg(0))

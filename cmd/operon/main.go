@@ -21,6 +21,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
+
+	"github.com/operon-framework/operon/internal/flagerror"
 )
 
 // Exit codes.
@@ -109,7 +111,7 @@ cluster that somebody else set up.`,
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{flagerror.Reworded(err)} })
 	root.AddCommand(newInit(), newCreate(), newUp(), newDown(), newDeploy(), newUndeploy(), newLogs(), newRestart(), newExplain(), newProve(), newDoctor(), newGenerate(), newCRD(), newCluster(), newKubectl(), newCompletion(), newVersion())
 	return root
 }

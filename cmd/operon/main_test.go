@@ -104,7 +104,7 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		"generate a b":                      "operon: want one folder, got 2",
 		"generate -o yaml":                  "operon: -o yaml: want text or json",
 		"generate --check --dry-run":        "operon: --check and --dry-run both write nothing",
-		"generate --max-description long":   "operon: invalid argument \"long\" for \"--max-description\"",
+		"generate --max-description long":   "operon: --max-description=long: want a whole number",
 		"version now":                       `operon: unexpected argument "now"`,
 	} {
 		t.Run(call, func(t *testing.T) {
