@@ -9,6 +9,7 @@
 //	main.go, cmd/…     the one main package
 //	config/crd/        CustomResourceDefinitions, or in config/crd/bases/
 //	config/rbac/       Roles and ClusterRoles, and their bindings
+//	config/policy/     admission policies and their bindings
 //	config/samples/    the objects that show the operator at work
 //	PROJECT, Makefile  kubebuilder's: the kinds, webhooks and plugins; what controller-gen is told
 //

@@ -25,6 +25,8 @@ type Project struct {
 	CRDs []Object
 	// Grants are the permissions that the operator is to have.
 	Grants []Grant
+	// Policies are the admission policies and their bindings under config/policy.
+	Policies []Object
 	// Samples are the objects under config/samples, in order of their files' names.
 	Samples []Object
 }
@@ -33,6 +35,7 @@ type Project struct {
 const (
 	CRDFolder    = "config/crd"
 	RBACFolder   = "config/rbac"
+	PolicyFolder = "config/policy"
 	SampleFolder = "config/samples"
 )
 
@@ -78,19 +81,20 @@ func Identify(dir string, options Options) (*Project, error) {
 	return p, nil
 }
 
-// ReadManifests reads CRDs, Grants and Samples again, as after an edit. On an error they
+// ReadManifests reads CRDs, Grants, Policies and Samples again, as after an edit. On an error they
 // stay as they were.
 func (p *Project) ReadManifests() error {
 	crds, crdErr := readCRDs(p.Dir)
 	grants, rbacErr := readGrants(p.Dir)
+	policies, policyErr := ReadFolder(p.Dir, PolicyFolder)
 	samples, sampleErr := ReadFolder(p.Dir, SampleFolder)
-	if err := errors.Join(crdErr, rbacErr, sampleErr); err != nil {
+	if err := errors.Join(crdErr, rbacErr, policyErr, sampleErr); err != nil {
 		return err
 	}
 	if len(crds) == 0 && len(grants) == 0 {
 		return fmt.Errorf("%s is no operator project: it has neither CustomResourceDefinitions in %s nor Roles in %s; generate them with `operon generate`, or name another folder", p.Dir, CRDFolder, RBACFolder)
 	}
-	p.CRDs, p.Grants, p.Samples = crds, grants, samples
+	p.CRDs, p.Grants, p.Policies, p.Samples = crds, grants, PoliciesOf(policies), samples
 	return nil
 }
 

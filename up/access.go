@@ -53,7 +53,16 @@ func installAccess(ctx context.Context, in *installer, p *project.Project, local
 			granted[tree.Address(part)] = true
 		}
 	}
-	return in.takeBack(ctx, granted)
+	// With them left, a permission that the project lacks would not be missed.
+	return in.takeBack(ctx, granted, accessResources...)
+}
+
+// accessResources are those of Roles and their bindings.
+var accessResources = []schema.GroupVersionResource{
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
 }
 
 // service leads to this machine, whatever the port: API servers of an operator are found by a Service only.
@@ -108,17 +117,16 @@ func (i identity) binding(grant project.Grant, role, namespace string) *unstruct
 	})
 }
 
-// takeBack removes the project's Roles and bindings of earlier runs that are not granted now:
-// with them left, a permission that the project lacks would not be missed.
-func (in *installer) takeBack(ctx context.Context, granted map[string]bool) error {
-	for _, resource := range []string{"roles", "rolebindings", "clusterroles", "clusterrolebindings"} {
-		objects := in.client.Resource(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource})
+// takeBack removes the project's objects of earlier runs that are not wanted now, in the order of the resources.
+func (in *installer) takeBack(ctx context.Context, wanted map[string]bool, resources ...schema.GroupVersionResource) error {
+	for _, resource := range resources {
+		objects := in.client.Resource(resource)
 		list, err := objects.List(ctx, metav1.ListOptions{LabelSelector: Label + "=" + in.project})
 		if err != nil {
 			return err
 		}
 		for _, found := range list.Items {
-			if granted[tree.Address(&found)] {
+			if wanted[tree.Address(&found)] {
 				continue
 			}
 			if err := objects.Namespace(found.GetNamespace()).Delete(ctx, found.GetName(), metav1.DeleteOptions{}); err != nil && !gone(err) {

@@ -8,6 +8,7 @@
 //	the operator  ┘          `go build`, at the same time
 //	access                   a namespace, a ServiceAccount and its Roles
 //	CRDs                     applied, and waited for until they are served
+//	admission policies       applied, and those of earlier runs removed
 //	start                    under the ServiceAccount's identity, not the user's
 //	samples                  applied, every field checked
 //	loop                     watch, show, rebuild, apply again

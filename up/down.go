@@ -24,7 +24,7 @@ type DownOptions struct {
 }
 
 // Down removes from a cluster all that Run put there for a project, and all objects of the kinds
-// that it defined: custom resources and samples first, then the kinds, the operator's access, and
+// that it defined: admission policies, which might refuse the rest, custom resources and samples first, then the kinds, the operator's access, and
 // its namespace. Where objects wait for finalizers, the operator that was built last is run until
 // they are gone.
 func Down(ctx context.Context, options DownOptions) (err error) {
@@ -119,6 +119,9 @@ func (r *remover) removeAll(ctx context.Context) error {
 	if r.inventory.empty() {
 		r.say("nothing to remove: %s has nothing that `operon up` made for %s", r.target.title, r.name)
 		return nil
+	}
+	if err := r.remove(ctx, r.inventory.policies); err != nil {
+		return err
 	}
 	if err := r.removeResources(ctx); err != nil {
 		return err

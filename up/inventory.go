@@ -33,6 +33,8 @@ type inventory struct {
 	// resources are all objects of the project's own kinds, whoever made them: they cannot
 	// outlive their kinds.
 	resources []item
+	// policies may refuse to let go of objects.
+	policies []item
 	// samples are of other kinds.
 	samples     []item
 	definitions []item
@@ -41,7 +43,7 @@ type inventory struct {
 }
 
 func (i *inventory) empty() bool {
-	return len(i.resources)+len(i.samples)+len(i.definitions)+len(i.access)+len(i.namespaces) == 0
+	return len(i.policies)+len(i.resources)+len(i.samples)+len(i.definitions)+len(i.access)+len(i.namespaces) == 0
 }
 
 // takeInventory looks through all kinds of the cluster for the project's label.
@@ -75,6 +77,8 @@ func (i *inventory) sort(found []item) {
 			i.namespaces = append(i.namespaces, one)
 		case schema.GroupResource{Resource: "serviceaccounts"}:
 			i.access = append(i.access, one)
+		case policyResources[0].GroupResource(), policyResources[1].GroupResource():
+			i.policies = append(i.policies, one)
 		default:
 			if one.resource.Group == "rbac.authorization.k8s.io" {
 				i.access = append(i.access, one)

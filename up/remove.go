@@ -18,6 +18,8 @@ import (
 const (
 	// removeInterval is how often it is looked whether an object is gone.
 	removeInterval = 20 * time.Millisecond
+	// noticed is how long API servers may take to notice that a policy is gone.
+	noticed = 5 * time.Second
 	// unattended is how long an object may keep its finalizers before somebody must see to them.
 	unattended = 300 * time.Millisecond
 )
@@ -40,18 +42,36 @@ func (r *remover) remove(ctx context.Context, items []item) error {
 
 // delete asks for the deletion of items, and of what they own before them.
 func (r *remover) delete(ctx context.Context, items []item) error {
-	foreground := metav1.DeletePropagationForeground
 	var problems []error
 	for _, one := range items {
-		uid := one.object.GetUID()
-		err := r.inventory.objects(one).Delete(ctx, one.object.GetName(), metav1.DeleteOptions{
-			PropagationPolicy: &foreground, Preconditions: &metav1.Preconditions{UID: &uid},
-		})
+		err := r.deleteOne(ctx, one)
 		if err != nil && !gone(err) {
 			problems = append(problems, fmt.Errorf("remove %s: %w", tree.Address(one.object), err))
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// deleteOne asks for the deletion of an item, for a while also where a policy refuses it: it may be one that was removed
+// just now.
+func (r *remover) deleteOne(ctx context.Context, one item) error {
+	foreground, uid := metav1.DeletePropagationForeground, one.object.GetUID()
+	options := metav1.DeleteOptions{PropagationPolicy: &foreground, Preconditions: &metav1.Preconditions{UID: &uid}}
+	patient, cancel := context.WithTimeout(ctx, noticed)
+	defer cancel()
+	tick := time.NewTicker(removeInterval)
+	defer tick.Stop()
+	for {
+		err := r.inventory.objects(one).Delete(ctx, one.object.GetName(), options)
+		if err == nil || len(r.inventory.policies) == 0 || !refusedByPolicy(err) {
+			return err
+		}
+		select {
+		case <-patient.Done():
+			return err
+		case <-tick.C:
+		}
+	}
 }
 
 // gone tells errors of an object that is not there any more, or is another one of that name.

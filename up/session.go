@@ -103,8 +103,7 @@ func (s *session) install(ctx context.Context) (err error) {
 		return err
 	}
 	who := identityOf(s.project)
-	s.say("installed %s and %s, %s; the operator is ServiceAccount %s/%s",
-		count(len(s.project.CRDs), "CustomResourceDefinition"), count(len(s.project.Grants), "Role"), since(started), who.namespace, who.name)
+	s.say("installed %s, %s; the operator is ServiceAccount %s/%s", installedOf(s.project), since(started), who.namespace, who.name)
 	if s.credentials, err = newCredentials(s.target, who, s.folder); err != nil {
 		return err
 	}
@@ -112,12 +111,25 @@ func (s *session) install(ctx context.Context) (err error) {
 	return err
 }
 
+// installedOf says what is installed of a project.
+func installedOf(p *project.Project) string {
+	definitions, roles := count(len(p.CRDs), "CustomResourceDefinition"), count(len(p.Grants), "Role")
+	switch n := policies(p); n {
+	case 0:
+		return definitions + " and " + roles
+	case 1:
+		return definitions + ", " + roles + " and 1 admission policy"
+	default:
+		return fmt.Sprintf("%s, %s and %d admission policies", definitions, roles, n)
+	}
+}
+
 // foreign tells of an object that was there before.
 func (s *session) foreign(object *unstructured.Unstructured) {
 	s.say("%s was in the cluster before: it is updated, and `operon down` will leave it there", tree.Address(object))
 }
 
-// installAll puts a project's access and kinds into the cluster.
+// installAll puts a project's access, kinds and policies into the cluster.
 func (s *session) installAll(ctx context.Context, p *project.Project) error {
 	both, ctx := errgroup.WithContext(ctx)
 	both.Go(func() error { return installAccess(ctx, s.installer, p, s.options.Where.IsLocal()) })
@@ -125,7 +137,10 @@ func (s *session) installAll(ctx context.Context, p *project.Project) error {
 		if err := s.checkCRDs(ctx, p); err != nil {
 			return err
 		}
-		return installCRDs(ctx, s.installer, s.target.config, p)
+		if err := installCRDs(ctx, s.installer, s.target.config, p); err != nil {
+			return err
+		}
+		return installPolicies(ctx, s.installer, p)
 	})
 	return both.Wait()
 }
