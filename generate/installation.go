@@ -103,6 +103,11 @@ func (o *Outputs) operator(dir string, set *changes.Set) (install.Operator, erro
 		return install.Operator{}, err
 	}
 	p.Grants = project.GrantsOf(rights)
+	policies, err := folderOf(dir, project.PolicyFolder, set)
+	if err != nil {
+		return install.Operator{}, err
+	}
+	p.Policies = project.PoliciesOf(policies)
 	operator, err := install.Of(p, o.Image)
 	operator.Image = cmp.Or(operator.Image, operator.Name+":latest")
 	operator.Namespace = cmp.Or(o.Namespace, operator.Namespace)

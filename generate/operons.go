@@ -13,9 +13,6 @@ import (
 	"github.com/operon-framework/operon/project"
 )
 
-// policyFolder is where admission policies go.
-const policyFolder = "config/policy"
-
 // webhookFolder is where webhook configurations go.
 const webhookFolder = "config/webhook"
 
@@ -43,6 +40,6 @@ func (s Settings) run(operator string) run {
 		{name: "crd", generator: gated, config: project.CRDFolder},
 		{name: "rbac", generator: rights.Generator{RoleName: s.RoleName, Project: operator, Shards: s.Shards}, config: project.RBACFolder},
 		{name: "webhook", generator: webhook.Generator{}, config: webhookFolder},
-		{name: "policy", generator: policies.Generator{}, config: policyFolder},
+		{name: "policy", generator: policies.Generator{Gates: s.FeatureGates}, config: project.PolicyFolder},
 	}}
 }

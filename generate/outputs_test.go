@@ -80,6 +80,20 @@ func TestManifests(t *testing.T) {
 	}
 }
 
+// What installs an operator has the policies of the same run, in every form.
+func TestPoliciesAreInstalled(t *testing.T) {
+	t.Parallel()
+	ruled := strings.Replace(types, "// +kubebuilder:subresource:status", "// +operon:policy:name=short,expression=\"size(object.spec.title) < 9\",message=\"too long\"", 1)
+	dir := project(t, files{"main.go": mainFile, "api/v1/types.go": ruled})
+	set := plan(t, dir, "--manifests", "--helm", "--kustomize").Changes
+	for _, file := range []string{"dist/install.yaml", "config/default/operator.yaml", "chart/templates/validatingadmissionpolicy-short.pages.web.example.com.yaml"} {
+		content, _ := set.Content(file)
+		if text := string(content); !strings.Contains(text, "kind: ValidatingAdmissionPolicy\n") || !strings.Contains(text, "name: short.pages.web.example.com") {
+			t.Errorf("%s has no policy: %s", file, content)
+		}
+	}
+}
+
 // A chart is merged with what is there, and what could not be merged is told.
 func TestHelm(t *testing.T) {
 	t.Parallel()

@@ -118,6 +118,13 @@ crds:
   install: true
   keep: true
 `, repository, tag, o.Replicas, indent(string(resources), "  "))
+	if len(o.Policies) > 0 {
+		text.WriteString(`
+# Admission policies. They hold in all of the cluster: install them with one release of it.
+policies:
+  install: true
+`)
+	}
 	if o.Webhooks {
 		text.WriteString(`
 # Whether API servers ask the operator before they store an object.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -89,6 +91,28 @@ func find(objects []project.Object, kind, name string) *project.Object {
 		}
 	}
 	return nil
+}
+
+// Policies are a choice of a chart's users, and are no value of an operator that has none. Braces in CEL are no actions.
+func TestPoliciesInAChart(t *testing.T) {
+	t.Parallel()
+	operator := example(t, "memcached")
+	if values := string(generated(t, operator)["values.yaml"]); strings.Contains(values, "policies") {
+		t.Errorf("without policies: %s", values)
+	}
+	policy := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"validations": []any{map[string]any{"expression": "object.spec == {{'size': 3}['size']: 1}"}}}}}
+	policy.SetAPIVersion("admissionregistration.k8s.io/v1")
+	policy.SetKind("ValidatingAdmissionPolicy")
+	policy.SetName("size.memcacheds.cache.example.com")
+	operator.Policies = append(operator.Policies, policy)
+	made := generated(t, operator)
+	got := find(rendered(t, made, "somewhere", ""), policy.GetKind(), policy.GetName())
+	if got == nil || !reflect.DeepEqual(got.Object, policy.Object) {
+		t.Errorf("rendered is %v", got)
+	}
+	if got := find(rendered(t, made, "somewhere", "policies: {install: false}"), policy.GetKind(), policy.GetName()); got != nil {
+		t.Errorf("it is there although nobody wants it: %v", got)
+	}
 }
 
 // With the values that it comes with, a chart has what the manifests have: one source.

@@ -33,6 +33,8 @@ func (p pair) template(o install.Operator) ([]byte, error) {
 	case kind == "CustomResourceDefinition":
 		annotate(object, "@@keep@@")
 		return wrap(object, "if $.Values.crds.install")
+	case strings.HasPrefix(kind, "ValidatingAdmissionPolicy"):
+		return wrap(object, "if $.Values.policies.install")
 	case kind == "ServiceAccount":
 		annotate(object, "@@account@@")
 	case kind == "NetworkPolicy":

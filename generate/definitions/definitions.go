@@ -25,7 +25,7 @@ const (
 //
 // Guarantees: without the two markers its output is controller-tools', byte by byte. A gate that no field names is an
 // error, so that none is misspelt.
-// Caveats: other generators see fields that are gated: they are fields of the Go type.
+// Caveats: generators of Go code see fields that are gated: they are fields of the Go type.
 type Generator struct {
 	crd.Generator
 	// Gates are those whose fields are in the definitions.
@@ -45,8 +45,24 @@ func (g Generator) RegisterMarkers(into *markers.Registry) error {
 
 // Generate implements genall.Generator.
 func (g Generator) Generate(ctx *genall.GenerationContext) error {
-	e := &edits{gates: g.Gates}
+	e := hide(ctx, g.Gates)
 	defer e.undo()
+	for _, gate := range g.Gates {
+		if !slices.Contains(e.named, gate) {
+			return fmt.Errorf("the feature gate %q is named by no field: there %s", gate, e.known())
+		}
+	}
+	return g.Generator.Generate(ctx)
+}
+
+// Hide hides the fields behind gates that are not named from whoever makes schemas of the packages, until
+// back is called.
+func Hide(ctx *genall.GenerationContext, gates []string) (back func()) {
+	return hide(ctx, gates).undo
+}
+
+func hide(ctx *genall.GenerationContext, gates []string) *edits {
+	e := &edits{gates: gates}
 	for _, root := range ctx.Roots {
 		nodes, err := ctx.Collector.MarkersInPackage(root)
 		if err != nil {
@@ -55,12 +71,7 @@ func (g Generator) Generate(ctx *genall.GenerationContext) error {
 		}
 		e.in(root, nodes)
 	}
-	for _, gate := range g.Gates {
-		if !slices.Contains(e.named, gate) {
-			return fmt.Errorf("the feature gate %q is named by no field: there %s", gate, e.known())
-		}
-	}
-	return g.Generator.Generate(ctx)
+	return e
 }
 
 // edits are what is changed of the syntax, and how that is taken back.

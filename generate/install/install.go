@@ -71,7 +71,7 @@ type Operator struct {
 	Grants []project.Grant
 }
 
-// Objects are all objects, in an order in which they can be applied. Definitions come as they are.
+// Objects are all objects, in an order in which they can be applied. Definitions and policies come as they are.
 //
 // It fails where a name or a number cannot be, with all that is wrong.
 func (o Operator) Objects() ([]*unstructured.Unstructured, error) {

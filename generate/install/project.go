@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/project"
 )
 
-// Of is the operator of a project: what it is called, its definitions and rights as they stand there,
+// Of is the operator of a project: what it is called, its definitions, policies and rights as they stand there,
 // and the defaults for all else. It runs in the namespace NAME-system.
 //
 // It fails where a Role cannot be read, with its place.
@@ -27,16 +27,12 @@ func Of(p *project.Project, image string) (Operator, error) {
 	}
 	o.Namespace = o.Name + "-system"
 	o.place(p)
-	policies, err := project.ReadFolder(p.Dir, policyFolder)
-	if err != nil {
-		return o, err
-	}
-	for _, policy := range policies {
-		o.Policies = append(o.Policies, policy.Unstructured)
-	}
 	for _, definition := range p.CRDs {
 		o.Definitions = append(o.Definitions, definition.Unstructured)
 		o.Webhooks = o.Webhooks || definition.GetAnnotations()["operon.dev/conversion"] == "operator"
+	}
+	for _, policy := range p.Policies {
+		o.Policies = append(o.Policies, policy.Unstructured)
 	}
 	for _, grant := range p.Grants {
 		if grant.Role.Unstructured == nil {
@@ -50,9 +46,6 @@ func Of(p *project.Project, image string) (Operator, error) {
 	}
 	return o, nil
 }
-
-// policyFolder is where a project keeps admission policies.
-const policyFolder = "config/policy"
 
 // place says by what flags an operator that is not Operon's listens, and for what.
 func (o *Operator) place(p *project.Project) {

@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
 	"sigs.k8s.io/controller-tools/pkg/markers"
+
+	"github.com/operon-framework/operon/generate/definitions"
 )
 
 // Generator writes policies.yaml: each policy with its binding. It is a genall.Generator.
@@ -20,23 +22,27 @@ import (
 // of the type; the same markers make the same bytes. Without markers nothing is written.
 // Caveats: of kinds that are not the project's, fields are not known, so that an expression about them is
 // checked as a text only.
-type Generator struct{}
+type Generator struct {
+	// Gates are those whose fields expressions may ask for, and whose policies are written.
+	Gates []string
+}
 
 // RegisterMarkers implements genall.Generator.
 func (Generator) RegisterMarkers(into *markers.Registry) error {
 	var problems []error
-	for _, definition := range definitions {
+	for _, definition := range vocabulary {
 		problems = append(problems, into.Register(definition))
 	}
-	return errors.Join(append(problems, crd.Generator{}.RegisterMarkers(into))...)
+	return errors.Join(append(problems, definitions.Generator{}.RegisterMarkers(into))...)
 }
 
 // CheckFilter implements genall.NeedsTypeChecking: schemas need types.
 func (Generator) CheckFilter() loader.NodeFilter { return crd.Generator{}.CheckFilter() }
 
 // Generate implements genall.Generator.
-func (Generator) Generate(ctx *genall.GenerationContext) error {
-	all, err := find(ctx)
+func (g Generator) Generate(ctx *genall.GenerationContext) error {
+	defer definitions.Hide(ctx, g.Gates)()
+	all, err := find(ctx, g.Gates)
 	problems := []error{err}
 	var objects []any
 	for _, one := range all {
@@ -70,20 +76,17 @@ type placed struct {
 }
 
 // find finds the policies of a project, in the order of its packages and types.
-func find(ctx *genall.GenerationContext) ([]*rules, error) {
+func find(ctx *genall.GenerationContext, gates []string) ([]*rules, error) {
 	var all []*rules
 	var problems []error
 	parser := &crd.Parser{Collector: ctx.Collector, Checker: ctx.Checker}
 	crd.AddKnownTypes(parser)
 	for _, root := range ctx.Roots {
-		inPackage, err := ofPackage(ctx, root)
+		inPackage, err := ofPackage(ctx, root, gates)
 		problems = append(problems, err)
 		all = append(all, inPackage...)
 		err = markers.EachType(ctx.Collector, root, func(info *markers.TypeInfo) {
-			var said []placed
-			for _, value := range info.Markers[markerName] {
-				said = append(said, placed{value.(Marker), root, info.RawFile})
-			}
+			said := open(info.Markers[markerName], gates, root, info.RawFile)
 			if len(said) == 0 {
 				return
 			}
@@ -107,18 +110,28 @@ func find(ctx *genall.GenerationContext) ([]*rules, error) {
 }
 
 // ofPackage are the policies that stand on no type.
-func ofPackage(ctx *genall.GenerationContext, root *loader.Package) ([]*rules, error) {
+func ofPackage(ctx *genall.GenerationContext, root *loader.Package, gates []string) ([]*rules, error) {
 	nodes, err := ctx.Collector.MarkersInPackage(root)
 	if err != nil {
 		return nil, nil // told with the types of the package
 	}
 	var said []placed
 	for _, file := range root.Syntax {
-		for _, value := range nodes[file][markerName] {
-			said = append(said, placed{value.(Marker), root, file})
-		}
+		said = append(said, open(nodes[file][markerName], gates, root, file)...)
 	}
 	return byName(said, false)
+}
+
+// open are the markers in one place that stand behind no gate, or behind one that is named.
+func open(all []any, gates []string, pkg *loader.Package, file *ast.File) []placed {
+	var said []placed
+	for _, value := range all {
+		marker := value.(Marker)
+		if marker.FeatureGate == "" || slices.Contains(gates, marker.FeatureGate) {
+			said = append(said, placed{marker, pkg, file})
+		}
+	}
+	return said
 }
 
 // byName are the policies that markers of one place make.

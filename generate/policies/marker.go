@@ -45,14 +45,16 @@ type Marker struct {
 	Params          string `marker:",optional"`
 	ParamsName      string `marker:"paramsName,optional"`
 	ParamsNamespace string `marker:"paramsNamespace,optional"`
+	// FeatureGate is the one without which there is no such rule, as of a field that is behind it.
+	FeatureGate string `marker:"featureGate,optional"`
 	// Groups, Versions and Resources say what is matched, where the marker stands on no type.
 	Groups    []string `marker:",optional"`
 	Versions  []string `marker:",optional"`
 	Resources []string `marker:",optional"`
 }
 
-// definitions are the marker on a type, and in a package.
-var definitions = []*markers.Definition{
+// vocabulary are the marker on a type, and in a package.
+var vocabulary = []*markers.Definition{
 	markers.Must(markers.MakeDefinition(markerName, markers.DescribesType, Marker{})),
 	markers.Must(markers.MakeDefinition(markerName, markers.DescribesPackage, Marker{})),
 }

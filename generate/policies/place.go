@@ -85,7 +85,7 @@ func (p placed) comment() *ast.Comment {
 			if !strings.HasPrefix(text, "+"+markerName) {
 				continue
 			}
-			if value, err := definitions[0].Parse(text); err == nil && reflect.DeepEqual(value, p.Marker) {
+			if value, err := vocabulary[0].Parse(text); err == nil && reflect.DeepEqual(value, p.Marker) {
 				return comment
 			}
 		}

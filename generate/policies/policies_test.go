@@ -31,13 +31,13 @@ type writer struct{ io.Writer }
 func (writer) Close() error { return nil }
 
 // generated is what the generator makes of a package, or what it finds wrong there.
-func generated(t *testing.T, dir string) (files kept, wrong string) {
+func generated(t *testing.T, dir string, gates ...string) (files kept, wrong string) {
 	t.Helper()
 	roots, err := loader.LoadRoots("./" + dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	generator, registry := policies.Generator{}, &markers.Registry{}
+	generator, registry := policies.Generator{Gates: gates}, &markers.Registry{}
 	if err := generator.RegisterMarkers(registry); err != nil {
 		t.Fatal(err)
 	}
@@ -92,4 +92,20 @@ func TestMarkersWithMistakes(t *testing.T) {
 		t.Errorf("written: %v", files)
 	}
 	compare(t, "testdata/bad/mistakes.golden", wrong)
+}
+
+// A field behind a gate is known with the gate only, as in the definition, and so is a policy that is behind it.
+func TestPoliciesAndGates(t *testing.T) {
+	t.Parallel()
+	if files, wrong := generated(t, "testdata/gated"); wrong != "" || len(files) > 0 {
+		t.Errorf("without the gate: %v, %s", files, wrong)
+	}
+	if files, wrong := generated(t, "testdata/asks"); len(files) > 0 || !strings.Contains(wrong, "types.go:10:") || !strings.Contains(wrong, "undefined field 'colour'") {
+		t.Errorf("without the gate of the field: %v, %s", files, wrong)
+	}
+	for _, dir := range []string{"testdata/gated", "testdata/asks"} {
+		if files, wrong := generated(t, dir, "Colours"); wrong != "" || files["policies.yaml"] == nil {
+			t.Errorf("%s with the gate: %v, %s", dir, files, wrong)
+		}
+	}
 }
