@@ -54,6 +54,9 @@ func TestAnAPIServer(t *testing.T) {
 			t.Errorf("%s: there is to be no definition", path)
 		}
 	}
+	if role := read(t, dir, "config/rbac/role.yaml"); !strings.Contains(role, "\n  - v1alpha1.usage.") || !strings.Contains(role, "\n  - apiservices\n") {
+		t.Errorf("the rights of an API server are not derived:\n%s", role)
+	}
 	before := look(t, dir)
 	usage.Kind = "Load"
 	if _, err := try(t, usage); err == nil || !strings.Contains(err.Error(), "main.go serves an API already") {

@@ -31,7 +31,7 @@ var known = map[string]bool{
 // exposed are packages of Operon whose types its root package shows to authors.
 var exposed = map[string]bool{
 	"": true, "/reconcile": true, "/webhook": true, "/action": true, "/durable": true, "/external": true, "/task": true, "/plan": true,
-	"/api/actions/v1alpha1": true, "/journal": true,
+	"/api/actions/v1alpha1": true, "/journal": true, "/aggregated": true,
 }
 
 // unit is a package of the project, with types of all that stands in it.

@@ -31,8 +31,8 @@ func (n Note) String() string { return fmt.Sprintf("%s: %s", n.Place, n.Text) }
 
 var errNoFiles = errors.New("rights: Files is nil: it has to be the file set that the packages were loaded with")
 
-// Derive finds what the composers of a project take. Without composers that is nothing. Nothing is
-// written.
+// Derive finds what the composers of a project take, and the API that it serves by itself. Without either that is
+// nothing. Nothing is written.
 func Derive(ctx *genall.GenerationContext, files *token.FileSet, shards bool) (*Derived, error) {
 	if !usesOperon(ctx.Roots) {
 		return &Derived{}, nil
@@ -42,11 +42,11 @@ func Derive(ctx *genall.GenerationContext, files *token.FileSet, shards bool) (*
 	}
 	p := check(ctx, files)
 	d := &deriving{program: p, index: p.index(), shards: shards}
-	all := d.composers()
-	if len(all) == 0 {
+	all, name := d.composers(), d.operator()
+	serves := d.serves(name)
+	if len(all) == 0 && !serves {
 		return &Derived{Notes: d.notes}, nil
 	}
-	name := d.operator()
 	for _, c := range all {
 		d.managed(c)
 		d.asked(c, name)

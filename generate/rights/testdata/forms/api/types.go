@@ -10,6 +10,8 @@ import (
 	"github.com/operon-framework/operon/journal"
 )
 
+func AddToScheme(*runtime.Scheme) error { return nil }
+
 type Spec struct {
 	Name, Namespace string
 	Wanted          bool
@@ -54,3 +56,9 @@ type Old struct {
 func (o *Old) DeepCopyObject() runtime.Object { copied := *o; return &copied }
 
 func (*Old) Hub() {}
+
+// Day has no generated methods.
+type Day struct {
+	metav1.TypeMeta
+	metav1.ObjectMeta
+}
