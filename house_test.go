@@ -17,7 +17,7 @@ const modulePath = "github.com/operon-framework/operon"
 // several tools share a floor, after the point is their order.
 var floors = map[string]float64{
 	"outcome": 1.0, "shard/table": 1.0, "readiness": 1.0, "cause": 1.0, "plan": 1.1, "condition": 1.2, "contest": 1.2,
-	"history": 2.0, "telemetry": 2.0, "wire": 2.0, "shard": 2.05, "overlay": 2.1, "apply": 2.1, "track": 2.2, "reconcile": 2.3, "webhook": 2.4,
+	"history": 2.0, "telemetry": 2.0, "scrape": 2.0, "wire": 2.0, "shard": 2.05, "overlay": 2.1, "apply": 2.1, "track": 2.2, "reconcile": 2.3, "webhook": 2.4,
 	"journal": 1.0, "cron": 1.0, "api": 1.1, "bucket": 2.0, "durable": 2.0, "action": 2.4, "task": 3.2, // work in steps, and actions
 	"release": 1.0, "migrate": 2.0, "crdsafe": 4.0, // versions
 	"external": 1.0, "outside": 2.1,

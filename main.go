@@ -27,6 +27,7 @@ import (
 //	--kubeconfig FILE                 default: $KUBECONFIG, inside a cluster its own, else ~/.kube/config
 //	--namespace NAME,NAME             work in these namespaces only; default: all
 //	--metrics-bind-address ADDRESS    default 127.0.0.1:8080; 0 for none
+//	--metrics-secure                  by TLS, and only to whom the API server allows it; default false
 //	--health-probe-bind-address ADDR  default 127.0.0.1:8081; 0 for none
 //	--webhook-bind-address ADDRESS    default :9443 inside a cluster, none outside; 0 for none
 //	--webhook-service NAME            default inside a cluster: the operator's name and -webhook
@@ -54,7 +55,7 @@ type flags struct {
 	kubeconfig, namespace, metrics, health, level, format string
 	output                                                string
 	webhooks                                              webhookFlags
-	elect, dryRun                                         bool
+	elect, dryRun, secure                                 bool
 	shards                                                int
 	shardLease                                            time.Duration
 }
@@ -65,6 +66,7 @@ func readFlags(name string, args []string) (flags, error) {
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "`FILE` that tells how to reach the cluster (default $KUBECONFIG, the cluster around, or ~/.kube/config)")
 	set.StringVar(&f.namespace, "namespace", "", "work in the namespaces `NAME,NAME` only (default all)")
 	set.StringVar(&f.metrics, "metrics-bind-address", "127.0.0.1:8080", "`ADDRESS` that serves /metrics, 0 for none")
+	set.BoolVar(&f.secure, "metrics-secure", false, "serve /metrics by TLS, and only to whom the API server allows to get it")
 	set.StringVar(&f.health, "health-probe-bind-address", "127.0.0.1:8081", "`ADDRESS` that serves /healthz and /readyz, 0 for none")
 	f.webhooks.define(set, name)
 	set.BoolVar(&f.elect, "leader-elect", insideCluster(), "let only one of several replicas work")
@@ -116,6 +118,7 @@ func run(name string, all []Part) error {
 	cfg := Config{
 		Namespaces:              f.namespaces(),
 		MetricsBindAddress:      f.metrics,
+		SecureMetrics:           f.secure,
 		HealthProbeBindAddress:  f.health,
 		LeaderElection:          f.elect,
 		LeaderElectionNamespace: os.Getenv("POD_NAMESPACE"),

@@ -2,6 +2,7 @@ package operon_test
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -53,6 +54,33 @@ func TestMetricsAreBounded(t *testing.T) {
 	}
 	w.must(w.client.DeleteAllOf(t.Context(), &Box{}, client.InNamespace(w.Namespace)))
 	w.measures(address, `operon_objects{kind="Box",ready="True"} 0`)
+}
+
+// Served securely, metrics are encrypted, and not for everybody.
+func TestSecureMetrics(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	address := freeAddress(t)
+	w.startMain(nil, "--health-probe-bind-address=0", "--metrics-secure", "--metrics-bind-address="+address)
+	encrypted := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // the process signs for itself
+	w.eventually("an answer to nobody", func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/metrics", nil)
+		if err != nil {
+			return err
+		}
+		response, err := encrypted.Do(request)
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusUnauthorized {
+			return fmt.Errorf("it is %s", response.Status)
+		}
+		return nil
+	})
+	if text, err := scrape(address); err == nil && strings.Contains(text, "operon_") {
+		t.Error("they are readable without encryption")
+	}
 }
 
 // measures waits until all lines are among the metrics.

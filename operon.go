@@ -3,6 +3,7 @@ package operon
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -31,6 +32,7 @@ import (
 	"github.com/operon-framework/operon/overlay"
 	"github.com/operon-framework/operon/reconcile"
 	"github.com/operon-framework/operon/release"
+	"github.com/operon-framework/operon/scrape"
 	"github.com/operon-framework/operon/shard"
 	"github.com/operon-framework/operon/telemetry"
 	"github.com/operon-framework/operon/track"
@@ -143,6 +145,9 @@ type Config struct {
 	// MetricsBindAddress and HealthProbeBindAddress are host:port, or empty for none. The latter
 	// answers probes, and to this machine only what became of each object (see package history).
 	MetricsBindAddress, HealthProbeBindAddress string
+	// SecureMetrics serves metrics by TLS, with a certificate of the process's own, to whom the API server
+	// allows to get /metrics (see package scrape).
+	SecureMetrics bool
 	// LeaderElection lets only one of several replicas work, by a Lease of the operator's
 	// name in LeaderElectionNamespace.
 	LeaderElection          bool
@@ -325,7 +330,7 @@ func (o *operator) options(scheme *runtime.Scheme, log logr.Logger, cfg Config) 
 	options := ctrl.Options{
 		Scheme:                        scheme,
 		Logger:                        log,
-		Metrics:                       metricsserver.Options{BindAddress: orNone(cfg.MetricsBindAddress)},
+		Metrics:                       cfg.metrics(),
 		HealthProbeBindAddress:        "0", // served by healthy
 		LeaderElection:                cfg.LeaderElection,
 		LeaderElectionID:              o.name,
@@ -347,6 +352,16 @@ func (o *operator) options(scheme *runtime.Scheme, log logr.Logger, cfg Config) 
 // ownNamespace is where the operator keeps Leases of its own.
 func (c Config) ownNamespace() string {
 	return cmp.Or(append([]string{c.LeaderElectionNamespace}, append(c.namespaces(), metav1.NamespaceDefault)...)...)
+}
+
+// metrics is how they are served.
+func (c Config) metrics() metricsserver.Options {
+	options := metricsserver.Options{BindAddress: orNone(c.MetricsBindAddress)}
+	if c.SecureMetrics {
+		options.SecureServing, options.FilterProvider = true, scrape.Filter
+		options.TLSOpts = []func(*tls.Config){func(config *tls.Config) { config.NextProtos = []string{"http/1.1"} }} // nobody needs many streams
+	}
+	return options
 }
 
 // orNone: controller-runtime takes "0" for no endpoint and nothing for its default.

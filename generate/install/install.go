@@ -83,6 +83,9 @@ func (o Operator) Objects() ([]*unstructured.Unstructured, error) {
 	if o.Webhooks {
 		typed = append(typed, o.webhookService())
 	}
+	if o.asks() {
+		typed = append(typed, o.metricsReader())
+	}
 	if !o.Unmetered {
 		typed = append(typed, o.metricsService())
 	}

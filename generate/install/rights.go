@@ -24,7 +24,7 @@ const (
 // rights are Roles and what binds them to the operator's identity: where the project says, or in the
 // namespaces that it works in.
 func (o Operator) rights() []runtime.Object {
-	var everywhere []rbacv1.PolicyRule
+	everywhere := o.askingRules()
 	within := map[string][]rbacv1.PolicyRule{o.Namespace: o.ownRules()}
 	var objects []runtime.Object
 	for _, grant := range o.Grants {
@@ -55,6 +55,28 @@ func (o Operator) ownRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"}},
 		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+	}
+}
+
+// asks: the operator asks the API server who may read its metrics. Others than Operon's bring the rights
+// for that along, or do not ask.
+func (o Operator) asks() bool { return o.Flags == nil && !o.Unmetered }
+
+func (o Operator) askingRules() []rbacv1.PolicyRule {
+	if !o.asks() {
+		return nil
+	}
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
+		{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
+	}
+}
+
+// metricsReader is a role for who scrapes. Nobody has it before somebody binds it.
+func (o Operator) metricsReader() *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{
+		ObjectMeta: o.global("metrics-reader"),
+		Rules:      []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}},
 	}
 }
 

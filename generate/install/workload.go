@@ -96,7 +96,7 @@ func (o Operator) arguments() []string {
 	if o.Flags != nil {
 		return slices.Concat(o.Flags, o.Args)
 	}
-	all := []string{"--leader-elect", "--metrics-bind-address=:8080", "--health-probe-bind-address=:8081"}
+	all := []string{"--leader-elect", "--metrics-bind-address=:8080", "--metrics-secure", "--health-probe-bind-address=:8081"}
 	if len(o.Watch) > 0 {
 		all = append(all, "--namespace="+strings.Join(o.Watch, ","))
 	}
@@ -186,8 +186,12 @@ func (o Operator) serviceMonitor() *unstructured.Unstructured {
 		labels[key] = value
 	}
 	made := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
-		"selector":  map[string]any{"matchLabels": labels},
-		"endpoints": []any{map[string]any{"port": "metrics"}},
+		"selector": map[string]any{"matchLabels": labels},
+		"endpoints": []any{map[string]any{
+			"port": "metrics", "scheme": "https",
+			"bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
+			"tlsConfig":       map[string]any{"insecureSkipVerify": true}, // each pod signs its own
+		}},
 	}}}
 	meta := o.meta()
 	made.SetAPIVersion("monitoring.coreos.com/v1")

@@ -1,0 +1,239 @@
+package deploy_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/operon-framework/operon/deploy"
+	"github.com/operon-framework/operon/local/localtest"
+	"github.com/operon-framework/operon/up"
+)
+
+// nodes stands before the API server and answers for logs in the place of nodes, which simulated ones
+// cannot: with two lines, and more as long as they are followed.
+type nodes struct {
+	where up.Where
+	mu    sync.Mutex
+	// more lines that follow, by pod, and how they were asked for.
+	more  map[string]chan string
+	asked []url.Values
+}
+
+func newNodes(t *testing.T, f *fixture) *nodes {
+	t.Helper()
+	n := &nodes{more: map[string]chan string{}}
+	target, err := url.Parse(f.env.Config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := rest.TransportFor(f.env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := httputil.NewSingleHostReverseProxy(target)
+	forward.Transport = transport
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if pod, is := strings.CutSuffix(r.URL.Path, "/log"); is {
+			n.log(w, r, filepath.Base(pod))
+			return
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	config := clientcmdapi.NewConfig()
+	config.Clusters["it"] = &clientcmdapi.Cluster{Server: server.URL}
+	config.Contexts["it"] = &clientcmdapi.Context{Cluster: "it"}
+	config.CurrentContext = "it"
+	n.where.Kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, n.where.Kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (n *nodes) log(w http.ResponseWriter, r *http.Request, pod string) {
+	n.mu.Lock()
+	n.asked = append(n.asked, r.URL.Query())
+	n.mu.Unlock()
+	fmt.Fprintf(w, "one of %s\ntwo of %s\n", pod, pod)
+	if r.URL.Query().Get("follow") != "true" {
+		return
+	}
+	w.(http.Flusher).Flush()
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case line, open := <-n.lines(pod):
+			if !open {
+				return
+			}
+			fmt.Fprintln(w, line)
+			w.(http.Flusher).Flush()
+		}
+	}
+}
+
+func (n *nodes) lines(pod string) chan string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.more[pod] == nil {
+		n.more[pod] = make(chan string)
+	}
+	return n.more[pod]
+}
+
+// podsOf are the names of the operator's pods.
+func podsOf(t *testing.T, f *fixture) []string {
+	t.Helper()
+	list, err := f.client.CoreV1().Pods(f.namespace()).List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + f.name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, pod := range list.Items {
+		if pod.DeletionTimestamp == nil {
+			names = append(names, pod.Name)
+		}
+	}
+	return names
+}
+
+func (f *fixture) leads(t *testing.T, pod string) {
+	t.Helper()
+	holder := pod + "_0a1b"
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: f.name}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder}}
+	if _, err := f.client.CoordinationV1().Leases(f.namespace()).Create(t.Context(), lease, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// All replicas are printed, each line after its pod, and that of the leader has a star.
+func TestLogs(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.mustDeploy(t, nil)
+	pods := podsOf(t, f)
+	f.leads(t, pods[1])
+	n, out := newNodes(t, f), &output{}
+	options := deploy.LogsOptions{Target: f.target(&output{}), Out: out, Tail: 7, Previous: true}
+	options.Where = n.where
+	if err := deploy.Logs(t.Context(), options); err != nil {
+		t.Fatal(err)
+	}
+	short := func(pod string) string { return strings.TrimPrefix(pod, f.name+"-") }
+	if missing := lacks(out.String(), short(pods[0])+"  | one of "+pods[0]+"\n", short(pods[1])+"* | two of "+pods[1]+"\n"); missing != nil {
+		t.Error(missing)
+	}
+	for _, query := range n.asked {
+		if query.Get("tailLines") != "7" || query.Get("previous") != "true" {
+			t.Errorf("asked for %v", query)
+		}
+	}
+}
+
+// Followed, what comes later is printed too, of new pods as well, and a log that broke off is read on.
+func TestFollowLogs(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.mustDeploy(t, nil)
+	n, out := newNodes(t, f), &output{}
+	options := deploy.LogsOptions{Target: f.target(&output{}), Out: out, Follow: true}
+	options.Where = n.where
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- deploy.Logs(ctx, options) }()
+	first := podsOf(t, f)[0]
+	n.lines(first) <- "later"
+	f.says(t, out, "two of "+first, "later")
+	if err := f.client.CoreV1().Pods(f.namespace()).Delete(t.Context(), first, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var fresh string
+	wait(t, "another pod", func() bool {
+		for _, pod := range podsOf(t, f) {
+			if !strings.Contains(out.String(), "one of "+pod) && pod != first {
+				fresh = pod
+			}
+		}
+		return fresh != "" || strings.Count(out.String(), "one of ") > 2
+	})
+	f.says(t, out, "one of "+fresh)
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// What a node says of a log that cannot be read is passed on.
+func TestNoLogs(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	options := deploy.LogsOptions{Target: f.target(&output{}), Out: &output{}}
+	if missing := refuses(deploy.Logs(t.Context(), options), "the operator "+f.name+" is not deployed in namespace "+f.namespace()); missing != nil {
+		t.Error(missing)
+	}
+	f.mustDeploy(t, nil)
+	if missing := refuses(deploy.Logs(t.Context(), options), "cannot be read", "simulated"); missing != nil {
+		t.Error(missing)
+	}
+}
+
+// All pods are new after a restart, and what was deployed is as it was.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.mustDeploy(t, nil)
+	before := podsOf(t, f)
+	if err := deploy.Restart(t.Context(), f.target(&output{})); err != nil {
+		t.Fatal(err)
+	}
+	after := podsOf(t, f)
+	for _, pod := range before {
+		for _, one := range after {
+			if pod == one {
+				t.Errorf("pod %s is still there", pod)
+			}
+		}
+	}
+	if again := f.mustDeploy(t, nil); len(again.Changed) > 0 {
+		t.Errorf("changed %q", again.Changed)
+	}
+	deployment, err := f.client.AppsV1().Deployments(f.namespace()).Get(t.Context(), f.name, metav1.GetOptions{})
+	if err != nil || deployment.Status.ReadyReplicas != 2 {
+		t.Errorf("%v, %v", deployment.Status, err)
+	}
+}
+
+// says waits until a log has lines.
+func (f *fixture) says(t *testing.T, out *output, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		wait(t, "the line "+line, func() bool { return strings.Contains(out.String(), line) })
+	}
+}
+
+func wait(t *testing.T, what string, check func() bool) {
+	t.Helper()
+	localtest.Within(t, time.Minute, what, func(context.Context) error {
+		if !check() {
+			return fmt.Errorf("not yet")
+		}
+		return nil
+	})
+}
