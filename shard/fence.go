@@ -98,6 +98,15 @@ func (m *Member) Enter(ctx context.Context, uid types.UID) (_ context.Context, l
 	}, true
 }
 
+// has tells whether an object is of a slot that there is work on, although none may begin perhaps: the
+// lease is late, or the slot is being given away.
+func (m *Member) has(uid types.UID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	g, _ := m.grantOf(uid)
+	return g != nil
+}
+
 // Outside is a context under which nothing is written.
 func (m *Member) Outside(ctx context.Context) context.Context {
 	none := newGrant()

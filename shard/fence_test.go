@@ -36,21 +36,27 @@ const lease = 6 * time.Second
 
 func newFenced(t *testing.T) *fenced {
 	t.Helper()
+	f := &fenced{T: t, Member: holding(t), hold: make(chan struct{}), arrived: make(chan struct{}, 10)}
+	f.server = httptest.NewServer(http.HandlerFunc(f.serve))
+	t.Cleanup(f.server.Close)
+	f.client = &http.Client{Transport: f.Wrap(http.DefaultTransport)}
+	return f
+}
+
+// holding is a member that holds everything.
+func holding(t *testing.T) *Member {
+	t.Helper()
 	m, err := New(Config{Operator: "op", Name: "a", Slots: 2, Lease: lease})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fenced{T: t, Member: m, hold: make(chan struct{}), arrived: make(chan struct{}, 10)}
-	f.server = httptest.NewServer(http.HandlerFunc(f.serve))
-	t.Cleanup(f.server.Close)
-	f.client = &http.Client{Transport: m.Wrap(http.DefaultTransport)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.rename()
 	m.own, m.renewed = &coordinationv1.Lease{}, time.Now()
 	m.parsed = &table.Table{Holders: []string{m.id, m.id}}
 	m.work([]int{0, 1})
-	return f
+	return m
 }
 
 func (f *fenced) serve(_ http.ResponseWriter, r *http.Request) {

@@ -115,7 +115,7 @@ func (l *labeller) label(ctx context.Context, m mark) bool {
 	} else {
 		within, leave, ok := l.member.Enter(ctx, m.uid)
 		if !ok {
-			return true // another member's; if it becomes ours, we are told
+			return !l.member.has(m.uid) // another member's: we are told if it becomes ours, and not when we may write again
 		}
 		defer leave()
 		ctx = within
