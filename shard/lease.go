@@ -78,8 +78,12 @@ func (m *Member) renewing(life context.Context) {
 }
 
 func (m *Member) renew(ctx context.Context) {
-	m.renewal.Lock()
-	defer m.renewal.Unlock()
+	select {
+	case m.renewal <- struct{}{}:
+		defer func() { <-m.renewal }()
+	case <-ctx.Done():
+		return
+	}
 	m.mu.Lock()
 	if m.own == nil {
 		m.mu.Unlock()

@@ -39,8 +39,8 @@ type Member struct {
 	Config
 	timing timing
 	kick   chan struct{}
-	// renewal is held while the lease is written.
-	renewal sync.Mutex
+	// renewal has something in it while the lease is written.
+	renewal chan struct{}
 
 	mu sync.Mutex
 	// id is the name and how often it began anew.
@@ -54,11 +54,13 @@ type Member struct {
 	// lease is the table's, nil where there is none; parsed is what it says, nil where that cannot be read.
 	lease  *coordinationv1.Lease
 	parsed *table.Table
-	// bare is since when there is no table that can be read.
-	bare time.Time
-	// grants are of the slots that are worked on, drained of those that wait to be given away.
-	grants  map[int]*grant
-	drained map[int]bool
+	// bare is since when there is no table that can be read; shared: the last one gave slots to others.
+	bare   time.Time
+	shared bool
+	// grants are of the slots that are worked on, drained are those that wait to be given away, and given those
+	// that a write over the table gave away, of which it is not known yet whether it took effect.
+	grants         map[int]*grant
+	drained, given map[int]bool
 	// followers are told of slots.
 	followers map[follower]bool
 	leaving   bool
@@ -102,8 +104,8 @@ func New(cfg Config) (*Member, error) {
 		cfg.Clock = clock.RealClock{}
 	}
 	return &Member{
-		Config: cfg, timing: timing, kick: make(chan struct{}, 1),
-		seen: map[string]*sight{}, grants: map[int]*grant{}, drained: map[int]bool{}, followers: map[follower]bool{},
+		Config: cfg, timing: timing, kick: make(chan struct{}, 1), renewal: make(chan struct{}, 1),
+		seen: map[string]*sight{}, grants: map[int]*grant{}, drained: map[int]bool{}, given: map[int]bool{}, followers: map[follower]bool{},
 		bare: cfg.Clock.Now(),
 	}, nil
 }

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -95,22 +96,20 @@ func (m *Member) removed(lease *coordinationv1.Lease) {
 // at once. The lock is held.
 func (m *Member) learn(lease *coordinationv1.Lease) {
 	if lease == nil {
-		m.lease, m.parsed, m.bare = nil, nil, m.Clock.Now()
-		m.revoke(func(int) bool { return true })
+		m.lose(nil)
 		return
-	}
-	if m.lease != nil && m.lease.UID == lease.UID && revision(lease) < revision(m.lease) {
-		return // our own write was answered before the watch showed what preceded it
 	}
 	parsed, err := table.Parse(lease.Annotations[TableAnnotation])
 	if err != nil {
 		m.Log.Error(err, "cannot read which replica works on what: it is made anew when all have stopped who worked by it",
 			"lease", lease.Name, "annotation", TableAnnotation, "within", m.timing.lease)
-		m.lease, m.parsed, m.bare = lease, nil, m.Clock.Now()
-		m.revoke(func(int) bool { return true })
+		m.lose(lease)
 		return
 	}
 	resized := m.parsed != nil && m.parsed.Slots() != parsed.Slots()
+	if m.lease == nil || m.lease.ResourceVersion != lease.ResourceVersion {
+		clear(m.given)
+	}
 	m.lease, m.parsed = lease, &parsed
 	m.revoke(func(slot int) bool { return resized || parsed.Holders[slot] != m.id })
 	for _, holder := range parsed.Holders {
@@ -118,4 +117,14 @@ func (m *Member) learn(lease *coordinationv1.Lease) {
 			m.seen[holder] = &sight{at: m.Clock.Now(), gone: true}
 		}
 	}
+}
+
+// lose takes note that there is no table that can be read. The lock is held.
+func (m *Member) lose(lease *coordinationv1.Lease) {
+	if m.parsed != nil {
+		m.shared = slices.ContainsFunc(m.parsed.Holders, func(holder string) bool { return holder != "" && holder != m.id })
+	}
+	m.lease, m.parsed, m.bare = lease, nil, m.Clock.Now()
+	clear(m.given)
+	m.revoke(func(int) bool { return true })
 }

@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -11,10 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/shard/table"
-	"github.com/operon-framework/operon/wire"
 )
-
-func revision(lease *coordinationv1.Lease) uint64 { return wire.Revision(lease.ResourceVersion) }
 
 // step decides once and does what that says. It returns after how long to look again, if nothing
 // happens meanwhile.
@@ -31,7 +29,11 @@ func (m *Member) step(ctx context.Context) time.Duration {
 	}
 	view, next := m.view()
 	d := table.Decide(view)
-	m.work(d.Work)
+	work := slices.DeleteFunc(d.Work, func(slot int) bool { return m.given[slot] })
+	if len(work) < len(d.Work) && d.Write == nil {
+		d.Write = m.parsed // over the version by which they were given away: if it is taken, they were not
+	}
+	m.work(work)
 	m.drain(ctx, d.Drain)
 	m.tellSlots()
 	lease := m.lease
@@ -49,7 +51,7 @@ func (m *Member) step(ctx context.Context) time.Duration {
 func (m *Member) view() (table.View, time.Duration) {
 	view := table.View{Me: m.id, Leaving: m.leaving, Slots: m.Slots, Table: m.parsed}
 	next := m.timing.valid - m.elapsed(m.renewed)
-	worked := false
+	worked := m.shared // who has just begun may not have said so yet
 	for id, s := range m.seen {
 		left := s.term(m.timing.lease) - m.since(s.at)
 		switch {
@@ -131,34 +133,45 @@ func (m *Member) delete(ctx context.Context, lease *coordinationv1.Lease) bool {
 	return false
 }
 
-// write writes the table, unless somebody else did since it was read.
+// write writes the table, unless somebody else did since it was read. What became of it the watch shows,
+// in the order in which it happened: an answer may come after the table's end.
 func (m *Member) write(ctx context.Context, before *coordinationv1.Lease, next table.Table) {
 	lease := &coordinationv1.Lease{}
 	send := func(ctx context.Context) error { return m.Client.Create(ctx, lease) }
 	if before != nil {
+		m.give(before, next)
 		lease = before.DeepCopy()
 		send = func(ctx context.Context) error { return m.Client.Update(ctx, lease) }
 	}
 	lease.Namespace, lease.Name = m.tableKey().Namespace, m.tableKey().Name
 	lease.Labels = map[string]string{GroupLabel: m.Operator}
 	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, TableAnnotation, next.String())
+	lease.Spec.RenewTime = new(metav1.NewMicroTime(m.Clock.Now())) // to API servers, a write that changes nothing is none
 	err := m.brief(ctx, send)
 	switch {
-	case err == nil:
-		m.mu.Lock()
-		m.learn(lease)
-		m.mu.Unlock()
-		m.wake()
+	case err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err):
 		return
-	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
-		return // the watch will show what there is now
 	case apierrors.IsAlreadyExists(err):
 		if err = m.regain(ctx); err == nil {
-			return // as above
+			return
 		}
 	}
 	m.Log.Error(err, "cannot write which replica works on what", "lease", lease.Name)
 	time.AfterFunc(m.timing.renew, m.wake)
+}
+
+// give takes note of the slots that a write gives away. Whether it took effect, only the next table tells.
+func (m *Member) give(before *coordinationv1.Lease, next table.Table) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.parsed == nil || m.lease.ResourceVersion != before.ResourceVersion {
+		return // there is another table already, and the write comes to nothing
+	}
+	for slot, holder := range m.parsed.Holders {
+		if holder == m.id && next.Holders[slot] != m.id {
+			m.given[slot] = true
+		}
+	}
 }
 
 // regain gives the table its label back, which somebody took off, and without which no replica sees it.
