@@ -1,0 +1,75 @@
+package operon_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/operon-framework/operon"
+)
+
+// stuck is a connection on which renewals of leases are not answered until it is released.
+func stuck(config *rest.Config) (_ *rest.Config, stick, release func()) {
+	config = rest.CopyConfig(config)
+	var mu sync.Mutex
+	var gate chan struct{}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			mu.Lock()
+			held := gate
+			mu.Unlock()
+			if held != nil && r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/leases/box-operator-member-") {
+				select {
+				case <-held:
+				case <-r.Context().Done():
+					return nil, r.Context().Err()
+				}
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	set := func(to chan struct{}) {
+		mu.Lock()
+		defer mu.Unlock()
+		if gate != nil {
+			close(gate)
+		}
+		gate = to
+	}
+	return config, func() { set(make(chan struct{})) }, func() { set(nil) }
+}
+
+// Objects appear while a replica's lease is late, so that it may not even label them. It sees to them when the lease is
+// renewed, although nothing tells of them again.
+func TestALateLeaseStarvesNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	config, stick, release := stuck(w.Config)
+	defer release()
+	told := &lines{}
+	cfg := operon.Config{Namespace: w.Namespace, Shards: 4, ShardLease: shortLease, Log: slog.New(slog.NewTextHandler(told, nil))}
+	w.runWith(config, cfg, operon.API(addBox), operon.Manage(compose(copies)))
+	w.spread(1)
+	w.isReady(w.box("before", map[string]string{"a": "b"}))
+	stick()
+	var all []*Box
+	w.eventually("renewals to fail until no write is sent", func(ctx context.Context) error {
+		all = append(all, w.box(fmt.Sprint("meanwhile-", len(all)), map[string]string{"a": "b"}))
+		told.mu.Lock()
+		defer told.mu.Unlock()
+		if failed := strings.Count(told.text.String(), "cannot renew this replica's lease"); failed < 2 { // each after 0.7 s
+			return fmt.Errorf("%d failed", failed)
+		}
+		return nil
+	})
+	release()
+	for _, b := range all {
+		w.isReady(b)
+	}
+}
