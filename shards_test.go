@@ -214,6 +214,11 @@ func TestWithoutShardsNothingIsPaid(t *testing.T) {
 			t.Errorf("request %s", request)
 		}
 	}
+	all, err := w.leases(t.Context())
+	w.must(err)
+	if len(all) > 0 { // a request that creates one does not name it
+		t.Errorf("there are Leases by which replicas share: %v", all)
+	}
 	child := &corev1.ConfigMap{}
 	w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(b), child))
 	if _, labelled := child.Labels[plan.ShardLabel]; labelled {
