@@ -76,7 +76,7 @@ func (c *Cluster) read(ctx context.Context) (*unstructured.Unstructured, *apiext
 // describe takes from a definition what matters.
 func describe(loose *unstructured.Unstructured, crd *apiextensionsv1.CustomResourceDefinition) Definition {
 	d := Definition{
-		Name: crd.Name, Identity: fmt.Sprintf("%s/%d", crd.UID, crd.Generation), Stored: crd.Status.StoredVersions, Changed: crd.CreationTimestamp.Time,
+		Name: crd.Name, Identity: fmt.Sprintf("%s/%d", crd.UID, crd.Generation), Stored: crd.Status.StoredVersions, Changed: Changed(loose),
 	}
 	d.Converted = crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
 	for _, version := range crd.Spec.Versions {
@@ -84,12 +84,18 @@ func describe(loose *unstructured.Unstructured, crd *apiextensionsv1.CustomResou
 			d.Storage = version.Name
 		}
 	}
-	for _, entry := range loose.GetManagedFields() {
-		if entry.Subresource == "" && entry.Time != nil && entry.Time.After(d.Changed) {
-			d.Changed = entry.Time.Time
+	return d
+}
+
+// Changed is when anything but the status of an object was last changed, in whole seconds.
+func Changed(object metav1.Object) time.Time {
+	last := object.GetCreationTimestamp().Time
+	for _, entry := range object.GetManagedFields() {
+		if entry.Subresource == "" && entry.Time != nil && entry.Time.After(last) {
+			last = entry.Time.Time
 		}
 	}
-	return d
+	return last
 }
 
 // Strike implements Definitions.

@@ -2,12 +2,16 @@ package webhook
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
+
+	"github.com/operon-framework/operon/migrate"
 )
 
 // ConvertPath is where versions of objects are converted into each other.
@@ -19,7 +23,12 @@ var definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResource
 // It is somebody else's: only the conversion is the operator's.
 type definition struct {
 	name  string
+	reads string // the version in which the operator reads objects
 	place place
+	// unconverted: this process saw the definition when it converted nothing.
+	unconverted bool
+	// seen is when this process first saw it convert.
+	seen time.Time
 }
 
 func (d *definition) id() ident { return ident{kind: definitionKind, name: d.name, foreign: true} }
@@ -32,6 +41,30 @@ func conversionOf(live *unstructured.Unstructured) (*apiextensionsv1.CustomResou
 		return &found, err
 	}
 	return &found, runtime.DefaultUnstructuredConverter.FromUnstructured(content, &found)
+}
+
+// settled is when every API server knows that a definition converts, which it does since it was
+// last changed, at the latest. Until then one may give objects that are stored in another version
+// without what the operator's version calls otherwise. Clocks may differ.
+func (d *definition) settled(live *unstructured.Unstructured, now time.Time) time.Time {
+	if d.seen.IsZero() {
+		d.seen = now
+	}
+	stored, _, err := unstructured.NestedStringSlice(live.Object, "status", "storedVersions")
+	if err == nil && !slices.ContainsFunc(stored, func(version string) bool { return version != d.reads }) {
+		return now // nothing is to be converted
+	}
+	if d.unconverted {
+		return d.seen.Add(migrate.Settle)
+	}
+	if d.place.address != "" {
+		return now // no other process of this operator began to convert just now
+	}
+	changed := migrate.Changed(live)
+	if changed.After(d.seen) {
+		changed = d.seen
+	}
+	return changed.Add(migrate.Settle)
 }
 
 // asked implements registration.

@@ -168,7 +168,7 @@ func (k *keeper) turn(ctx context.Context) (again time.Time, more bool, err erro
 	if unread != nil {
 		return again, false, unread
 	}
-	k.see(found)
+	current.again = earlier(current.again, k.see(found, now))
 	more, err = k.register(ctx, found, current, now)
 	if k.stood {
 		current.again = now.Add(standBy)
@@ -176,18 +176,40 @@ func (k *keeper) turn(ctx context.Context) (again time.Time, more bool, err erro
 	return current.again, more, err
 }
 
-// see tells when API servers ask for conversions.
-func (k *keeper) see(found map[ident]*unstructured.Unstructured) {
+// see tells when API servers ask for conversions. It returns when to look again, which may be never.
+func (k *keeper) see(found map[ident]*unstructured.Unstructured, now time.Time) (again time.Time) {
 	if k.converts {
-		return
+		return now.Add(never)
 	}
+	again = now
 	for _, one := range k.registry.all {
-		if live := found[one.id()]; one.id().foreign && (live == nil || len(one.asked(live)) == 0) {
-			return
+		d, is := one.(*definition)
+		if !is {
+			continue
 		}
+		live := found[d.id()]
+		if live == nil || len(d.asked(live)) == 0 {
+			d.unconverted = true
+			again = now.Add(never) // a change makes the loop look
+			continue
+		}
+		if settled := d.settled(live, now); settled.After(again) {
+			again = settled
+		}
+	}
+	if again.After(now) {
+		return again
 	}
 	k.converts = true
 	close(k.Server.converts)
+	return now.Add(never)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // register writes what is not as it should be.

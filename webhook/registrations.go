@@ -18,7 +18,7 @@ func (s *Server) registrations() ([]registration, error) {
 		if err != nil {
 			return nil, fmt.Errorf("register the conversion of %s: %w", kind.Kind, err)
 		}
-		all = append(all, &definition{name: mapping.Resource.GroupResource().String(), place: s.place})
+		all = append(all, &definition{name: mapping.Resource.GroupResource().String(), reads: kind.Version, place: s.place})
 	}
 	for _, kind := range configurations {
 		if hooks := s.hooksIn(kind); len(hooks) > 0 {

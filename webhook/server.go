@@ -90,7 +90,6 @@ func (s *Server) Convert(handler http.Handler, kind schema.GroupVersionKind) {
 	s.converted = append(s.converted, kind)
 }
 
-// serves tells whether there is anything to be asked.
 // Converts is closed when API servers ask somebody to convert the versions of all kinds that this
 // server converts. Until then they give objects of one version for those of another, without what
 // that calls otherwise.
@@ -103,6 +102,7 @@ func (s *Server) Converts() <-chan struct{} {
 	return s.converts
 }
 
+// serves tells whether there is anything to be asked.
 func (s *Server) serves() bool { return len(s.hooks) > 0 || len(s.converted) > 0 || s.foreign }
 
 // Start listens, if there is anything to be asked, and begins to keep everything as it should be,
