@@ -146,8 +146,10 @@ func TestReplicasShareObjects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := world(t)
-			one, stop := w.share(compose(copies), 8)
-			two, _ := w.share(compose(copies), 8)
+			config, unselected := selections(w.Config)
+			cfg := operon.Config{Namespace: w.Namespace, Shards: 8, ShardLease: longLease}
+			one, stop := w.runWith(config, cfg, operon.API(addBox), operon.Manage(compose(copies)))
+			two, _ := w.runWith(config, cfg, operon.API(addBox), operon.Manage(compose(copies)))
 			w.spread(2)
 			all := w.boxes(12)
 			for _, b := range all {
@@ -172,6 +174,9 @@ func TestReplicasShareObjects(t *testing.T) {
 			}
 			t.Logf("from the stop to the last object's readiness: %s", time.Since(stopped).Round(time.Millisecond))
 			w.costsNothing(two, all)
+			if got := unselected(); len(got) > 0 {
+				t.Errorf("replicas read objects that may be others': %q", got)
+			}
 		})
 	}
 }

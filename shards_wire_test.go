@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -71,5 +72,28 @@ func TestALateLeaseStarvesNobody(t *testing.T) {
 	release()
 	for _, b := range all {
 		w.isReady(b)
+	}
+}
+
+// selections is a connection that takes note of lists and watches of Boxes which select none of them.
+func selections(config *rest.Config) (_ *rest.Config, unselected func() []string) {
+	config = rest.CopyConfig(config)
+	var mu sync.Mutex
+	var all []string
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			query := r.URL.Query()
+			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/boxes") && query.Get("labelSelector") == "" && query.Get("shardSelector") == "" {
+				mu.Lock()
+				all = append(all, r.URL.String())
+				mu.Unlock()
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	return config, func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
 	}
 }
