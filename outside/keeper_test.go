@@ -257,6 +257,21 @@ func TestRate(t *testing.T) {
 	}
 }
 
+// What was made at the same time is looked at again at different times, up to a tenth later than asked for.
+func TestLooksAreSpread(t *testing.T) {
+	t.Parallel()
+	all := map[time.Duration]bool{}
+	for range 20 {
+		after := newDesk(t, newClock(), &store{}, finding{newSystem()}).keep(thing{}, "one").Outcome.After()
+		if all[after] = true; after < time.Minute || after > 66*time.Second {
+			t.Errorf("it is looked at again after %s, want 60 to 66 s", after)
+		}
+	}
+	if len(all) < 2 {
+		t.Errorf("all are looked at again after the same time: %v", all)
+	}
+}
+
 // A rehearsal looks, and does nothing.
 func TestRehearse(t *testing.T) {
 	t.Parallel()
