@@ -28,6 +28,7 @@ var floors = map[string]float64{
 	"doctor/rule":  4.28,
 	"prove/record": 4.0, "prove/workload": 4.05, "prove/fault": 4.1, "prove/proxy": 4.2, "prove/trace": 4.2, "prove/plan": 4.3,
 	"prove/finding": 4.31, "prove/witness": 4.31, "prove/state": 4.32, "prove/rights": 4.32, "prove/oracle": 4.33, "prove/report": 4.34,
+	"sbom": 4.0, "image": 4.1, "image/debian": 4.15, "build": 4.2,
 	"prove/world": 4.6, "prove": 4.7,
 	"cmd/operon": 5,
 }
@@ -232,7 +233,7 @@ func TestOperatorsStayLight(t *testing.T) {
 				t.Errorf("an operator gets %s, which is too heavy for it", path)
 			}
 		}
-		for _, tool := range []string{"local", "project", "crdsafe", "generate", "scaffold", "doctor", "up", "deploy", "explain", "prove", "cmd"} {
+		for _, tool := range []string{"local", "project", "crdsafe", "generate", "scaffold", "doctor", "up", "deploy", "explain", "prove", "image", "build", "sbom", "cmd"} {
 			if strings.HasPrefix(path, modulePath+"/"+tool) {
 				t.Errorf("an operator gets the tool %s", path)
 			}

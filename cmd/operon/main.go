@@ -112,7 +112,7 @@ cluster that somebody else set up.`,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{flagerror.Reworded(err)} })
-	root.AddCommand(newInit(), newCreate(), newUp(), newDown(), newDeploy(), newUndeploy(), newLogs(), newRestart(), newExplain(), newProve(), newDoctor(), newGenerate(), newCRD(), newCluster(), newKubectl(), newCompletion(), newVersion())
+	root.AddCommand(newInit(), newCreate(), newUp(), newDown(), newDeploy(), newUndeploy(), newLogs(), newRestart(), newExplain(), newProve(), newDoctor(), newGenerate(), newBuild(), newImage(), newCRD(), newCluster(), newKubectl(), newCompletion(), newVersion())
 	return root
 }
 

@@ -1,0 +1,107 @@
+package build
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/operon-framework/operon/image"
+	"github.com/operon-framework/operon/local"
+)
+
+// cache is what is kept of a project between builds, for one process at a time.
+type cache struct {
+	folder string
+	store  *image.Store
+	lock   *local.Lock
+}
+
+// openCache waits until nobody else builds the project.
+func openCache(ctx context.Context, dir string, waiting func()) (*cache, error) {
+	folder, err := local.Folder("build", sum([]byte(dir))[:16])
+	if err != nil {
+		return nil, err
+	}
+	lock, err := local.WaitLock(ctx, filepath.Join(folder, "lock"), waiting)
+	if err != nil {
+		return nil, err
+	}
+	store, err := image.Open(filepath.Join(folder, "store"))
+	if err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	return &cache{folder, store, lock}, nil
+}
+
+// program is a program that was built, and what it was built from.
+type program struct {
+	// Key is of everything that is in no file.
+	Key string
+	// Written is when.
+	Written time.Time
+	Sources sources
+	Inputs  map[string]print
+	// Digest is the program's SHA-256, Info what its linker wrote into it.
+	Digest, Info string
+	Layer        image.Layer
+}
+
+// load reads what is known of the program for a platform: nothing where that cannot be read.
+func (c *cache) load(target platform) program { return read(c.file(target)) }
+
+func read(file string) program {
+	var known program
+	content, err := os.ReadFile(file)
+	if err != nil || json.Unmarshal(content, &known) != nil {
+		return program{}
+	}
+	return known
+}
+
+// save keeps it.
+func (c *cache) save(target platform, p program) error {
+	content, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	part := c.file(target) + ".part"
+	if err := os.WriteFile(part, content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(part, c.file(target))
+}
+
+// forget is for a program during whose build a source changed.
+func (c *cache) forget(target platform) error {
+	err := os.Remove(c.file(target))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (c *cache) file(target platform) string {
+	return filepath.Join(c.folder, target.OS+"-"+target.Architecture+target.Variant+".json")
+}
+
+// tidy removes all blobs but those of the image that was built last, and programs for other platforms.
+func (c *cache) tidy(built image.Image) error {
+	files, err := filepath.Glob(filepath.Join(c.folder, "*.json"))
+	if err != nil {
+		return err
+	}
+	var layers []v1.Descriptor
+	for _, file := range files {
+		layers = append(layers, read(file).Layer.Descriptor)
+	}
+	return c.store.Keep(built, layers...)
+}
+
+// program is where it is compiled to, and removed from once it is a layer.
+func (c *cache) program() string { return filepath.Join(c.folder, "program") }

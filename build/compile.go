@@ -1,0 +1,94 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// CompileError is an operator that does not compile.
+type CompileError struct {
+	// Platform is what it was compiled for.
+	Platform string
+	// Output is what the go command said.
+	Output string
+}
+
+func (e *CompileError) Error() string {
+	return fmt.Sprintf("the operator does not compile for %s:\n%s", e.Platform, e.Output)
+}
+
+// toolchain is the go command with the settings that all builds have, whoever runs them.
+type toolchain struct {
+	dir  string
+	tags string
+}
+
+// timezones builds the names of time zones into the program, which an image has no files of.
+const timezones = "timetzdata"
+
+func newToolchain(dir string, tags []string) (toolchain, error) {
+	if _, err := exec.LookPath("go"); err != nil {
+		return toolchain{}, errors.New("there is no go command on the PATH to build the operator with; install Go from your system's packages")
+	}
+	return toolchain{dir: dir, tags: strings.Join(append([]string{timezones}, tags...), ",")}, nil
+}
+
+// command prepares the go command in a process group of its own, which ends with ctx. What the user has set for
+// everyday builds does not count: -trimpath in GOFLAGS is for having something there, as an empty one would be looked up.
+func (t toolchain) command(ctx context.Context, env []string, arguments ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, "go", arguments...)
+	command.Dir = t.dir
+	command.Env = append(append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath"), env...)
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGINT) }
+	command.WaitDelay = 5 * time.Second
+	return command
+}
+
+// settled are variables that change what is compiled.
+var settled = []string{"GOVERSION", "GOROOT", "GOWORK", "GOEXPERIMENT", "GOFIPS140", "GOMODCACHE", "GOTOOLCHAIN"}
+
+// settings are what the go command goes by in this project, apart from what is in files.
+func (t toolchain) settings(ctx context.Context) (map[string]string, error) {
+	output, err := t.output(ctx, nil, append([]string{"env", "-json"}, settled...)...)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]string{"tags": t.tags}
+	return found, json.Unmarshal(output, &found)
+}
+
+// compile builds the main package to a file, without anything that tells of this machine.
+func (t toolchain) compile(ctx context.Context, target platform, main, file string) error {
+	_, err := t.output(ctx, target.env, "build", "-trimpath", "-buildvcs=false", "-tags", t.tags, "-ldflags", "-s -w -buildid=", "-o", file, main)
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		return &CompileError{Platform: target.String(), Output: strings.TrimSpace(string(failed.Stderr))}
+	}
+	return err
+}
+
+// output runs the go command and returns what it prints; its errors have what it said.
+func (t toolchain) output(ctx context.Context, env []string, arguments ...string) ([]byte, error) {
+	command := t.command(ctx, env, arguments...)
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err := command.Run()
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, cause
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		exit.Stderr = stderr.Bytes()
+		return nil, fmt.Errorf("go %s: %w: %s", arguments[0], exit, strings.TrimSpace(stderr.String()))
+	}
+	return stdout.Bytes(), err
+}

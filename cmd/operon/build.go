@@ -1,0 +1,186 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/operon-framework/operon/build"
+	"github.com/operon-framework/operon/image"
+)
+
+func newBuild() *cobra.Command {
+	how := building{Options: build.Options{By: identify().Version}}
+	command := &cobra.Command{
+		Use:   "build [DIR]",
+		Short: "Make the operator's container image, without Docker",
+		Long: `Make the container image of the operator's project in DIR (by default the current folder),
+Operon's or kubebuilder's: the main package as a static program, CAs to trust, and nothing else;
+no shell, run by a user of no rights. The Go modules that went into it are listed in an SPDX
+document that is attached to the image.
+
+The image goes into the nodes of the local cluster, or where --tar, --layout and --push say.
+Credentials for registries are those that Docker keeps (config.json of $DOCKER_CONFIG or
+~/.docker).
+
+The same commit gives the same image, byte for byte, with the same Go and the same Operon. What did
+not change is not built again.`,
+		Example: `  operon build examples/memcached --tar memcached.tar
+  operon build --platform linux/amd64,linux/arm64 --push registry.example.com/team/web:1.2.0 --version 1.2.0
+  operon build --layout image -o json`,
+		Args: oneFolder,
+	}
+	set := command.Flags()
+	set.StringSliceVar(&how.Platforms, "platform", nil, "build for these `PLATFORMS`, by default linux and this machine's architecture; several make an index")
+	set.StringVar(&how.name, "name", "", "name of the image, where it is not pushed; by default the operator's name and :latest")
+	set.StringVar(&how.Version, "version", "", "the operator's version, for the labels and the list of modules")
+	set.StringToStringVar(&how.Labels, "label", nil, "further labels, `NAME=VALUE`")
+	set.StringVar(&how.Main, "main", "", "folder of the main package, where the project has several")
+	set.StringSliceVar(&how.Tags, "tags", nil, "build `TAGS`")
+	set.StringVar(&how.roots, "ca-certificates", "", "`FILE` of certificates that the operator is to trust in addition")
+	set.BoolVar(&how.Again, "again", false, "compile also where nothing changed since the last build")
+	how.addFlags(set)
+	command.RunE = func(command *cobra.Command, args []string) error { return how.run(command, folderOf(args)) }
+	return command
+}
+
+// building is how `operon build` goes about it.
+type building struct {
+	build.Options
+	delivering
+	name, roots string
+}
+
+func (b building) run(command *cobra.Command, dir string) error {
+	if err := errors.Join(b.Options.Check(), b.check()); err != nil {
+		return usageError{err}
+	}
+	if b.roots != "" {
+		var err error
+		if b.Roots, err = os.ReadFile(b.roots); err != nil {
+			return fmt.Errorf("--ca-certificates: %w", err)
+		}
+	}
+	progress := newProgress(command.ErrOrStderr())
+	defer progress.done()
+	b.Options.Tell, b.Delivery.Tell, b.Ours = progress.tell, progress.tell, b.Files()
+	made, err := build.Run(command.Context(), dir, b.Options)
+	if err != nil {
+		return err
+	}
+	defer made.Close()
+	name, err := image.ParseName(b.nameOr(made.Name))
+	if err != nil {
+		return err
+	}
+	delivered, err := made.Store.Deliver(command.Context(), name, made.Image, b.Delivery)
+	progress.done()
+	if err != nil {
+		return err
+	}
+	return b.print(command.OutOrStdout(), summary(name, made, delivered))
+}
+
+func (b building) nameOr(operator string) string {
+	if b.name != "" {
+		return b.name
+	}
+	return operator
+}
+
+// summary is what is told of an image that was built.
+func summary(name image.Name, made *build.Result, delivered image.Delivered) madeImage {
+	found := madeImage{Name: name.Short, Digest: made.Image.Descriptor.Digest.String(), Delivered: delivered}
+	for _, part := range made.Platforms {
+		one := madePart{Platform: part.Platform, Digest: part.Image.Digest.String(), SBOM: part.SBOM.Digest.String(), Unchanged: part.Reused}
+		for _, layer := range part.Layers {
+			one.Layers = append(one.Layers, madeLayer{layer.Digest.String(), layer.Size})
+			one.Size += layer.Size
+		}
+		found.Platforms = append(found.Platforms, one)
+	}
+	return found
+}
+
+// madeImage is what is printed for programs.
+type madeImage struct {
+	Name      string     `json:"name"`
+	Digest    string     `json:"digest"`
+	Platforms []madePart `json:"platforms"`
+	image.Delivered
+}
+
+type madePart struct {
+	Platform string `json:"platform"`
+	Digest   string `json:"digest"`
+	// Size is of the layers, compressed.
+	Size   int64       `json:"size"`
+	Layers []madeLayer `json:"layers"`
+	// SBOM is the digest of the list of modules.
+	SBOM string `json:"sbom,omitempty"`
+	// Unchanged: nothing was compiled, as no source changed.
+	Unchanged bool `json:"unchanged"`
+}
+
+type madeLayer struct {
+	Digest string `json:"digest"`
+	Size   int64  `json:"size"`
+}
+
+// delivering is where an image goes, and how that is told.
+type delivering struct {
+	image.Delivery
+	output string
+}
+
+func (d *delivering) addFlags(set *pflag.FlagSet) {
+	set.StringVar(&d.Archive, "tar", "", "write the image to this `FILE`, which container tools load")
+	set.StringVar(&d.Layout, "layout", "", "put the image into the OCI layout in this `FOLDER`")
+	set.StringVar(&d.Push, "push", "", "push the image to a registry under this `NAME`")
+	set.StringVar(&d.Cluster, "cluster", "", "local cluster whose nodes get the image, by default \"default\"")
+	set.StringVarP(&d.output, "output", "o", "text", "how to print what was made, text or json")
+}
+
+func (d delivering) check() error {
+	if d.output != "text" && d.output != "json" {
+		hint := ""
+		if strings.HasSuffix(d.output, ".tar") {
+			hint = fmt.Sprintf("; --tar %s writes the image to that file", d.output)
+		}
+		return fmt.Errorf("-o %s: want text or json%s", d.output, hint)
+	}
+	if d.Cluster != "" && (len(d.Files()) > 0 || d.Push != "") {
+		return errors.New("--cluster does not go with --tar, --layout and --push: an image goes into a cluster, or elsewhere")
+	}
+	return d.Delivery.Check()
+}
+
+func (d delivering) print(out io.Writer, made madeImage) error {
+	if d.output == "json" {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(made)
+	}
+	for _, part := range made.Platforms {
+		unchanged := ""
+		if part.Unchanged {
+			unchanged = ", unchanged"
+		}
+		fmt.Fprintf(out, "%s: %.1f MB in %d layers%s\n", part.Platform, float64(part.Size)/1e6, len(part.Layers), unchanged)
+	}
+	for _, place := range []struct{ what, where string }{
+		{"written to", made.Archive}, {"in the layout", made.Layout}, {"pushed to", made.Pushed}, {"in the nodes of cluster", made.Cluster},
+	} {
+		if place.where != "" {
+			fmt.Fprintf(out, "%s %s\n", place.what, place.where)
+		}
+	}
+	_, err := fmt.Fprintf(out, "%s@%s\n", made.Name, made.Digest)
+	return err
+}

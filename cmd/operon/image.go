@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/operon-framework/operon/image"
+	"github.com/operon-framework/operon/image/debian"
+)
+
+func newImage() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "image VERB",
+		Short: "Make images of folders and packages, and keep those of the local cluster",
+		Long: `Make container images where no registry can be reached, and keep those of the local cluster.
+
+  load FILE   put images into the nodes of a local cluster
+  ls          list the images there
+  rm NAME     remove an image there
+
+These three take --name, the cluster's, by default "default"; "operon image VERB --help" tells their
+flags. "operon build" makes the image of an operator.`,
+		Example: `  operon image from-dir rootfs --name web --entrypoint /bin/web
+  operon image from-debian memcached --without perl --name memcached:1.6 --entrypoint /usr/bin/memcached --user 65532
+  operon image ls`,
+		Args: func(command *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("there is no %q of images%s", args[0], suggestion(command, args[0]))}
+			}
+			return nil
+		},
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	command.AddCommand(newFromDir(), newFromDebian())
+	for _, verb := range []string{"load", "ls", "rm"} {
+		command.AddCommand(newOfCluster(verb))
+	}
+	return command
+}
+
+// newOfCluster is a verb that operon-cluster has.
+func newOfCluster(verb string) *cobra.Command {
+	return &cobra.Command{
+		Use:                verb,
+		Hidden:             true, // the help of `operon image` tells them
+		DisableFlagParsing: true, // they are operon-cluster's to read
+		RunE: func(command *cobra.Command, args []string) error {
+			return become(command, "operon", append([]string{"image", verb}, args...))
+		},
+	}
+}
+
+// making is how an image of files is made.
+type making struct {
+	delivering
+	name, platform, user, workdir string
+	entrypoint, cmd, env          []string
+	labels                        map[string]string
+}
+
+func (m *making) addFlags(set *pflag.FlagSet) {
+	set.StringVar(&m.name, "name", "", "name of the image (required, unless it is pushed)")
+	set.StringArrayVar(&m.entrypoint, "entrypoint", nil, "program that its containers run; once more for each argument that it always has")
+	set.StringArrayVar(&m.cmd, "cmd", nil, "argument of the program that a container may replace; once for each")
+	set.StringVar(&m.user, "user", "", "user that runs it, `UID` or UID:GID, by default root")
+	set.StringArrayVar(&m.env, "env", nil, "variable of its environment, `NAME=VALUE`; once for each")
+	set.StringVar(&m.workdir, "workdir", "", "`FOLDER` in which it runs, by default /")
+	set.StringToStringVar(&m.labels, "label", nil, "labels, `NAME=VALUE`")
+	m.delivering.addFlags(set)
+}
+
+func (m *making) check() error {
+	var problems []error
+	if m.name == "" {
+		m.name = m.Push
+	}
+	if m.name == "" {
+		problems = append(problems, errors.New("an image has to have a name: --name NAME"))
+	}
+	for _, variable := range m.env {
+		if name, _, ok := strings.Cut(variable, "="); !ok || name == "" {
+			problems = append(problems, fmt.Errorf("--env %s: want NAME=VALUE", variable))
+		}
+	}
+	if _, err := image.ParsePlatform(m.platform); err != nil {
+		problems = append(problems, fmt.Errorf("--platform: %w", err))
+	}
+	return errors.Join(append(problems, m.delivering.check())...)
+}
+
+// make makes the image of files that list gives, which may use a folder for that, and delivers it.
+func (m *making) make(command *cobra.Command, by string, list func(context.Context, string) ([]image.File, error)) error {
+	name, err := image.ParseName(m.name)
+	if err != nil {
+		return err
+	}
+	ctx := command.Context()
+	progress := newProgress(command.ErrOrStderr())
+	defer progress.done()
+	m.Delivery.Tell = progress.tell
+	scratch, err := image.NewScratch(ctx)
+	if err != nil {
+		return err
+	}
+	defer scratch.Close()
+	files, err := list(ctx, scratch.Folder())
+	if err != nil {
+		return err
+	}
+	made, layer, err := scratch.MakeSingle(ctx, image.Single{By: by, Platform: m.platform, Run: m.config(), Files: files})
+	if err != nil {
+		return err
+	}
+	delivered, err := scratch.Deliver(ctx, name, made, m.Delivery)
+	progress.done()
+	if err != nil {
+		return err
+	}
+	digest := made.Descriptor.Digest.String()
+	return m.print(command.OutOrStdout(), madeImage{Name: name.Short, Digest: digest, Delivered: delivered, Platforms: []madePart{{
+		Platform: made.Descriptor.Platform.String(), Digest: digest, Size: layer.Descriptor.Size,
+		Layers: []madeLayer{{layer.Descriptor.Digest.String(), layer.Descriptor.Size}},
+	}}})
+}
+
+func (m *making) config() v1.Config {
+	return v1.Config{Entrypoint: m.entrypoint, Cmd: m.cmd, User: m.user, Env: m.env, WorkingDir: m.workdir, Labels: m.labels}
+}
+
+func newFromDir() *cobra.Command {
+	var how making
+	command := &cobra.Command{
+		Use:   "from-dir DIR",
+		Short: "Make an image of the files in a folder",
+		Long: `Make a container image with the files in DIR as its root. All of them belong to root there, whoever
+owns them here, and have no time, so that the same files give the same image.
+
+The image goes into the nodes of the local cluster, or where --tar, --layout and --push say.`,
+		Example: `  operon image from-dir rootfs --name web --entrypoint /bin/web
+  operon image from-dir rootfs --name web:2 --user 65532 --env MODE=fast --tar web.tar`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError{fmt.Errorf("want one folder, got %d", len(args))}
+			}
+			return nil
+		},
+	}
+	how.addFlags(command.Flags())
+	command.Flags().StringVar(&how.platform, "platform", "", "platform that its programs are for, by default linux and this machine's architecture")
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if err := how.check(); err != nil {
+			return usageError{err}
+		}
+		return how.make(command, "operon image from-dir", func(context.Context, string) ([]image.File, error) { return image.Tree(args[0]) })
+	}
+	return command
+}
+
+func newFromDebian() *cobra.Command {
+	var how making
+	var options debian.Options
+	command := &cobra.Command{
+		Use:   "from-debian PACKAGE...",
+		Short: "Make an image of Debian packages, from this machine's own package source",
+		Long: `Make a container image of Debian packages and what they depend on, from the package source that apt
+on this machine is set up for. Root's rights are not needed.
+
+Scripts of the packages are not run, and what only those need (debconf, adduser and so on) is left out; so are
+manuals and translations. busybox gets the links that its images have.
+
+The image goes into the nodes of the local cluster, or where --tar, --layout and --push say.`,
+		Example: `  operon image from-debian busybox-static --name busybox --cmd sh
+  operon image from-debian memcached --without perl --name memcached:1.6 --entrypoint /usr/bin/memcached --user 65532
+  operon image from-debian mariadb-server --name mariadb --tar mariadb.tar`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError{errors.New("want the names of packages, such as memcached")}
+			}
+			for _, name := range args {
+				if strings.HasPrefix(name, "-") || strings.ContainsAny(name, " \t\n'\"/") {
+					return usageError{fmt.Errorf("%q is no name of a Debian package", name)}
+				}
+			}
+			return nil
+		},
+	}
+	how.addFlags(command.Flags())
+	command.Flags().StringSliceVar(&options.Without, "without", nil, "`PACKAGES` to leave out, whatever depends on them")
+	command.Flags().BoolVar(&options.Documentation, "documentation", false, "keep manuals and translations")
+	command.RunE = func(command *cobra.Command, args []string) error {
+		if err := how.check(); err != nil {
+			return usageError{err}
+		}
+		options.Packages = args
+		return how.make(command, "operon image from-debian "+strings.Join(args, " "), func(ctx context.Context, folder string) ([]image.File, error) {
+			options.Tell = how.Delivery.Tell
+			root, err := debian.Unpack(ctx, folder, options)
+			if err != nil {
+				return nil, err
+			}
+			how.platform = root.Platform()
+			return root.Files, nil
+		})
+	}
+	return command
+}

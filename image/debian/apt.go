@@ -1,0 +1,167 @@
+package debian
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// unneeded are packages that others depend on for their scripts only.
+var unneeded = []string{"adduser", "debconf", "dpkg", "init-system-helpers", "lsb-base", "sysvinit-utils", "usrmerge", "usr-is-merged", "ucf"}
+
+// apt is the machine's apt, told that nothing is installed.
+type apt struct {
+	folder       string
+	architecture string
+}
+
+// newApt makes its folders below folder.
+func newApt(ctx context.Context, folder, archives string, without []string) (*apt, error) {
+	for _, command := range []string{"apt-get", "dpkg-deb", "dpkg"} {
+		if _, err := exec.LookPath(command); err != nil {
+			return nil, fmt.Errorf("there is no %s on the PATH: images of Debian packages are made on Debian and what derives from it; `operon image from-dir` makes one of any folder", command)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(archives, "partial"), 0o700); err != nil {
+		return nil, err
+	}
+	output, err := run(ctx, "dpkg", "--print-architecture")
+	if err != nil {
+		return nil, err
+	}
+	a := &apt{folder: folder, architecture: strings.TrimSpace(output)}
+	return a, os.WriteFile(a.status(), installed(a.architecture, slices.Concat(unneeded, without)), 0o600)
+}
+
+func (a *apt) status() string { return filepath.Join(a.folder, "status") }
+
+// installed is what dpkg would have written of packages that are taken for installed.
+func installed(architecture string, packages []string) []byte {
+	var all bytes.Buffer
+	for _, name := range packages {
+		fmt.Fprintf(&all, "Package: %s\nStatus: install ok installed\nArchitecture: %s\nMulti-Arch: allowed\nVersion: 9999\nMaintainer: none\nDescription: not needed\n", name, architecture)
+		if name == "debconf" {
+			fmt.Fprintln(&all, "Provides: debconf-2.0, cdebconf")
+		}
+		fmt.Fprintln(&all)
+	}
+	return all.Bytes()
+}
+
+// install calls apt-get install with more arguments.
+func (a *apt) install(ctx context.Context, archives string, arguments ...string) (string, error) {
+	return run(ctx, "apt-get", append([]string{
+		"install", "-q", "-y", "--no-install-recommends",
+		"-o", "Dir::State::status=" + a.status(),
+		"-o", "Dir::State::extended_states=" + filepath.Join(a.folder, "extended_states"),
+		"-o", "Dir::Cache::archives=" + archives,
+		"-o", "Debug::NoLocking=1",
+		"-o", "APT::Sandbox::User=root",
+		"-o", "Acquire::Retries=1",
+	}, arguments...)...)
+}
+
+// resolve returns the names of the archives of packages and of all that they depend on.
+func (a *apt) resolve(ctx context.Context, archives string, packages []string) ([]string, error) {
+	output, err := a.install(ctx, archives, append([]string{"--print-uris", "--reinstall", "--"}, packages...)...)
+	if err != nil {
+		return nil, explain(err)
+	}
+	found, err := archivesIn(output)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("apt-get finds nothing to download for %s", strings.Join(packages, ", "))
+	}
+	return found, err
+}
+
+// archivesIn reads the lines in which apt-get prints where archives are: 'URI' NAME SIZE SUM.
+func archivesIn(output string) ([]string, error) {
+	var found []string
+	for line := range strings.Lines(output) {
+		if !strings.HasPrefix(line, "'") {
+			continue
+		}
+		_, rest, closed := strings.Cut(line[1:], "' ")
+		fields := strings.Fields(rest)
+		if !closed || len(fields) < 2 {
+			return nil, fmt.Errorf("apt-get prints a line that is not understood: %s", strings.TrimSpace(line))
+		}
+		name := fields[0]
+		if name != filepath.Base(name) || !strings.HasSuffix(name, ".deb") {
+			return nil, fmt.Errorf("apt-get names an archive %q, which is no file name of a package", name)
+		}
+		found = append(found, name)
+	}
+	slices.Sort(found)
+	return slices.Compact(found), nil
+}
+
+var (
+	unknown     = regexp.MustCompile(`(?m)^E: (?:Unable to locate package|Couldn't find any package by \S+) '?([^\s']+)`)
+	unavailable = regexp.MustCompile(`(?m)^E: Package '([^']+)' has no installation candidate`)
+	unmet       = regexp.MustCompile(`(?ms)^The following packages have unmet dependencies:\n(.*?)^E: `)
+	unfetched   = regexp.MustCompile(`(?m)^E: Failed to fetch (\S+)\s+(.*)$`)
+)
+
+// explain says what apt-get said in words that tell what to do.
+func explain(err error) error {
+	var failed *failure
+	if !errors.As(err, &failed) {
+		return err
+	}
+	said := failed.output
+	if found := unfetched.FindStringSubmatch(said); found != nil {
+		return fmt.Errorf("download packages: %s: %s; without a network only packages that were downloaded before can be used", found[1], strings.TrimSpace(found[2]))
+	}
+	for _, pattern := range []*regexp.Regexp{unknown, unavailable} {
+		if found := pattern.FindStringSubmatch(said); found != nil {
+			return fmt.Errorf("the package sources of this machine have no package %s: check its name, and run `apt-get update` where it is a new one", found[1])
+		}
+	}
+	if found := unmet.FindStringSubmatch(said); found != nil {
+		return fmt.Errorf("packages do not fit together:\n%s", strings.TrimRight(found[1], "\n"))
+	}
+	return err
+}
+
+// failure is a command that failed.
+type failure struct {
+	command string
+	output  string
+	err     error
+}
+
+func (f *failure) Error() string {
+	lines := strings.Split(strings.TrimSpace(f.output), "\n")
+	return fmt.Sprintf("%s: %v: %s", f.command, f.err, strings.Join(lines[max(0, len(lines)-5):], "\n"))
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
+// run runs a command in a process group of its own, which ends with ctx, and returns what it prints.
+func run(ctx context.Context, name string, arguments ...string) (string, error) {
+	command := exec.CommandContext(ctx, name, arguments...)
+	command.Env = append(os.Environ(), "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGTERM) }
+	command.WaitDelay = 5 * time.Second
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err := command.Run()
+	if cause := context.Cause(ctx); cause != nil {
+		return "", cause
+	}
+	if err != nil {
+		return "", &failure{command: name, output: stdout.String() + stderr.String(), err: err}
+	}
+	return stdout.String(), nil
+}

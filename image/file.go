@@ -1,0 +1,140 @@
+package image
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// File is a file, a folder or a link in a layer.
+type File struct {
+	// Path is where it is in the image, with slashes, from its root.
+	Path string
+	// Mode are the permissions, with setuid, setgid and sticky bits as in Unix.
+	Mode int64
+	// UID and GID own it, by default root.
+	UID, GID int
+	// Link makes it a symbolic link to this.
+	Link string
+	// Same makes it another name of the file at this path.
+	Same string
+	// Folder makes it a folder.
+	Folder bool
+	// Size is how many bytes Open gives.
+	Size int64
+	// Open opens what is in a file. It is read once.
+	Open func() (io.ReadCloser, error)
+}
+
+// Content is a file that holds these bytes.
+func Content(path string, mode int64, content []byte) File {
+	return File{Path: path, Mode: mode, Size: int64(len(content)), Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewReader(content)), nil
+	}}
+}
+
+// FromDisk is a file with what the file named from holds.
+func FromDisk(path string, mode int64, from string) (File, error) {
+	info, err := os.Stat(from)
+	if err != nil {
+		return File{}, err
+	}
+	return File{Path: path, Mode: mode, Size: info.Size(), Open: func() (io.ReadCloser, error) { return os.Open(from) }}, nil
+}
+
+// ordered returns files sorted by their paths, with the folders above each, as each has to be there
+// before what is in it. Names of other files come last, as what they name has to be there. A path that is there
+// twice, or leads out of the image, is an error.
+func ordered(files []File) ([]File, error) {
+	byPath := map[string]File{}
+	for _, file := range files {
+		file.Path = strings.TrimPrefix(path.Clean("/"+file.Path), "/")
+		if file.Path == "" {
+			continue // the root itself is always there
+		}
+		if _, twice := byPath[file.Path]; twice {
+			return nil, fmt.Errorf("/%s is in the layer twice", file.Path)
+		}
+		byPath[file.Path] = file
+	}
+	if err := addFolders(byPath); err != nil {
+		return nil, err
+	}
+	all := make([]File, 0, len(byPath))
+	for _, file := range byPath {
+		all = append(all, file)
+	}
+	slices.SortFunc(all, func(a, b File) int {
+		if (a.Same == "") != (b.Same == "") {
+			return strings.Compare(a.Same, b.Same) // "" is first
+		}
+		return strings.Compare(a.Path, b.Path)
+	})
+	return all, nil
+}
+
+// addFolders adds the folders that files are in.
+func addFolders(byPath map[string]File) error {
+	for _, name := range slices.Collect(keys(byPath)) {
+		for above := path.Dir(name); above != "."; above = path.Dir(above) {
+			file, there := byPath[above]
+			if !there {
+				byPath[above] = File{Path: above, Mode: 0o755, Folder: true}
+				continue
+			}
+			if !file.Folder {
+				return fmt.Errorf("/%s is to be in /%s, which is no folder", name, above)
+			}
+		}
+	}
+	return nil
+}
+
+// keys of a map, of which more can be put in meanwhile.
+func keys(byPath map[string]File) func(func(string) bool) {
+	names := make([]string, 0, len(byPath))
+	for name := range byPath {
+		names = append(names, name)
+	}
+	return slices.Values(names)
+}
+
+// header is the entry of a file in a layer: no time, no names of users, nothing else of this machine.
+func (f File) header() *tar.Header {
+	header := &tar.Header{Name: f.Path, Mode: f.Mode, Uid: f.UID, Gid: f.GID, Typeflag: tar.TypeReg, Size: f.Size, ModTime: Epoch, Format: tar.FormatPAX}
+	switch {
+	case f.Folder:
+		header.Typeflag, header.Name, header.Size = tar.TypeDir, f.Path+"/", 0
+	case f.Link != "":
+		header.Typeflag, header.Linkname, header.Size, header.Mode = tar.TypeSymlink, f.Link, 0, 0o777
+	case f.Same != "":
+		header.Typeflag, header.Linkname, header.Size = tar.TypeLink, strings.TrimPrefix(path.Clean("/"+f.Same), "/"), 0
+	}
+	return header
+}
+
+// write writes the file into an archive.
+func (f File) write(archive *tar.Writer) error {
+	header := f.header()
+	if err := archive.WriteHeader(header); err != nil {
+		return fmt.Errorf("put /%s into a layer: %w", f.Path, err)
+	}
+	if header.Typeflag != tar.TypeReg || f.Size == 0 {
+		return nil
+	}
+	content, err := f.Open()
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	n, err := io.CopyN(archive, content, f.Size)
+	if err == io.EOF {
+		return fmt.Errorf("/%s became shorter while it was read: %d bytes of %d", f.Path, n, f.Size)
+	}
+	return err
+}

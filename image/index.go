@@ -1,0 +1,137 @@
+package image
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// The annotations by which tools find the name of an image in a layout.
+const (
+	refName        = "org.opencontainers.image.ref.name"
+	containerdName = "io.containerd.image.name"
+)
+
+// Files of a layout, beside the blobs.
+const (
+	indexFile  = "index.json"
+	marker     = "oci-layout"
+	markerText = `{"imageLayoutVersion":"1.0.0"}`
+)
+
+// entries are what the index of a layout lists for an image: the image under its name, and what is attached.
+func entries(name Name, image Image) []v1.Descriptor {
+	root := image.Descriptor
+	root.Annotations = maps.Clone(root.Annotations)
+	if root.Annotations == nil {
+		root.Annotations = map[string]string{}
+	}
+	root.Annotations[refName], root.Annotations[containerdName] = name.Tag, name.Full
+	return append([]v1.Descriptor{root}, image.Attached...)
+}
+
+// indexOf reads the index of the layout in dir, an empty one where there is no layout yet. A folder that has
+// something else in it is refused.
+func indexOf(dir string) (*v1.IndexManifest, error) {
+	content, err := os.ReadFile(filepath.Join(dir, indexFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return &v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}, mustBeFree(dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	index, err := v1.ParseIndexManifest(bytes.NewReader(content))
+	if err != nil {
+		return nil, fmt.Errorf("%s is no index of an OCI layout: %w; name another folder, or delete this one", filepath.Join(dir, indexFile), err)
+	}
+	return index, nil
+}
+
+// mustBeFree refuses a folder that is something else than a layout that was begun.
+func mustBeFree(dir string) error {
+	found, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	ours := []string{marker, "blobs", "." + indexFile + ".part"}
+	for _, entry := range found {
+		if !slices.Contains(ours, entry.Name()) {
+			return fmt.Errorf("%s is no OCI layout, and has files in it: name a new folder", dir)
+		}
+	}
+	return nil
+}
+
+// replace puts an image into an index, in the place of the one with its name and of what was attached to that.
+func replace(index *v1.IndexManifest, name Name, image Image, subjectOf func(v1.Descriptor) v1.Hash) {
+	fresh := entries(name, image)
+	gone := map[v1.Hash]bool{}
+	for _, subject := range subjects(index.Manifests, name) {
+		gone[subject] = true
+	}
+	for _, entry := range fresh {
+		gone[entry.Digest] = true
+	}
+	index.Manifests = slices.DeleteFunc(index.Manifests, func(entry v1.Descriptor) bool {
+		if entry.Annotations[containerdName] != "" && entry.Annotations[containerdName] != name.Full {
+			return false // another name of the same image stays
+		}
+		return gone[entry.Digest] || entry.ArtifactType != "" && gone[subjectOf(entry)]
+	})
+	index.Manifests = append(index.Manifests, fresh...)
+}
+
+// subjects are the images that had the name.
+func subjects(manifests []v1.Descriptor, name Name) []v1.Hash {
+	var found []v1.Hash
+	for _, entry := range manifests {
+		if entry.Annotations[containerdName] == name.Full {
+			found = append(found, entry.Digest)
+		}
+	}
+	return found
+}
+
+// dockerEntry is what an archive tells those that know no layouts.
+type dockerEntry struct {
+	Config   string
+	RepoTags []string
+	Layers   []string
+}
+
+// dockerManifest lists the image, or that of an index which this machine would run, or else the first.
+func (s *Store) dockerManifest(name Name, image Image) ([]byte, error) {
+	single := image.Descriptor
+	if single.MediaType.IsIndex() {
+		images, err := s.below(single)
+		if err != nil {
+			return nil, err
+		}
+		here := slices.IndexFunc(images, func(d v1.Descriptor) bool { return d.Platform != nil && d.Platform.Architecture == runtime.GOARCH })
+		single = images[max(here, 0)]
+	}
+	blobs, err := s.below(single)
+	if err != nil {
+		return nil, err
+	}
+	entry := dockerEntry{Config: blobPath(blobs[0]), RepoTags: []string{name.Short}}
+	for _, layer := range blobs[1:] {
+		entry.Layers = append(entry.Layers, blobPath(layer))
+	}
+	return json.Marshal([]dockerEntry{entry})
+}
+
+func blobPath(blob v1.Descriptor) string { return "blobs/sha256/" + blob.Digest.Hex }

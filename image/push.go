@@ -1,0 +1,85 @@
+package image
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"path/filepath"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// Push puts the image into a registry under a name: blobs that are there already are not sent, what is attached goes with it,
+// and the name leads to the image when all of it is there. Credentials are those that Docker and other
+// tools have been given.
+func (s *Store) Push(ctx context.Context, to Name, image Image) error {
+	return s.push(ctx, to, image, nil)
+}
+
+func (s *Store) push(ctx context.Context, to Name, image Image, transport http.RoundTripper) error {
+	tag, err := name.NewTag(to.Full)
+	if err != nil {
+		return err
+	}
+	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithUserAgent("operon")}
+	if transport != nil {
+		options = append(options, remote.WithTransport(transport))
+	}
+	if err := s.send(tag, image, options); err != nil {
+		return refusal{tag: tag, err: err}.explain(ctx)
+	}
+	return nil
+}
+
+// send sends manifests by their digests, and names the image last.
+func (s *Store) send(tag name.Tag, image Image, options []remote.Option) error {
+	index, err := s.index(image)
+	if err != nil {
+		return err
+	}
+	for _, manifest := range append([]v1.Descriptor{image.Descriptor}, image.Attached...) {
+		if err := sendManifest(tag.Context(), index, manifest, options); err != nil {
+			return err
+		}
+	}
+	found, err := remote.Get(tag.Context().Digest(image.Descriptor.Digest.String()), options...)
+	if err != nil {
+		return err
+	}
+	return remote.Tag(tag, found, options...)
+}
+
+func sendManifest(to name.Repository, index v1.ImageIndex, manifest v1.Descriptor, options []remote.Option) error {
+	at := to.Digest(manifest.Digest.String())
+	if manifest.MediaType.IsIndex() {
+		inner, err := index.ImageIndex(manifest.Digest)
+		if err != nil {
+			return err
+		}
+		return remote.WriteIndex(at, inner, options...)
+	}
+	one, err := index.Image(manifest.Digest)
+	if err != nil {
+		return err
+	}
+	return remote.Write(at, one, options...)
+}
+
+// index makes the store a layout that lists the image, and reads it.
+func (s *Store) index(image Image) (v1.ImageIndex, error) {
+	content, err := json.Marshal(v1.IndexManifest{
+		SchemaVersion: 2, MediaType: types.OCIImageIndex, Manifests: append([]v1.Descriptor{image.Descriptor}, image.Attached...),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := writeWhole(filepath.Join(s.dir, indexFile), 0o600, bytesTo(content)); err != nil {
+		return nil, err
+	}
+	return layout.ImageIndexFromPath(s.dir)
+}

@@ -1,0 +1,51 @@
+package image
+
+import (
+	"bytes"
+	"encoding/pem"
+	"fmt"
+
+	"golang.org/x/crypto/x509roots/fallback/bundle"
+)
+
+// RootsFile is where programs look for the CAs that they trust.
+const RootsFile = "etc/ssl/certs/ca-certificates.crt"
+
+// Roots are the CAs that browsers trust, as PEM: those that came with this version of Operon, so that
+// an image does not depend on the machine that it is made on. Those that are trusted with reservations, which a
+// file of certificates cannot express, are left out. More, in PEM, are added at the end.
+func Roots(more []byte) ([]byte, error) {
+	var all bytes.Buffer
+	for root := range bundle.Roots() {
+		if root.Constraint != nil {
+			continue
+		}
+		if err := pem.Encode(&all, &pem.Block{Type: certificateBlock, Bytes: root.Certificate}); err != nil {
+			return nil, err
+		}
+	}
+	return addCertificates(&all, more)
+}
+
+const certificateBlock = "CERTIFICATE"
+
+// addCertificates adds the certificates of PEM text, and nothing else of it: a file may hold a private key, too.
+func addCertificates(all *bytes.Buffer, more []byte) ([]byte, error) {
+	for {
+		block, rest := pem.Decode(more)
+		if block == nil {
+			break
+		}
+		if block.Type != certificateBlock {
+			return nil, fmt.Errorf("it holds a %s, which does not belong into an image: want certificates only", block.Type)
+		}
+		if err := pem.Encode(all, &pem.Block{Type: certificateBlock, Bytes: block.Bytes}); err != nil {
+			return nil, err
+		}
+		more = rest
+	}
+	if len(bytes.TrimSpace(more)) > 0 {
+		return nil, fmt.Errorf("there is something in it that is no certificate in PEM")
+	}
+	return all.Bytes(), nil
+}

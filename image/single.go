@@ -1,0 +1,50 @@
+package image
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// Single is an image of one layer, for one platform.
+type Single struct {
+	// By is what makes it, for its history.
+	By string
+	// Platform is OS/ARCH, by default linux and this machine's architecture.
+	Platform string
+	// Run is how its containers are run.
+	Run   v1.Config
+	Files []File
+}
+
+// MakeSingle makes it.
+func (s *Store) MakeSingle(ctx context.Context, from Single) (Image, Layer, error) {
+	platform, err := ParsePlatform(from.Platform)
+	if err != nil {
+		return Image{}, Layer{}, err
+	}
+	created, err := SourceDate()
+	if err != nil {
+		return Image{}, Layer{}, err
+	}
+	layer, err := s.Layer(ctx, from.By, from.Files)
+	if err != nil {
+		return Image{}, Layer{}, err
+	}
+	made, err := s.Image(Config{Platform: platform, Run: from.Run, Created: created}, layer)
+	return Image{Descriptor: made}, layer, err
+}
+
+// ParsePlatform reads OS/ARCH or OS/ARCH/VARIANT; "" is linux on this machine's architecture.
+func ParsePlatform(text string) (v1.Platform, error) {
+	if text == "" {
+		return v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, nil
+	}
+	found, err := v1.ParsePlatform(text)
+	if err != nil || found.OS != "linux" || found.Architecture == "" || found.OSVersion != "" {
+		return v1.Platform{}, fmt.Errorf("the platform %q: want linux/ARCH, such as linux/amd64", text)
+	}
+	return *found, nil
+}

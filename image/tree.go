@@ -1,0 +1,68 @@
+package image
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Tree lists what is in a folder, as files of an image that all belong to root: who owns them on this machine says
+// nothing about a container.
+func Tree(dir string) ([]File, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read the files of the image: %w", err)
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is a file; name the folder that is to be the root of the image", dir)
+	}
+	var files []File
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
+		}
+		file, err := fromTree(dir, path, entry)
+		files = append(files, file)
+		return err
+	})
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%s is empty: there is nothing to make an image of", dir)
+	}
+	return files, err
+}
+
+func fromTree(dir, path string, entry fs.DirEntry) (File, error) {
+	relative, err := filepath.Rel(dir, path)
+	if err != nil {
+		return File{}, err
+	}
+	info, err := entry.Info()
+	if err != nil {
+		return File{}, err
+	}
+	file := File{Path: filepath.ToSlash(relative), Mode: permissions(info.Mode())}
+	switch {
+	case info.IsDir():
+		file.Folder = true
+	case info.Mode()&fs.ModeSymlink != 0:
+		file.Link, err = os.Readlink(path)
+	case info.Mode().IsRegular():
+		file.Size, file.Open = info.Size(), func() (io.ReadCloser, error) { return os.Open(path) }
+	default:
+		err = fmt.Errorf("%s is neither a file, a folder nor a link: an image cannot hold it", path)
+	}
+	return file, err
+}
+
+// permissions are the bits of a mode as Unix has them.
+func permissions(mode fs.FileMode) int64 {
+	bits := int64(mode.Perm())
+	for flag, bit := range map[fs.FileMode]int64{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
+		if mode&flag != 0 {
+			bits |= bit
+		}
+	}
+	return bits
+}

@@ -1,0 +1,47 @@
+package image
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/operon-framework/operon/local"
+)
+
+// writeWhole puts a file in place once it is whole. Until then it has a hidden name beside, which is always the same:
+// what an interrupted run leaves is taken over by the next one.
+func writeWhole(path string, mode fs.FileMode, write func(io.Writer) error) error {
+	part := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".part")
+	file, lock, err := openPart(part, mode)
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	err = write(file)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return errors.Join(err, os.Remove(part))
+	}
+	return os.Rename(part, path)
+}
+
+// openPart opens a part that nobody else is writing to, empty.
+func openPart(part string, mode fs.FileMode) (*os.File, *local.Lock, error) {
+	lock, err := local.TryLock(part)
+	if errors.Is(err, local.ErrLocked) {
+		return nil, nil, fmt.Errorf("another process is writing %s", part)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	file, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err == nil {
+		err = file.Chmod(mode)
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, lock.Unlock())
+	}
+	return file, lock, nil
+}

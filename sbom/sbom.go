@@ -1,0 +1,128 @@
+package sbom
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"runtime/debug"
+	"strings"
+	"time"
+)
+
+// MediaType is that of the documents.
+const MediaType = "application/spdx+json"
+
+// Subject is the program that a document is about.
+type Subject struct {
+	// Name and Version are the operator's; a Version may be missing.
+	Name, Version string
+	// Digest is the SHA-256 of the program, in hexadecimal.
+	Digest string
+	// Created is when its sources are from.
+	Created time.Time
+	// By is the tool that makes the document, as NAME-VERSION.
+	By string
+	// Info is what the linker wrote into the program.
+	Info *debug.BuildInfo
+}
+
+// Write makes the document.
+func Write(s Subject) ([]byte, error) {
+	if s.Info == nil {
+		return nil, fmt.Errorf("%s tells nothing of what it is made of: it was not built by the go command", s.Name)
+	}
+	program := s.program()
+	d := document{
+		Version:     "SPDX-2.3",
+		DataLicense: "CC0-1.0",
+		ID:          "SPDXRef-DOCUMENT",
+		Name:        s.Name,
+		Namespace:   "https://spdx.org/spdxdocs/" + url.PathEscape(s.Name) + "-" + s.Digest,
+		Creation:    creation{Created: s.Created.UTC().Format(time.RFC3339), Creators: []string{"Tool: " + s.By}},
+		Packages:    []pkg{program},
+		Relationships: []relationship{
+			{"SPDXRef-DOCUMENT", "DESCRIBES", program.ID},
+		},
+	}
+	for _, part := range s.parts() {
+		d.Packages = append(d.Packages, part)
+		d.Relationships = append(d.Relationships, relationship{program.ID, "CONTAINS", part.ID})
+	}
+	content, err := json.MarshalIndent(d, "", "  ")
+	return append(content, '\n'), err
+}
+
+// program is the package of the program itself.
+func (s Subject) program() pkg {
+	p := newPackage(s.Name, cmp.Or(s.Version, version(&s.Info.Main)))
+	p.ID = "SPDXRef-Program"
+	p.Purpose = "APPLICATION"
+	p.Checksums = []checksum{{"SHA256", s.Digest}}
+	return p
+}
+
+// parts are the module of the program, those that it depends on, and Go's own.
+func (s Subject) parts() []pkg {
+	modules := []*debug.Module{&s.Info.Main}
+	modules = append(modules, s.Info.Deps...)
+	var parts []pkg
+	for _, module := range modules {
+		parts = append(parts, modulePackage(module))
+	}
+	golang := newPackage("stdlib", strings.TrimPrefix(s.Info.GoVersion, "go"))
+	golang.refer("pkg:golang/stdlib@" + url.PathEscape(golang.Version))
+	golang.ID = "SPDXRef-Go-stdlib"
+	return append(parts, golang)
+}
+
+func modulePackage(module *debug.Module) pkg {
+	p := newPackage(module.Path, version(module))
+	p.ID = id(module)
+	built := module
+	if module.Replace != nil {
+		built = module.Replace
+		p.Comment = "replaced by " + strings.TrimSpace(built.Path+" "+released(built))
+	}
+	if module.Replace == nil || released(built) != "" {
+		p.refer(purl(built))
+	}
+	if built.Sum != "" {
+		p.Comment = strings.TrimPrefix(p.Comment+"; go.sum has "+built.Sum, "; ")
+	}
+	return p
+}
+
+// version is the one that was built, "" of sources that have none.
+func version(module *debug.Module) string {
+	if module.Replace != nil {
+		return released(module.Replace)
+	}
+	return released(module)
+}
+
+func released(module *debug.Module) string {
+	if module.Version == "(devel)" {
+		return ""
+	}
+	return module.Version
+}
+
+func purl(module *debug.Module) string {
+	text := "pkg:golang/" + strings.ReplaceAll(url.PathEscape(module.Path), "%2F", "/")
+	if v := released(module); v != "" {
+		text += "@" + url.PathEscape(v)
+	}
+	return text
+}
+
+var unfit = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
+
+// id is unique, as paths that differ in characters that no id may have are told apart by a sum.
+func id(module *debug.Module) string {
+	sum := sha256.Sum256([]byte(module.Path))
+	return "SPDXRef-Module-" + unfit.ReplaceAllString(module.Path, "-") + "-" + hex.EncodeToString(sum[:4])
+}
