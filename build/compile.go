@@ -69,6 +69,11 @@ func (t toolchain) settings(ctx context.Context) (map[string]string, error) {
 // compile builds the main package to a file, without anything that tells of this machine.
 func (t toolchain) compile(ctx context.Context, target platform, main, file string) error {
 	_, err := t.output(ctx, target.env, "build", "-trimpath", "-buildvcs=false", "-tags", t.tags, "-ldflags", "-s -w -buildid=", "-o", file, main)
+	return refused(target, err)
+}
+
+// refused makes what the go command has against the project a CompileError.
+func refused(target platform, err error) error {
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {
 		return &CompileError{Platform: target.String(), Output: strings.TrimSpace(string(failed.Stderr))}

@@ -33,7 +33,7 @@ type sources struct {
 func (t toolchain) list(ctx context.Context, target platform, main, cache string) (sources, error) {
 	output, err := t.output(ctx, target.env, "list", "-e", "-deps", "-tags", t.tags, "-json=Dir,Standard,EmbedPatterns,Module", main)
 	if err != nil {
-		return sources{}, err
+		return sources{}, refused(target, err)
 	}
 	var found sources
 	decoder := json.NewDecoder(strings.NewReader(string(output)))

@@ -105,6 +105,18 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		"generate -o yaml":                  "operon: -o yaml: want text or json",
 		"generate --check --dry-run":        "operon: --check and --dry-run both write nothing",
 		"generate --max-description long":   "operon: --max-description=long: want a whole number",
+		"generate --max-description long":   "operon: invalid argument \"long\" for \"--max-description\"",
+		"build a b":                         "operon: want one folder, got 2",
+		"build -o x.tar":                    "operon: -o x.tar: want text or json; --tar x.tar writes the image to that file",
+		"build --platform windows/amd64":    `operon: the platform "windows/amd64": images are made for linux`,
+		"build --cluster a --tar b":         "operon: --cluster does not go with --tar",
+		"build --push A":                    `operon: the image name "A"`,
+		"image from-dur":                    `operon: there is no "from-dur" of images; did you mean "from-dir"?`,
+		"image from-dir a":                  "operon: an image has to have a name: --name NAME",
+		"image from-dir --name a":           "operon: want one folder, got 0",
+		"image from-dir a --name b --env c": "operon: --env c: want NAME=VALUE",
+		"image from-debian --name a":        "operon: want the names of packages",
+		"image from-debian a/b --name c":    `operon: "a/b" is no name of a Debian package`,
 		"version now":                       `operon: unexpected argument "now"`,
 	} {
 		t.Run(call, func(t *testing.T) {
@@ -132,6 +144,9 @@ func TestFailuresAreOneLine(t *testing.T) {
 		"logs /nowhere":                                     "operon: there is no folder /nowhere; name the folder of an operator project\n",
 		"restart /nowhere":                                  "operon: there is no folder /nowhere; name the folder of an operator project\n",
 		"down /nowhere":                                     "operon: there is no folder /nowhere; name the folder of an operator project\n",
+		"build /nowhere":                                    "operon: there is no folder /nowhere; name the folder of an operator project\n",
+		"image from-dir main.go --name a --tar b":           "operon: main.go is a file; name the folder that is to be the root of the image\n",
+		"down /nowhere":                                     "operon: there is no folder /nowhere; name the folder of an operator project\n",
 	} {
 		if got := operon(t, strings.Fields(call)...); got.code != exitFailed || got.stderr != want {
 			t.Errorf("%s: exit %d\n%s", call, got.code, got.stderr)
@@ -157,6 +172,8 @@ func TestClusterAndKubectlPassEverythingOn(t *testing.T) {
 	for call, want := range map[string]string{
 		"cluster up --name x -o json --help": "called with up --name x -o json --help\n",
 		"kubectl get pods -A --help":         "called with kubectl get pods -A --help\n",
+		"image load --name x web.tar":        "called with image load --name x web.tar\n",
+		"image ls -o json":                   "called with image ls -o json\n",
 	} {
 		if got := operon(t, strings.Fields(call)...); got.code != 42 || got.stdout != want {
 			t.Errorf("%s: exit %d, %q", call, got.code, got.stdout)
