@@ -142,7 +142,6 @@ func TestFailuresAreOneLine(t *testing.T) {
 		"undeploy /nowhere":                                 "operon: there is no folder /nowhere; name the folder of an operator project\n",
 		"logs /nowhere":                                     "operon: there is no folder /nowhere; name the folder of an operator project\n",
 		"restart /nowhere":                                  "operon: there is no folder /nowhere; name the folder of an operator project\n",
-		"down /nowhere":                                     "operon: there is no folder /nowhere; name the folder of an operator project\n",
 		"build /nowhere":                                    "operon: there is no folder /nowhere; name the folder of an operator project\n",
 		"image from-dir main.go --name a --tar b":           "operon: main.go is a file; name the folder that is to be the root of the image\n",
 		"down /nowhere":                                     "operon: there is no folder /nowhere; name the folder of an operator project\n",

@@ -31,8 +31,10 @@ func newApt(ctx context.Context, folder, archives string, without []string) (*ap
 			return nil, fmt.Errorf("there is no %s on the PATH: images of Debian packages are made on Debian and what derives from it; `operon image from-dir` makes one of any folder", command)
 		}
 	}
-	if err := os.MkdirAll(filepath.Join(archives, "partial"), 0o700); err != nil {
-		return nil, err
+	for _, dir := range []string{archives, filepath.Join(folder, none)} {
+		if err := os.MkdirAll(filepath.Join(dir, "partial"), 0o700); err != nil {
+			return nil, err
+		}
 	}
 	output, err := run(ctx, "dpkg", "--print-architecture")
 	if err != nil {
@@ -70,9 +72,12 @@ func (a *apt) install(ctx context.Context, archives string, arguments ...string)
 	}, arguments...)...)
 }
 
+// none is a folder without archives: apt-get does not name those that are there already.
+const none = "none"
+
 // resolve returns the names of the archives of packages and of all that they depend on.
-func (a *apt) resolve(ctx context.Context, archives string, packages []string) ([]string, error) {
-	output, err := a.install(ctx, archives, append([]string{"--print-uris", "--reinstall", "--"}, packages...)...)
+func (a *apt) resolve(ctx context.Context, packages []string) ([]string, error) {
+	output, err := a.install(ctx, filepath.Join(a.folder, none), append([]string{"--print-uris", "--reinstall", "--"}, packages...)...)
 	if err != nil {
 		return nil, explain(err)
 	}

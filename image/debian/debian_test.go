@@ -82,6 +82,10 @@ func TestProgramsOfPackagesRun(t *testing.T) {
 			if slices.ContainsFunc(root.Archives, func(name string) bool { return strings.HasPrefix(name, "debconf_") || strings.HasPrefix(name, "perl") }) {
 				t.Errorf("packages are in it that nothing needs: %q", root.Archives)
 			}
+			again, err := Unpack(t.Context(), t.TempDir(), test.options)
+			if err != nil || !slices.Equal(again.Archives, root.Archives) || len(again.Files) != len(root.Files) {
+				t.Errorf("a second time, with all of it downloaded: %v", err)
+			}
 			dir := unpackedTo(t, root.Files)
 			if os.Geteuid() != 0 {
 				return // that the packages are there without root's rights is seen

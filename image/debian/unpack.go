@@ -53,7 +53,7 @@ func Unpack(ctx context.Context, folder string, o Options) (*Root, error) {
 		return nil, err
 	}
 	o.tell("finding packages")
-	names, err := apt.resolve(ctx, archives, o.Packages)
+	names, err := apt.resolve(ctx, o.Packages)
 	if err != nil {
 		return nil, err
 	}
