@@ -267,7 +267,7 @@ func (s *storm) workers(uid types.UID) (workers []string, told bool) {
 	for _, r := range s.living {
 		may, one := r.works(uid)
 		if may {
-			workers = append(workers, r.id)
+			workers = append(workers, r.Name)
 		}
 		told = told || one
 	}
