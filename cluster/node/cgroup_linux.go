@@ -1,0 +1,177 @@
+package node
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	cgroupRoot = "/sys/fs/cgroup"
+	// parentGroup holds the control groups of all nodes.
+	parentGroup = "operon"
+	// emptying is how often it is looked whether the processes of a group are gone: the
+	// kernel tells it for version 2 only.
+	emptying = 5 * time.Millisecond
+)
+
+// hierarchies are the folders of the hierarchies of control groups: one for version 2, one
+// for each set of controllers for version 1.
+func hierarchies() ([]string, error) {
+	var root unix.Statfs_t
+	if err := unix.Statfs(cgroupRoot, &root); err != nil {
+		return nil, fmt.Errorf("control groups in %s", cgroupRoot)
+	}
+	if root.Type == unix.CGROUP2_SUPER_MAGIC {
+		return []string{cgroupRoot}, nil
+	}
+	entries, err := os.ReadDir(cgroupRoot)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, entry := range entries {
+		path := filepath.Join(cgroupRoot, entry.Name())
+		var mounted unix.Statfs_t
+		if entry.IsDir() && unix.Statfs(path, &mounted) == nil && mounted.Type == unix.CGROUP_SUPER_MAGIC {
+			found = append(found, path)
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("control groups in %s", cgroupRoot)
+	}
+	return found, nil
+}
+
+// group is the path of a node's control group, in each hierarchy. Two clusters of one name
+// have different folders.
+func group(dir string) string {
+	sum := sha256.Sum256([]byte(dir))
+	return filepath.Join(parentGroup, fmt.Sprintf("%s-%x", filepath.Base(filepath.Dir(dir)), sum[:4]))
+}
+
+// makeGroups makes the control groups of a node and returns their folders.
+func makeGroups(dir string) ([]string, error) {
+	roots, err := hierarchies()
+	if err != nil {
+		return nil, err
+	}
+	var made []string
+	for _, root := range roots {
+		below := root
+		for _, part := range strings.Split(group(dir), "/") {
+			if err := passOn(below); err != nil {
+				return nil, err
+			}
+			child := filepath.Join(below, part)
+			if err := os.Mkdir(child, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+				return nil, fmt.Errorf("make a control group: %w", err)
+			}
+			if err := inheritCPUs(below, child); err != nil {
+				return nil, err
+			}
+			below = child
+		}
+		made = append(made, below)
+	}
+	return made, nil
+}
+
+// passOn lets groups below one of version 2 have controllers.
+func passOn(folder string) error {
+	available, err := os.ReadFile(filepath.Join(folder, "cgroup.controllers"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // version 1
+	}
+	if err != nil {
+		return err
+	}
+	for _, controller := range strings.Fields(string(available)) {
+		if err := os.WriteFile(filepath.Join(folder, "cgroup.subtree_control"), []byte("+"+controller), 0); err != nil {
+			return fmt.Errorf("pass on the control of %s: %w", controller, err)
+		}
+	}
+	return nil
+}
+
+// inheritCPUs gives a group of version 1 the processors of its parent: without, it takes no
+// process.
+func inheritCPUs(parent, child string) error {
+	if _, err := os.Stat(filepath.Join(child, "cgroup.controllers")); err == nil {
+		return nil // version 2 inherits
+	}
+	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
+		value, err := os.ReadFile(filepath.Join(parent, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // a hierarchy of other controllers
+		}
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(child, name), value, 0); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// removeGroups removes the control groups of a node. Its processes have ended, or are about
+// to.
+func removeGroups(ctx context.Context, dir string) error {
+	roots, err := hierarchies()
+	if err != nil {
+		return nil // then no node ever ran here
+	}
+	for _, root := range roots {
+		if err := removeTree(ctx, filepath.Join(root, group(dir))); err != nil {
+			return err
+		}
+		// The parent goes with the last node.
+		err := unix.Rmdir(filepath.Join(root, parentGroup))
+		if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EBUSY) && !errors.Is(err, unix.ENOTEMPTY) {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeTree removes a control group and those below it.
+func removeTree(ctx context.Context, folder string) error {
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		if err := removeTree(ctx, filepath.Join(folder, entry.Name())); err != nil {
+			return err
+		}
+	}
+	for {
+		err := unix.Rmdir(folder)
+		if err == nil || errors.Is(err, unix.ENOENT) {
+			return nil
+		}
+		if !errors.Is(err, unix.EBUSY) {
+			return fmt.Errorf("remove the control group %s: %w", folder, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("processes in the control group %s do not end: %w", folder, ctx.Err())
+		case <-time.After(emptying):
+		}
+	}
+}

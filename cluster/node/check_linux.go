@@ -1,0 +1,83 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// host is what a machine has for a node.
+type host struct {
+	runc, proxyMode string
+	keepOOMScore    bool
+}
+
+// Check tells what this machine lacks for a node of real containers, in one error, or nil.
+func Check() error {
+	_, err := inspect()
+	return err
+}
+
+func inspect() (host, error) {
+	if os.Geteuid() != 0 {
+		return host{}, lacking("it needs root")
+	}
+	capabilities, err := effective()
+	if err != nil {
+		return host{}, err
+	}
+	var missing []string
+	for name, bit := range map[string]uint{"CAP_SYS_ADMIN": unix.CAP_SYS_ADMIN, "CAP_NET_ADMIN": unix.CAP_NET_ADMIN} {
+		if capabilities&(1<<bit) == 0 {
+			missing = append(missing, "the capability "+name)
+		}
+	}
+	if _, err := hierarchies(); err != nil {
+		missing = append(missing, err.Error())
+	}
+	h := host{keepOOMScore: capabilities&(1<<unix.CAP_SYS_RESOURCE) == 0}
+	if h.runc, err = exec.LookPath("runc"); err != nil {
+		missing = append(missing, "the program runc (Debian: apt install runc)")
+	}
+	if h.proxyMode = proxyMode(); h.proxyMode == "" {
+		missing = append(missing, "the program nft or iptables (Debian: apt install nftables)")
+	}
+	if len(missing) > 0 {
+		return host{}, lacking("it lacks " + strings.Join(missing, ", and "))
+	}
+	return h, nil
+}
+
+func lacking(what string) error {
+	return fmt.Errorf("this machine cannot run a node of real containers: %s; simulated nodes (--node sim) need nothing of that", what)
+}
+
+// proxyMode is how kube-proxy can work here, or empty. nftables needs one program and
+// changes all rules at once.
+func proxyMode() string {
+	for _, mode := range []struct{ program, name string }{{"nft", "nftables"}, {"iptables", "iptables"}} {
+		if _, err := exec.LookPath(mode.program); err == nil {
+			return mode.name
+		}
+	}
+	return ""
+}
+
+// effective are the capabilities that this process has.
+func effective() (uint64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	_, after, found := strings.Cut(string(status), "CapEff:")
+	if !found {
+		return 0, errors.New("/proc/self/status tells no capabilities")
+	}
+	var capabilities uint64
+	_, err = fmt.Sscanf(after, "%x", &capabilities)
+	return capabilities, err
+}

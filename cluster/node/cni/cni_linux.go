@@ -1,0 +1,164 @@
+// Package cni connects the pods of a node: a CNI plugin, one program for the link to the
+// bridge and for the addresses. The plugins that others use for that are programs, which
+// cannot be linked in, and each of them starts the next; this one is this program itself
+// and takes a few milliseconds.
+//
+// Pods reach each other, the node and Services; there is no way out of the node's network.
+package cni
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/types"
+	current "github.com/containernetworking/cni/pkg/types/100"
+	"github.com/containernetworking/cni/pkg/version"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+)
+
+// Name is what the program has to be called to be the plugin, and the plugin's type in a
+// network's settings.
+const Name = "operon-cni"
+
+// Settings are the plugin's part of a network's settings.
+type Settings struct {
+	// Bridge is the link that pods are connected to. It has to be there.
+	Bridge string `json:"bridge"`
+	// Subnet is what pods take their addresses from. Gateway is the bridge's.
+	Subnet  netip.Prefix `json:"subnet"`
+	Gateway netip.Addr   `json:"gateway"`
+	// Route is what pods reach over the gateway.
+	Route netip.Prefix `json:"route"`
+	// Leases is the folder that holds a file for each address in use.
+	Leases string `json:"leases"`
+}
+
+// Main is the plugin's main function.
+func Main() {
+	skel.PluginMainFuncs(skel.CNIFuncs{Add: add, Del: del, Check: check}, version.All, "connects pods of an Operon node")
+}
+
+func read(args *skel.CmdArgs) (Settings, string, error) {
+	var read struct {
+		Settings
+		Version string `json:"cniVersion"`
+	}
+	if err := json.Unmarshal(args.StdinData, &read); err != nil {
+		return Settings{}, "", fmt.Errorf("the network's settings: %w", err)
+	}
+	return read.Settings, read.Version, nil
+}
+
+func add(args *skel.CmdArgs) error {
+	s, asked, err := read(args)
+	if err != nil {
+		return err
+	}
+	address, err := lease(s, args.ContainerID)
+	if err != nil {
+		return err
+	}
+	result, err := connect(s, args, address)
+	if err != nil {
+		return errors.Join(err, release(s, args.ContainerID))
+	}
+	return types.PrintResult(result, asked)
+}
+
+func del(args *skel.CmdArgs) error {
+	s, _, err := read(args)
+	if err != nil {
+		return err
+	}
+	link, err := netlink.LinkByName(hostLink(args.ContainerID))
+	if err == nil {
+		err = netlink.LinkDel(link)
+	}
+	if missing := new(netlink.LinkNotFoundError); errors.As(err, missing) {
+		err = nil // it goes with the pod's namespace
+	}
+	return errors.Join(err, release(s, args.ContainerID))
+}
+
+func check(args *skel.CmdArgs) error {
+	_, err := netlink.LinkByName(hostLink(args.ContainerID))
+	return err
+}
+
+// hostLink is the name of the node's end of a pod's link. Names have at most 15 characters.
+func hostLink(container string) string {
+	sum := sha256.Sum256([]byte(container))
+	return "veth" + hex.EncodeToString(sum[:])[:11]
+}
+
+// connect makes the link between the bridge and the pod, and sets up the pod's end.
+func connect(s Settings, args *skel.CmdArgs, address netip.Addr) (*current.Result, error) {
+	bridge, err := netlink.LinkByName(s.Bridge)
+	if err != nil {
+		return nil, fmt.Errorf("bridge %s: %w", s.Bridge, err)
+	}
+	pod, err := netns.GetFromPath(args.Netns)
+	if err != nil {
+		return nil, fmt.Errorf("the pod's network namespace %s: %w", args.Netns, err)
+	}
+	defer pod.Close()
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MasterIndex = hostLink(args.ContainerID), bridge.Attrs().Index
+	veth := &netlink.Veth{LinkAttrs: attrs, PeerName: args.IfName, PeerNamespace: netlink.NsFd(pod)}
+	if err := netlink.LinkAdd(veth); err != nil {
+		return nil, fmt.Errorf("make the pod's link: %w", err)
+	}
+	// A pod reaches itself over its Service.
+	if err := errors.Join(netlink.LinkSetHairpin(veth, true), netlink.LinkSetUp(veth)); err != nil {
+		return nil, fmt.Errorf("the node's end of the pod's link: %w", err)
+	}
+	link, err := setUp(s, pod, args.IfName, address)
+	if err != nil {
+		return nil, fmt.Errorf("the pod's end of its link: %w", err)
+	}
+	return result(s, args, link, address), nil
+}
+
+// setUp gives the link in the pod its address and the way to everything else.
+func setUp(s Settings, pod netns.NsHandle, name string, address netip.Addr) (netlink.Link, error) {
+	inside, err := netlink.NewHandleAt(pod)
+	if err != nil {
+		return nil, err
+	}
+	defer inside.Close()
+	link, err := inside.LinkByName(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := inside.AddrAdd(link, &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(address, s.Subnet.Bits()))}); err != nil {
+		return nil, err
+	}
+	if err := inside.LinkSetUp(link); err != nil {
+		return nil, err
+	}
+	return link, inside.RouteAdd(&netlink.Route{
+		LinkIndex: link.Attrs().Index, Dst: ipNet(s.Route), Gw: s.Gateway.AsSlice(),
+	})
+}
+
+func result(s Settings, args *skel.CmdArgs, link netlink.Link, address netip.Addr) *current.Result {
+	return &current.Result{
+		CNIVersion: current.ImplementedSpecVersion,
+		Interfaces: []*current.Interface{{Name: args.IfName, Mac: link.Attrs().HardwareAddr.String(), Sandbox: args.Netns}},
+		IPs: []*current.IPConfig{{
+			Interface: current.Int(0), Address: *ipNet(netip.PrefixFrom(address, s.Subnet.Bits())), Gateway: s.Gateway.AsSlice(),
+		}},
+		Routes: []*types.Route{{Dst: *ipNet(s.Route), GW: s.Gateway.AsSlice()}},
+	}
+}
+
+func ipNet(prefix netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: prefix.Addr().AsSlice(), Mask: net.CIDRMask(prefix.Bits(), prefix.Addr().BitLen())}
+}

@@ -1,0 +1,109 @@
+package cni
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// lastFile holds the address that was given last: one that was just given back is not given
+// again soon, as others may still think of it as the old pod's.
+const lastFile = "last"
+
+// lease gives an address of the subnet to a container.
+func lease(s Settings, container string) (netip.Addr, error) {
+	unlock, err := lock(s.Leases)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	defer unlock()
+	begin := after(s, last(s))
+	for address := begin; ; {
+		err := claim(s, address, container)
+		if err == nil {
+			return address, os.WriteFile(filepath.Join(s.Leases, lastFile), []byte(address.String()), 0o600)
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return netip.Addr{}, err
+		}
+		if address = after(s, address); address == begin {
+			return netip.Addr{}, fmt.Errorf("every address of %s is in use", s.Subnet)
+		}
+	}
+}
+
+func claim(s Settings, address netip.Addr, container string) error {
+	file, err := os.OpenFile(filepath.Join(s.Leases, address.String()), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(container)
+	return errors.Join(err, file.Close())
+}
+
+// after is the address that follows one, around the subnet's end. The first two and the
+// last of a subnet are no pod's.
+func after(s Settings, address netip.Addr) netip.Addr {
+	next := address.Next()
+	if s.Subnet.Contains(next) && s.Subnet.Contains(next.Next()) && s.Gateway.Less(next) {
+		return next
+	}
+	return s.Gateway.Next()
+}
+
+// last is the address that was given last, or the gateway.
+func last(s Settings) netip.Addr {
+	data, err := os.ReadFile(filepath.Join(s.Leases, lastFile))
+	if err != nil {
+		return s.Gateway
+	}
+	address, err := netip.ParseAddr(string(data))
+	if err != nil {
+		return s.Gateway
+	}
+	return address
+}
+
+// release takes back what a container has.
+func release(s Settings, container string) error {
+	unlock, err := lock(s.Leases)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	entries, err := os.ReadDir(s.Leases)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		path := filepath.Join(s.Leases, entry.Name())
+		holder, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if strings.TrimSpace(string(holder)) == container {
+			return os.Remove(path)
+		}
+	}
+	return nil
+}
+
+// lock keeps other runs of the plugin out of the leases, until it is undone or the process
+// ends.
+func lock(folder string) (undo func(), err error) {
+	file, err := os.Open(folder)
+	if err != nil {
+		return nil, fmt.Errorf("the folder of addresses in use: %w", err)
+	}
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("lock %s: %w", folder, err)
+	}
+	return func() { file.Close() }, nil
+}

@@ -1,0 +1,51 @@
+package inside
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/coredns/caddy"
+	"github.com/coredns/coredns/core/dnsserver"
+	_ "github.com/coredns/coredns/plugin/bind"
+	_ "github.com/coredns/coredns/plugin/errors"
+	_ "github.com/coredns/coredns/plugin/kubernetes"
+	_ "github.com/coredns/coredns/plugin/loadbalance"
+
+	"github.com/operon-framework/operon/cluster/node/settings"
+)
+
+// corefile answers for names in the cluster. Others are refused at once: there is no way
+// out of the node's network. Answers are not kept, so that a name is there as soon as its
+// Service is.
+const corefile = `.:53 {
+	bind %s
+	errors
+	kubernetes %s in-addr.arpa {
+		kubeconfig %s
+		pods insecure
+		ttl 5
+	}
+	loadbalance
+}
+`
+
+// runDNS answers for the names of Services and pods.
+func runDNS(ctx context.Context, dir settings.Dir, _ settings.Settings) error {
+	caddy.Quiet, dnsserver.Quiet = true, true
+	contents := fmt.Sprintf(corefile, settings.Address, settings.Domain, dir.Kubeconfig(settings.CoreDNS))
+	server, err := caddy.Start(caddy.CaddyfileInput{
+		Contents: []byte(contents), Filepath: "Corefile", ServerTypeName: "dns",
+	})
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { server.Stop() })
+	server.Wait()
+	return nil
+}
+
+// writeResolver writes what pods get that ask as the node does.
+func writeResolver(dir settings.Dir) error {
+	return os.WriteFile(dir.File("resolv.conf"), []byte("nameserver "+settings.DNS.String()+"\n"), 0o644)
+}

@@ -1,0 +1,188 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/operon-framework/operon/cluster/node/machine"
+	"github.com/operon-framework/operon/cluster/node/settings"
+)
+
+// ending bounds how long the processes of a node may take to end when they are killed.
+const ending = 20 * time.Second
+
+// Config says what node to start.
+type Config struct {
+	// Dir is the node's folder. It is made; everything of the node's lies in it.
+	Dir string
+	// FeatureGates are switched for the kubelet and kube-proxy.
+	FeatureGates map[string]bool
+	// Log gets what the node's components log.
+	Log *os.File
+}
+
+// Node is a running node.
+type Node struct {
+	dir     settings.Dir
+	process *exec.Cmd
+	network network
+	life    *os.File // the node ends when it is closed
+	orders  *os.File
+	report  *json.Decoder
+	ended   chan struct{}
+	cause   error // what the process ended of; read after ended is closed
+}
+
+// Start starts the node's process and returns when its network is there and containerd
+// answers. The caller ends it with Stop.
+func Start(cfg Config) (*Node, error) {
+	h, err := inspect()
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{dir: settings.Dir(cfg.Dir), ended: make(chan struct{})}
+	err = n.dir.Write(settings.Settings{
+		Runc: h.runc, ProxyMode: h.proxyMode, KeepOOMScore: h.keepOOMScore, FeatureGates: cfg.FeatureGates,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := n.launch(cfg); err != nil {
+		return nil, errors.Join(err, Clear(cfg.Dir))
+	}
+	if err := n.awaitReport(); err != nil {
+		return nil, errors.Join(err, n.Stop())
+	}
+	return n, nil
+}
+
+// launch starts number 1 of the node's namespaces.
+func (n *Node) launch(cfg Config) error {
+	groups, err := makeGroups(cfg.Dir)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	var inherited []*os.File
+	defer func() {
+		for _, file := range inherited {
+			file.Close()
+		}
+	}()
+	life, lifeEnd, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	orders, ordersEnd, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	report, reportEnd, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	inherited = []*os.File{life, orders, reportEnd}
+	n.life, n.orders, n.report = lifeEnd, ordersEnd, json.NewDecoder(report)
+
+	n.process = exec.Command(self, append([]string{cfg.Dir}, groups...)...)
+	n.process.Args[0] = machine.Name
+	n.process.Stdout, n.process.Stderr = cfg.Log, cfg.Log
+	n.process.ExtraFiles = inherited
+	n.process.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
+		Setsid:     true,
+	}
+	if err := n.process.Start(); err != nil {
+		return fmt.Errorf("start the node's process: %w", err)
+	}
+	go func() {
+		n.cause = n.process.Wait()
+		close(n.ended)
+	}()
+	n.network, err = networkOf(n.process.Process.Pid)
+	return err
+}
+
+func (n *Node) awaitReport() error {
+	var report settings.Report
+	err := n.report.Decode(&report)
+	if err != nil {
+		return fmt.Errorf("the node's process died while starting: %w", err)
+	}
+	if report.Error != "" {
+		return errors.New(report.Error)
+	}
+	return nil
+}
+
+// Join lets the node join the cluster. The files that settings names have to be there, and
+// the API server has to answer where settings says.
+func (n *Node) Join() error {
+	return json.NewEncoder(n.orders).Encode(settings.Order{Join: true})
+}
+
+// Dir is the node's folder.
+func (n *Node) Dir() settings.Dir { return n.dir }
+
+// Listen opens a listener in the node's network.
+func (n *Node) Listen(address netip.AddrPort) (net.Listener, error) { return n.network.listen(address) }
+
+// Dial connects to an address of the node's network there, and to any other from here.
+func (n *Node) Dial(ctx context.Context, address string) (net.Conn, error) {
+	if leads(address) {
+		return n.network.dial(ctx, address)
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+}
+
+// Ended is closed when the node's process has ended; Err then tells of what.
+func (n *Node) Ended() <-chan struct{} { return n.ended }
+
+// Err tells what an ended node ended of.
+func (n *Node) Err() error {
+	var report settings.Report
+	if err := n.report.Decode(&report); err == nil && report.Error != "" {
+		return fmt.Errorf("the node ended: %s", report.Error)
+	} else if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("the node ended: %w", errors.Join(n.cause, err))
+	}
+	return fmt.Errorf("the node ended: %w", n.cause)
+}
+
+// Stop ends everything of the node and removes it, but its folder.
+func (n *Node) Stop() error {
+	n.life.Close()
+	n.orders.Close()
+	select {
+	case <-n.ended:
+	case <-time.After(ending):
+		// It is this process's own child, and not yet collected.
+		if err := n.process.Process.Kill(); err != nil {
+			return fmt.Errorf("end the node's process: %w", err)
+		}
+		<-n.ended
+	}
+	return Clear(string(n.dir))
+}
+
+// Clear removes what a node leaves on the machine outside of its folder, which are its
+// control groups. Its processes have ended, or end because the cluster's did.
+func Clear(dir string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), ending)
+	defer cancel()
+	return removeGroups(ctx, dir)
+}

@@ -1,0 +1,44 @@
+//go:build !linux
+
+package node
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/operon-framework/operon/cluster/node/settings"
+)
+
+// errSystem is why there are no containers here.
+var errSystem = errors.New("this machine cannot run a node of real containers: that takes Linux; simulated nodes (--node sim) run everywhere")
+
+// Config says what node to start.
+type Config struct {
+	Dir          string
+	FeatureGates map[string]bool
+	Log          *os.File
+}
+
+// Node is a running node. There is none on this system.
+type Node struct{}
+
+// Check tells what this machine lacks for a node of real containers.
+func Check() error { return errSystem }
+
+// Start fails on this system.
+func Start(Config) (*Node, error) { return nil, errSystem }
+
+// Clear has nothing to remove on this system.
+func Clear(string) error { return nil }
+
+func (n *Node) Join() error                                    { return errSystem }
+func (n *Node) Dir() settings.Dir                              { return "" }
+func (n *Node) Listen(netip.AddrPort) (net.Listener, error)    { return nil, errSystem }
+func (n *Node) Dial(context.Context, string) (net.Conn, error) { return nil, errSystem }
+func (n *Node) ServeEgress(context.Context, string) error      { return errSystem }
+func (n *Node) Ended() <-chan struct{}                         { return nil }
+func (n *Node) Err() error                                     { return errSystem }
+func (n *Node) Stop() error                                    { return nil }
