@@ -72,7 +72,15 @@ func apiServerSettings(cfg *Config, k *keys, socket string) Settings {
 // waits for etcd, whose outcome comes from stored, only after that.
 func newAPIServer(ctx context.Context, cfg *Config, k *keys, socket string, listener net.Listener, wrap func(http.Handler) http.Handler, stored <-chan error) (*apiServer, error) {
 	o := options.NewServerRunOptions()
-	if err := apply("kube-apiserver", o.Flags(), apiServerSettings(cfg, k, socket), cfg.APIServer); err != nil {
+	settings := apiServerSettings(cfg, k, socket)
+	if cfg.Egress != "" {
+		file, err := writeEgress(cfg)
+		if err != nil {
+			return nil, err
+		}
+		settings["egress-selector-config-file"] = file
+	}
+	if err := apply("kube-apiserver", o.Flags(), settings, cfg.APIServer); err != nil {
 		return nil, err
 	}
 	o.SecureServing.Listener = listener

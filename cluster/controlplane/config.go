@@ -20,6 +20,13 @@ type Config struct {
 	// Port that the API server listens on, on loopback. 0: one that is free.
 	Port int
 
+	// Hosts are further names and addresses that the API server's certificate is valid for.
+	Hosts []string
+
+	// Egress is a unix socket. Where it is given, the API server has CONNECT answered there
+	// for what it talks to itself: kubelets, webhooks and Services.
+	Egress string
+
 	// FeatureGates are switched for every component: they share one process.
 	FeatureGates map[string]bool
 

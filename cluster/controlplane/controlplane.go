@@ -39,13 +39,14 @@ func init() {
 
 // ControlPlane is a running control plane.
 type ControlPlane struct {
-	cfg    Config
-	keys   *keys
-	store  *store
-	server string
-	admin  *rest.Config
-	first  firstState
-	writes gate
+	cfg      Config
+	keys     *keys
+	store    *store
+	server   string
+	admin    *rest.Config
+	first    firstState
+	writes   gate
+	listener *listeners // the API server's
 
 	cancel context.CancelFunc
 	group  sync.WaitGroup
@@ -79,7 +80,7 @@ func Start(ctx context.Context, cfg Config, options ...Option) (*ControlPlane, e
 	for _, option := range options {
 		option(&s)
 	}
-	k, err := openKeys(cfg.keysDir())
+	k, err := openKeys(cfg.keysDir(), cfg.Hosts)
 	if err != nil {
 		return nil, fmt.Errorf("keys: %w", err)
 	}
@@ -88,11 +89,11 @@ func Start(ctx context.Context, cfg Config, options ...Option) (*ControlPlane, e
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	cp := &ControlPlane{cfg: cfg, keys: k, cancel: cancel, server: "https://" + listener.Addr().String()}
+	cp := &ControlPlane{cfg: cfg, keys: k, cancel: cancel, server: "https://" + listener.Addr().String(), listener: newListeners(listener)}
 	cp.admin = k.config(cp.server, k.admin)
-	if err := cp.start(ctx, s, listener); err != nil {
+	if err := cp.start(ctx, s, cp.listener); err != nil {
 		cancel()
-		listener.Close()
+		cp.listener.Close()
 		return nil, errors.Join(err, cp.Wait())
 	}
 	return cp, nil
@@ -226,6 +227,26 @@ func (cp *ControlPlane) SystemConfig(name string) (*rest.Config, error) {
 
 // SystemPrefix starts the user names of the cluster's own components.
 const SystemPrefix = "system:"
+
+// WriteIdentity writes a kubeconfig for a user and its groups to path, mode 0600, that
+// reaches the API server at server.
+func (cp *ControlPlane) WriteIdentity(path, server, user string, groups ...string) error {
+	pair, err := cp.keys.ca.Issue(pki.Leaf{CommonName: user, Organizations: groups})
+	if err != nil {
+		return err
+	}
+	return cp.keys.writeKubeconfig(path, "operon", server, pair)
+}
+
+// WriteServing writes a serving certificate for another endpoint of this cluster, with its
+// key, and the certificate of the authority that all of its clients have theirs from.
+func (cp *ControlPlane) WriteServing(cert, key, authority, commonName string, hosts ...string) error {
+	pair, err := cp.keys.ca.Issue(pki.Leaf{CommonName: commonName, Hosts: hosts})
+	if err != nil {
+		return err
+	}
+	return errors.Join(pki.WriteFile(cert, pair.Cert), pki.WriteFile(key, pair.Key), pki.WriteFile(authority, cp.keys.caCert))
+}
 
 // Serving issues a serving certificate for another endpoint of this cluster.
 func (cp *ControlPlane) Serving(commonName string, hosts ...string) (tls.Certificate, error) {

@@ -38,7 +38,7 @@ func (k *keys) key(name string) string  { return filepath.Join(k.dir, name+".key
 func (k *keys) tokenKey() string        { return filepath.Join(k.dir, tokenKeyFile) }
 
 // openKeys reads the authority in dir, or makes it, and issues the leaves.
-func openKeys(dir string) (*keys, error) {
+func openKeys(dir string, hosts []string) (*keys, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func openKeys(dir string) (*keys, error) {
 	if err := k.openTokenKey(); err != nil {
 		return nil, err
 	}
-	if err := k.issueLeaves(); err != nil {
+	if err := k.issueLeaves(hosts); err != nil {
 		return nil, err
 	}
 	return k, nil
@@ -100,11 +100,11 @@ func (k *keys) openTokenKey() error {
 	return pki.WriteFile(k.tokenKey(), key)
 }
 
-func (k *keys) issueLeaves() error {
-	serving := pki.Leaf{CommonName: "kube-apiserver", Hosts: []string{
+func (k *keys) issueLeaves(hosts []string) error {
+	serving := pki.Leaf{CommonName: "kube-apiserver", Hosts: append([]string{
 		"127.0.0.1", "localhost", "198.19.0.1",
 		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
-	}}
+	}, hosts...)}
 	for name, leaf := range map[string]pki.Leaf{
 		serverFile: serving,
 		proxyFile:  {CommonName: "front-proxy-client"},

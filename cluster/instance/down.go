@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/operon-framework/operon/cluster/node"
 )
 
 // stopDeadline is how long a cluster may take to close its state before it is killed.
@@ -41,7 +43,7 @@ func Down(ctx context.Context, name string) (Facts, error) {
 
 // remove leaves nothing of a cluster that does not run. The start lock is held.
 func (f folder) remove() error {
-	err := os.RemoveAll(f.path)
+	err := errors.Join(node.Clear(f.node()), os.RemoveAll(f.path))
 	for _, lock := range []string{f.runLock(), f.startLock()} {
 		if removeErr := os.Remove(lock); !errors.Is(removeErr, fs.ErrNotExist) {
 			err = errors.Join(err, removeErr)

@@ -29,7 +29,8 @@ type Facts struct {
 	Kubeconfig   string    `json:"kubeconfig,omitempty"`
 	PID          int       `json:"pid,omitempty"`
 	Version      string    `json:"version,omitempty"`
-	Nodes        int       `json:"nodes,omitempty"`
+	Node         NodeKind  `json:"node,omitempty"`
+	Nodes        int       `json:"nodes,omitempty"` // simulated ones
 	Data         string    `json:"data,omitempty"`
 	TTL          string    `json:"ttl,omitempty"`
 	StartedAt    time.Time `json:"startedAt,omitzero"`

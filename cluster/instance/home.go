@@ -50,6 +50,8 @@ func (f folder) spec() string            { return f.file("spec.json") }
 func (f folder) log() string             { return f.file("cluster.log") }
 func (f folder) kubeconfig() string      { return f.file("kubeconfig") }
 func (f folder) control() string         { return f.file("control.sock") }
+func (f folder) egress() string          { return f.file("egress.sock") }
+func (f folder) node() string            { return f.file("node") }
 
 // Locks lie beside the folder, so that the folder can be removed while they are held.
 func (f folder) runLock() string   { return f.path + ".lock" }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"github.com/operon-framework/operon/cluster/resident"
 )
 
 // garbagePercent is the garbage collector's target. The components together keep about
@@ -39,7 +41,7 @@ func (s *server) giveBackMemory(ctx context.Context) {
 		}
 		last = time.Now()
 		debug.FreeOSMemory()
-		if err := releaseCode(); err != nil {
+		if err := resident.ReleaseCode(); err != nil {
 			klog.ErrorS(err, "The program's own pages stay resident")
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/operon-framework/operon/cluster/controlplane"
+	"github.com/operon-framework/operon/cluster/node/settings"
 	"github.com/operon-framework/operon/cluster/sim"
 )
 
@@ -60,6 +61,7 @@ type server struct {
 	lock, dataLock *os.File
 	plane          *controlplane.ControlPlane
 	nodes          *sim.Sim
+	containers     *containers // nil: there is no node that runs any
 	activity       activity
 	stop           context.CancelFunc
 }
@@ -107,12 +109,23 @@ func (s *server) start(ctx context.Context) error {
 }
 
 func (s *server) startComponents(ctx context.Context) error {
+	if s.spec.Node == Container {
+		s.containers = startContainers(s.folder, s.spec)
+		if err := s.containers.serveEgress(ctx, s.folder); err != nil {
+			return err
+		}
+	}
 	var err error
 	if s.plane, err = controlplane.Start(ctx, s.spec.config(s.folder), controlplane.WithMiddleware(s.activity.wrap)); err != nil {
 		return err
 	}
 	if err := s.startNodes(ctx); err != nil {
 		return fmt.Errorf("simulated nodes: %w", err)
+	}
+	if s.containers != nil {
+		if err := s.containers.join(ctx, s.plane); err != nil {
+			return fmt.Errorf("node of containers: %w", err)
+		}
 	}
 	if err := s.plane.RememberFirst(ctx); err != nil {
 		return fmt.Errorf("remember the first state: %w", err)
@@ -129,12 +142,18 @@ func (s *server) startNodes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.nodes, err = sim.Start(ctx, sim.Config{
+	config := sim.Config{
 		Client:   client,
 		Nodes:    s.spec.Nodes,
+		NoNodes:  s.spec.Nodes == 0,
 		Serving:  serving,
 		ClientCA: s.plane.Authorities(),
-	})
+	}
+	if s.spec.Node == Container {
+		config.Pods, config.Taint = settings.SimulatedPods, simulatedTaint()
+		config.Volumes = s.spec.volumes(s.folder)
+	}
+	s.nodes, err = sim.Start(ctx, config)
 	return err
 }
 
@@ -176,6 +195,7 @@ func (s *server) publish() error {
 		Kubeconfig:   s.folder.kubeconfig(),
 		PID:          os.Getpid(),
 		Version:      version.GitVersion,
+		Node:         s.spec.Node,
 		Nodes:        s.spec.Nodes,
 		Data:         s.spec.Data,
 		StartedAt:    s.started.UTC(),
@@ -200,6 +220,8 @@ func (s *server) run(ctx context.Context) error {
 	failed := make(chan error, 1)
 	go func() { failed <- s.plane.Wait() }()
 	select {
+	case <-s.containers.ended():
+		return s.containers.node.Err()
 	case <-ctx.Done():
 		return s.end(failed)
 	case err := <-failed:
@@ -213,6 +235,9 @@ func (s *server) run(ctx context.Context) error {
 // end closes a state that is kept in order. One that is thrown away needs no order: the
 // process ends, and everything of it with it.
 func (s *server) end(closed <-chan error) error {
+	if err := s.containers.stop(); err != nil {
+		return err
+	}
 	if s.spec.Data == "" {
 		return os.RemoveAll(s.folder.path)
 	}

@@ -11,12 +11,17 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/operon-framework/operon/cluster/controlplane"
+	"github.com/operon-framework/operon/cluster/node"
+	"github.com/operon-framework/operon/cluster/node/settings"
 )
 
 // Spec says what cluster to run. It is also the form of the file that `up --config`
 // reads; flags win over it.
 type Spec struct {
-	// Nodes is how many nodes are simulated. Default 1.
+	// Node is what runs pods: Simulated, the default, or Container, for which this machine
+	// has to be fit.
+	Node NodeKind `json:"node,omitempty"`
+	// Nodes is how many nodes are simulated. Default 1, or none beside one of containers.
 	Nodes int `json:"nodes,omitempty"`
 	// Port of the API server on loopback. Default: one that is free.
 	Port int `json:"port,omitempty"`
@@ -41,6 +46,16 @@ type Spec struct {
 	Scheduler         controlplane.Settings `json:"scheduler,omitempty"`
 }
 
+// NodeKind is what runs the pods of a cluster.
+type NodeKind string
+
+const (
+	// Simulated nodes run nothing and say they did.
+	Simulated NodeKind = "sim"
+	// Container is a node that runs containers, of which a cluster has one at most.
+	Container NodeKind = "container"
+)
+
 // MaxNodes is how many simulated nodes one cluster takes; KWOK's own tests stop there.
 const MaxNodes = 5000
 
@@ -59,7 +74,18 @@ func ReadSpec(path string) (Spec, error) {
 
 // complete fills in defaults, makes paths absolute and checks the rest.
 func (s *Spec) complete() error {
-	if s.Nodes == 0 {
+	if s.Node == "" {
+		s.Node = Simulated
+	}
+	if s.Node != Simulated && s.Node != Container {
+		return fmt.Errorf("node: %q: want %s or %s", s.Node, Simulated, Container)
+	}
+	if s.Node == Container {
+		if err := node.Check(); err != nil {
+			return err
+		}
+	}
+	if s.Nodes == 0 && s.Node == Simulated {
 		s.Nodes = 1
 	}
 	if s.Nodes < 0 || s.Nodes > MaxNodes {
@@ -86,9 +112,17 @@ func absolute(path *string) error {
 	return err
 }
 
+// volumes is where the volumes of containers lie: with the state that knows of them.
+func (s *Spec) volumes(f folder) string {
+	if s.Data != "" {
+		return filepath.Join(s.Data, "volumes")
+	}
+	return f.file("volumes")
+}
+
 // config is the control plane's part of the spec.
 func (s *Spec) config(f folder) controlplane.Config {
-	return controlplane.Config{
+	config := controlplane.Config{
 		Dir:               f.path,
 		DataDir:           s.Data,
 		Port:              s.Port,
@@ -100,4 +134,9 @@ func (s *Spec) config(f folder) controlplane.Config {
 		ControllerManager: s.ControllerManager,
 		Scheduler:         s.Scheduler,
 	}
+	if s.Node == Container {
+		config.Egress = f.egress()
+		config.Hosts = []string{settings.Address.String()}
+	}
+	return config
 }

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/operon-framework/operon/cluster/node"
 	"github.com/operon-framework/operon/cluster/pki"
 )
 
@@ -107,7 +108,7 @@ func (f folder) launch(ctx context.Context, spec Spec) error {
 
 // prepare makes the folder anew. What a killed cluster left in it is cleared.
 func (f folder) prepare(spec Spec) error {
-	if err := os.RemoveAll(f.path); err != nil {
+	if err := errors.Join(node.Clear(f.node()), os.RemoveAll(f.path)); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(f.path, 0o700); err != nil {

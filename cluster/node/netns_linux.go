@@ -9,8 +9,6 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/operon-framework/operon/cluster/node/settings"
 )
 
 // network is a network namespace that this process is not in.
@@ -53,14 +51,4 @@ func (n network) dial(ctx context.Context, address string) (conn net.Conn, err e
 		return err
 	})
 	return conn, err
-}
-
-// leads tells whether an address belongs to the node's network.
-func leads(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && settings.All.Contains(ip)
 }

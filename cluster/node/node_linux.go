@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -141,12 +142,9 @@ func (n *Node) Dir() settings.Dir { return n.dir }
 // Listen opens a listener in the node's network.
 func (n *Node) Listen(address netip.AddrPort) (net.Listener, error) { return n.network.listen(address) }
 
-// Dial connects to an address of the node's network there, and to any other from here.
+// Dial connects to an address in the node's network.
 func (n *Node) Dial(ctx context.Context, address string) (net.Conn, error) {
-	if leads(address) {
-		return n.network.dial(ctx, address)
-	}
-	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	return n.network.dial(ctx, address)
 }
 
 // Ended is closed when the node's process has ended; Err then tells of what.
@@ -182,6 +180,9 @@ func (n *Node) Stop() error {
 // Clear removes what a node leaves on the machine outside of its folder, which are its
 // control groups. Its processes have ended, or end because the cluster's did.
 func Clear(dir string) error {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil // the folder is made first and removed last: there was no node
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), ending)
 	defer cancel()
 	return removeGroups(ctx, dir)

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -23,6 +24,16 @@ type Config struct {
 	// kept. Default 1. Further nodes can be added at any time by creating Node objects
 	// that carry NodeLabel.
 	Nodes int
+
+	// NoNodes keeps Nodes from being registered: claims and load balancers are still served.
+	NoNodes bool
+
+	// Taint is put on the nodes that are registered. Default: none.
+	Taint *corev1.Taint
+
+	// Volumes is a folder in which the volumes of claims are made, for nodes that run what
+	// mounts them. Default: volumes hold nothing.
+	Volumes string
 
 	// Serving is the certificate of the endpoint that the API server asks for logs. It
 	// has to be valid for 127.0.0.1.
@@ -65,6 +76,9 @@ func (c *Config) complete() error {
 func (c *Config) setDefaults() {
 	if c.Nodes == 0 {
 		c.Nodes = 1
+	}
+	if c.NoNodes {
+		c.Nodes = 0
 	}
 	if c.Heartbeat == 0 {
 		c.Heartbeat = 15 * time.Second

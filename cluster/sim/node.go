@@ -63,8 +63,8 @@ func nodeNames(count int) []string {
 }
 
 // newNode is a node as it registers. Its capacity follows with its status.
-func newNode(name string) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+func (s *Sim) newNode(name string) *corev1.Node {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 		NodeLabel:                "true",
 		"kubernetes.io/role":     "simulated", // what kubectl shows as the role
 		corev1.LabelHostname:     name,
@@ -72,6 +72,10 @@ func newNode(name string) *corev1.Node {
 		corev1.LabelArchStable:   runtime.GOARCH,
 		corev1.LabelInstanceType: "simulated",
 	}}}
+	if s.cfg.Taint != nil {
+		node.Spec.Taints = []corev1.Taint{*s.cfg.Taint}
+	}
+	return node
 }
 
 func (n *nodes) handle(ctx context.Context, node *corev1.Node) (time.Duration, error) {

@@ -28,7 +28,7 @@ func (s *Sim) Restore(ctx context.Context) error {
 	})
 	for _, name := range nodeNames(s.cfg.Nodes) {
 		group.Go(func() error {
-			_, err := s.client.CoreV1().Nodes().Create(ctx, newNode(name), metav1.CreateOptions{})
+			_, err := s.client.CoreV1().Nodes().Create(ctx, s.newNode(name), metav1.CreateOptions{})
 			return unlessExists("node "+name, err)
 		})
 	}

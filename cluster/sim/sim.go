@@ -97,8 +97,8 @@ func (s *Sim) start(ctx context.Context) error {
 	s.run(ctx, nodes.hearts.run)
 	s.run(ctx, newFeed(s.watch("nodes", simulated), nodes, nodeWorkers, s.cfg.Log).run)
 	s.run(ctx, newFeed(s.watch("services", everything), s.newServices(), otherWorkers, s.cfg.Log).run)
-	s.run(ctx, newFeed(s.watch("persistentvolumeclaims", everything), &claims{s.client}, otherWorkers, s.cfg.Log).run)
-	s.run(ctx, newFeed(s.watch("persistentvolumes", everything), &volumes{s.client}, otherWorkers, s.cfg.Log).run)
+	s.run(ctx, newFeed(s.watch("persistentvolumeclaims", everything), &claims{s.client, s.cfg.Volumes}, otherWorkers, s.cfg.Log).run)
+	s.run(ctx, newFeed(s.watch("persistentvolumes", everything), &volumes{s.client, s.cfg.Volumes}, otherWorkers, s.cfg.Log).run)
 	if err := nodes.awaitSettled(ctx); err != nil {
 		return err
 	}
@@ -122,6 +122,9 @@ func (s *Sim) newMachines(ctx context.Context, port int, version string) (*nodes
 	n := &nodes{
 		client: s.client.CoreV1(), engine: nodeEngine, port: port, version: version,
 		states: map[string]nodeState{}, waiting: sets.New(nodeNames(s.cfg.Nodes)...), settled: make(chan struct{}),
+	}
+	if s.cfg.Nodes == 0 {
+		close(n.settled)
 	}
 	p := &pods{
 		client: s.client.CoreV1(), engine: podEngine, nodes: n,

@@ -3,6 +3,8 @@ package sim
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -49,7 +51,10 @@ func csiDriver() *storagev1.CSIDriver {
 
 // claims makes a volume for each claim that the volume controller hands to Provisioner,
 // and lets it grow with the claim. Binding the two is that controller's part.
-type claims struct{ client kubernetes.Interface }
+type claims struct {
+	client kubernetes.Interface
+	folder string // for volumes that hold something, or empty
+}
 
 func (c *claims) handle(ctx context.Context, claim *corev1.PersistentVolumeClaim) (time.Duration, error) {
 	if claim.Annotations[provisionerAnnotation] != Provisioner || claim.DeletionTimestamp != nil {
@@ -95,11 +100,29 @@ func (c *claims) provision(ctx context.Context, claim *corev1.PersistentVolumeCl
 	if err != nil {
 		return fmt.Errorf("provision a volume: %w", err)
 	}
-	_, err = c.client.CoreV1().PersistentVolumes().Create(ctx, volumeFor(claim, class), metav1.CreateOptions{})
+	volume := volumeFor(claim, class)
+	if err := c.makeReal(volume); err != nil {
+		return fmt.Errorf("provision a volume: %w", err)
+	}
+	_, err = c.client.CoreV1().PersistentVolumes().Create(ctx, volume, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("provision a volume: %w", err)
 	}
 	return nil
+}
+
+// makeReal gives a volume a folder, which any user in a container may write to; nobody
+// else gets into the one that it lies in.
+func (c *claims) makeReal(volume *corev1.PersistentVolume) error {
+	if c.folder == "" {
+		return nil
+	}
+	path := filepath.Join(c.folder, volume.Name)
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	volume.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path}}
+	return os.Chmod(path, 0o777)
 }
 
 func volumeFor(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) *corev1.PersistentVolume {
@@ -146,7 +169,10 @@ func (c *claims) expand(ctx context.Context, claim *corev1.PersistentVolumeClaim
 
 // volumes removes those that were made here and whose claims are gone, unless they are to
 // be retained.
-type volumes struct{ client kubernetes.Interface }
+type volumes struct {
+	client kubernetes.Interface
+	folder string // as that of claims
+}
 
 func (v *volumes) handle(ctx context.Context, volume *corev1.PersistentVolume) (time.Duration, error) {
 	ours := volume.Annotations[provisionedByAnnotation] == Provisioner
@@ -160,5 +186,8 @@ func (v *volumes) handle(ctx context.Context, volume *corev1.PersistentVolume) (
 	if outdated(err) {
 		return 0, nil
 	}
-	return 0, err
+	if err != nil || v.folder == "" {
+		return 0, err
+	}
+	return 0, os.RemoveAll(filepath.Join(v.folder, volume.Name))
 }

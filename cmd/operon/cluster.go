@@ -29,6 +29,7 @@ controllers, the scheduler and simulated nodes in one process, ready in about a 
 Each takes --name, by default "default"; "operon cluster VERB --help" tells its flags.`,
 		Example: `  operon cluster up
   operon cluster up --name big --nodes 100
+  operon cluster up --node container
   operon cluster down`,
 		DisableFlagParsing: true, // they are operon-cluster's to read
 		RunE: func(command *cobra.Command, args []string) error {

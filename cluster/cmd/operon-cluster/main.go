@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/operon-framework/operon/cluster/instance"
+	"github.com/operon-framework/operon/cluster/node/machine"
 )
 
 // Exit codes.
@@ -26,6 +27,9 @@ const (
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "kubectl" {
 		os.Exit(kubectl(os.Args[2:])) // kubectl reads its flags itself
+	}
+	if len(os.Args) > 2 && os.Args[1] == machine.Verb {
+		os.Exit(runNode(os.Args[2]))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -77,7 +81,7 @@ that it writes lies under $OPERON_HOME (default ~/.operon).`,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newUp(), newDown(), newStatus(), newList(), newReset(), newKubeconfig(), newLogs(), newEnv(), newKubectl(), newServe())
+	root.AddCommand(newUp(), newDown(), newStatus(), newList(), newReset(), newKubeconfig(), newLogs(), newEnv(), newKubectl(), newImage(), newServe())
 	return root
 }
 

@@ -12,6 +12,7 @@ import (
 // upFlags are the flags of up that end in a spec.
 type upFlags struct {
 	config, data, auditPolicy string
+	node                      string
 	nodes, port, logLevel     int
 	ttl                       time.Duration
 	gates                     map[string]string
@@ -41,6 +42,7 @@ A file given with --config holds the same settings and more:
   scheduler: {}`,
 		Example: `  operon cluster up
   operon cluster up --name big --nodes 100
+  operon cluster up --node container
   operon cluster up --data ./state --port 16443`,
 		Args: noArguments,
 	}
@@ -59,7 +61,8 @@ A file given with --config holds the same settings and more:
 func (f *upFlags) add(command *cobra.Command) {
 	set := command.Flags()
 	set.StringVar(&f.config, "config", "", "file with settings; flags win over it")
-	set.IntVar(&f.nodes, "nodes", 1, "how many nodes to simulate")
+	set.StringVar(&f.node, "node", "sim", "what runs pods: sim, or container for a node that really runs them (Linux, root)")
+	set.IntVar(&f.nodes, "nodes", 1, "how many nodes to simulate; beside --node container, none unless given")
 	set.StringVar(&f.data, "data", "", "folder that keeps the state across down and up")
 	set.DurationVar(&f.ttl, "ttl", 0, "stop the cluster after so long without use, 0 for never")
 	set.IntVar(&f.port, "port", 0, "port of the API server on loopback, 0 for a free one")
@@ -79,6 +82,9 @@ func (f *upFlags) spec(command *cobra.Command) (instance.Spec, error) {
 		}
 	}
 	given := command.Flags().Changed
+	if given("node") {
+		spec.Node = instance.NodeKind(f.node)
+	}
 	if given("nodes") {
 		if f.nodes < 1 {
 			return spec, usageError{fmt.Errorf("--nodes %d: want at least 1", f.nodes)}

@@ -19,15 +19,13 @@ import (
 	"github.com/containerd/log"
 	"golang.org/x/sys/unix"
 
+	"github.com/operon-framework/operon/cluster/image"
 	"github.com/operon-framework/operon/cluster/node/cni"
 	"github.com/operon-framework/operon/cluster/node/machine"
 	"github.com/operon-framework/operon/cluster/node/pause"
 	"github.com/operon-framework/operon/cluster/node/settings"
 	"github.com/operon-framework/operon/cluster/node/shim"
 )
-
-// Namespace is where containerd keeps what belongs to Kubernetes.
-const Namespace = "k8s.io"
 
 // stateDir is where containerd keeps what does not outlive it. Only the node sees it.
 const stateDir = "/run/containerd"
@@ -43,7 +41,11 @@ func startContainerd(ctx context.Context, dir settings.Dir, s settings.Settings)
 	if err := log.SetLevel("warn"); err != nil {
 		return err
 	}
-	config := containerdConfig(dir, s)
+	snapshotter := snapshotterFor(dir.File("containerd"))
+	if err := os.WriteFile(dir.Snapshotter(), []byte(snapshotter), 0o600); err != nil {
+		return err
+	}
+	config := containerdConfig(dir, s, snapshotter)
 	if err := server.CreateTopLevelDirectories(config); err != nil {
 		return err
 	}
@@ -56,6 +58,10 @@ func startContainerd(ctx context.Context, dir settings.Dir, s settings.Settings)
 	}
 	context.AfterFunc(ctx, daemon.Stop)
 	daemon.Wait()
+	// The kubelet's part that measures containers looks for containerd where others have it.
+	if err := os.Symlink(dir.Socket(), filepath.Join(stateDir, "containerd.sock")); err != nil {
+		return err
+	}
 	return importPause(ctx, dir)
 }
 
@@ -109,9 +115,7 @@ func writeNetwork(dir settings.Dir) error {
 // table is a table of containerd's settings.
 type table = map[string]any
 
-func containerdConfig(dir settings.Dir, s settings.Settings) *srvconfig.Config {
-	root := dir.File("containerd")
-	snapshotter := snapshotterFor(root)
+func containerdConfig(dir settings.Dir, s settings.Settings, snapshotter string) *srvconfig.Config {
 	runc := table{
 		"runtime_type": shim.Runtime,
 		"runtime_path": filepath.Join(machine.Binaries(string(dir)), shim.Name),
@@ -119,7 +123,7 @@ func containerdConfig(dir settings.Dir, s settings.Settings) *srvconfig.Config {
 	}
 	return &srvconfig.Config{
 		Version: version.ConfigVersion,
-		Root:    root,
+		Root:    dir.File("containerd"),
 		State:   stateDir,
 		TempDir: dir.File("tmp"),
 		Plugins: table{
@@ -165,7 +169,7 @@ func importPause(ctx context.Context, dir settings.Dir) error {
 	if err != nil {
 		return err
 	}
-	client, err := containerd.New(dir.Socket(), containerd.WithDefaultNamespace(Namespace))
+	client, err := containerd.New(dir.Socket(), containerd.WithDefaultNamespace(image.Namespace))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime/debug"
 
+	"golang.org/x/sys/unix"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/klog/v2"
 
@@ -31,6 +32,8 @@ const garbagePercent = 50
 // Main is the main function of the node's process.
 func Main(ctx context.Context, dir string) error {
 	debug.SetGCPercent(garbagePercent)
+	unix.CloseOnExec(ordersFD)
+	unix.CloseOnExec(reportFD)
 	report := os.NewFile(reportFD, "report")
 	err := run(ctx, settings.Dir(dir), report)
 	if err == nil {
@@ -99,6 +102,7 @@ func join(ctx context.Context, dir settings.Dir, s settings.Settings) error {
 			ended <- fmt.Errorf("%s: %w", name, err)
 		}()
 	}
+	go giveBackMemory(ctx)
 	select {
 	case err := <-ended:
 		return err

@@ -23,8 +23,11 @@ var tunables = map[string]int{
 
 // keepTunables lets the kubelet find what it wants, in files that only the node sees.
 func keepTunables() error {
+	if err := os.MkdirAll(stateDir, 0o711); err != nil {
+		return err
+	}
 	for name, value := range tunables {
-		seen := filepath.Join("/run/containerd", filepath.Base(name))
+		seen := filepath.Join(stateDir, filepath.Base(name))
 		if err := os.WriteFile(seen, []byte(strconv.Itoa(value)+"\n"), 0o644); err != nil {
 			return err
 		}

@@ -1,10 +1,3 @@
-// Package machine is the process with the number 1 of a node: it gives the node a view of
-// the file system of its own, starts what the node consists of, and ends when the cluster's
-// process does, in whatever way.
-//
-// The kernel ends every process of a process namespace with its number 1, and with the last
-// of them go the mounts, links, addresses and rules of the namespaces that they were in. So
-// nothing of a node has to be found and removed but its control groups.
 package machine
 
 import (
@@ -18,13 +11,6 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-)
-
-const (
-	// Name is what the program has to be called to be number 1.
-	Name = "operon-node-init"
-	// Verb is the hidden verb that it starts the node's programs by.
-	Verb = "node"
 )
 
 // Descriptors that number 1 is started with. The node's programs get the last two, as 3 and 4.
@@ -44,6 +30,9 @@ func Main() {
 }
 
 func run(dir string, groups []string) error {
+	for _, fd := range []int{lifeFD, ordersFD, reportFD} {
+		unix.CloseOnExec(fd)
+	}
 	go func() {
 		// Whatever is read, there is nothing to say: the end is the message.
 		_, err := io.Copy(io.Discard, os.NewFile(lifeFD, "life"))

@@ -63,6 +63,9 @@ func (d Dir) File(name string) string { return filepath.Join(string(d), name) }
 // Socket is where containerd answers.
 func (d Dir) Socket() string { return d.File("containerd.sock") }
 
+// Snapshotter is the file that tells what unpacks images.
+func (d Dir) Snapshotter() string { return d.File("snapshotter") }
+
 // Kubeconfig is the file by which a component reaches the API server.
 func (d Dir) Kubeconfig(component string) string { return d.File(component + ".kubeconfig") }
 

@@ -7,6 +7,7 @@ package shim
 
 import (
 	"context"
+	"flag"
 
 	"github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2/manager"
 	"github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2/task"
@@ -26,6 +27,8 @@ const (
 
 // Main is the shim's main function.
 func Main() {
+	// So do flags: another package's have names of the shim's.
+	flag.CommandLine = flag.NewFlagSet(Name, flag.ExitOnError)
 	registry.Reset()
 	registry.Register(&plugin.Registration{
 		Type:     plugins.TTRPCPlugin,

@@ -7,20 +7,26 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"github.com/operon-framework/operon/cluster/node/settings"
 )
 
 // headerTimeout is how long the API server may take to say where it wants to be connected.
 const headerTimeout = 10 * time.Second
 
-// ServeEgress connects the API server with what it talks to, kubelets, webhooks and
-// Services: those with addresses of the node's network there, others from here. It answers
-// CONNECT on a unix socket, as the API server's egress selector asks, until ctx ends.
-func (n *Node) ServeEgress(ctx context.Context, socket string) error {
+// Dialer connects to an address.
+type Dialer func(ctx context.Context, address string) (net.Conn, error)
+
+// ServeEgress connects the API server with what it talks to: kubelets, webhooks and
+// Services. It answers CONNECT on a unix socket, as the API server's egress selector asks,
+// until ctx ends.
+func ServeEgress(ctx context.Context, socket string, dial Dialer) error {
 	if err := os.RemoveAll(socket); err != nil {
 		return err
 	}
@@ -28,7 +34,7 @@ func (n *Node) ServeEgress(ctx context.Context, socket string) error {
 	if err != nil {
 		return fmt.Errorf("the way into the node's network: %w", err)
 	}
-	server := &http.Server{Handler: http.HandlerFunc(n.connect), ReadHeaderTimeout: headerTimeout}
+	server := &http.Server{Handler: dial, ReadHeaderTimeout: headerTimeout}
 	context.AfterFunc(ctx, func() { server.Close() })
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -38,12 +44,13 @@ func (n *Node) ServeEgress(ctx context.Context, socket string) error {
 	return nil
 }
 
-func (n *Node) connect(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP implements http.Handler.
+func (d Dialer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodConnect {
 		http.Error(w, "only CONNECT is answered here", http.StatusMethodNotAllowed)
 		return
 	}
-	there, err := n.Dial(r.Context(), r.Host)
+	there, err := d(r.Context(), r.Host)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
@@ -60,6 +67,16 @@ func (n *Node) connect(w http.ResponseWriter, r *http.Request) {
 		return // the API server is gone
 	}
 	join(there, here, buffered)
+}
+
+// Inside tells whether an address belongs to a node's network.
+func Inside(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && settings.All.Contains(ip)
 }
 
 // join passes on what either side says until one has said all and the other answered it.

@@ -1,4 +1,4 @@
-package instance
+package resident
 
 import (
 	"bufio"
@@ -17,9 +17,9 @@ type mapping struct {
 	whole bool
 }
 
-// releaseCode lets go of the pages of this program's file. Most of them hold what ran once,
+// ReleaseCode lets go of the pages of this program's file. Most of them hold what ran once,
 // at the start; what still runs comes back from the page cache as it is touched.
-func releaseCode() error {
+func ReleaseCode() error {
 	program, err := os.Executable()
 	if err != nil {
 		return err

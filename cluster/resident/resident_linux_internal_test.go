@@ -1,4 +1,4 @@
-package instance
+package resident
 
 import (
 	"os"
@@ -30,7 +30,7 @@ func TestMappingsTellWhatIsWhole(t *testing.T) {
 	if whole == 0 || changed == 0 {
 		t.Errorf("%d mappings of the program are whole and %d are not, want some of both: code, and variables", whole, changed)
 	}
-	if err := releaseCode(); err != nil {
+	if err := ReleaseCode(); err != nil {
 		t.Fatal(err)
 	}
 	if again, err := mappings(program); err != nil || len(again) != len(mapped) {

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/operon-framework/operon/cluster/image"
+	"github.com/operon-framework/operon/cluster/instance"
+)
+
+func newImage() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "image",
+		Short: "Load, list and remove the images of a cluster's container node",
+		Example: `  operon image load memcached.tar
+  operon image ls`,
+		Args: noArguments,
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	command.AddCommand(newImageLoad(), newImageList(), newImageRemove())
+	return command
+}
+
+func newImageLoad() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "load FILE...",
+		Short: "Put images straight into the node's store",
+		Long: `Put images straight into the node's store, from tar files as "docker save" writes
+them, or in OCI's layout. Pods can use them at once; one whose tag is latest, or
+that has none, needs imagePullPolicy: IfNotPresent or Never.`,
+		Example: `  operon image load memcached.tar
+  operon image load --name dev a.tar b.tar`,
+		Args: atLeastOne("FILE"),
+	}
+	name, output := nameFlag(command), outputFlag(command)
+	command.RunE = func(command *cobra.Command, files []string) error {
+		return withImages(*name, func(store *image.Store, snapshotter string) error {
+			loaded := []image.Image{}
+			for _, file := range files {
+				some, err := store.Load(command.Context(), file, snapshotter)
+				if err != nil {
+					return err
+				}
+				loaded = append(loaded, some...)
+			}
+			if *output == formatJSON {
+				return printJSON(command.OutOrStdout(), loaded)
+			}
+			for _, one := range loaded {
+				fmt.Fprintf(command.OutOrStdout(), "%s is loaded: %.1f MB\n", one.Name, megabytes(one))
+			}
+			return nil
+		})
+	}
+	return command
+}
+
+func newImageList() *cobra.Command {
+	command := &cobra.Command{
+		Use:     "ls",
+		Aliases: []string{"list"},
+		Short:   "List the images in the node's store",
+		Example: `  operon image ls -o json`,
+		Args:    noArguments,
+	}
+	name, output := nameFlag(command), outputFlag(command)
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		return withImages(*name, func(store *image.Store, _ string) error {
+			list, err := store.List(command.Context())
+			if err != nil {
+				return err
+			}
+			if *output == formatJSON {
+				return printJSON(command.OutOrStdout(), list)
+			}
+			if len(list) == 0 {
+				fmt.Fprintln(command.OutOrStdout(), "there is no image; `operon image load FILE` brings some")
+				return nil
+			}
+			table := tabwriter.NewWriter(command.OutOrStdout(), 0, 0, 3, ' ', 0)
+			fmt.Fprintln(table, "NAME\tSIZE\tDIGEST")
+			for _, one := range list {
+				fmt.Fprintf(table, "%s\t%.1f MB\t%s\n", one.Name, megabytes(one), one.Digest)
+			}
+			return table.Flush()
+		})
+	}
+	return command
+}
+
+func newImageRemove() *cobra.Command {
+	command := &cobra.Command{
+		Use:     "rm NAME...",
+		Short:   "Remove images from the node's store",
+		Example: `  operon image rm memcached:1.6`,
+		Args:    atLeastOne("NAME"),
+	}
+	name := nameFlag(command)
+	command.RunE = func(command *cobra.Command, images []string) error {
+		return withImages(*name, func(store *image.Store, _ string) error {
+			for _, one := range images {
+				if err := store.Remove(command.Context(), one); err != nil {
+					return err
+				}
+				fmt.Fprintf(command.OutOrStdout(), "%s is removed\n", one)
+			}
+			return nil
+		})
+	}
+	return command
+}
+
+// withImages does something with the store of a cluster.
+func withImages(name string, do func(store *image.Store, snapshotter string) error) error {
+	store, snapshotter, err := instance.Images(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(store, snapshotter), store.Close())
+}
+
+func megabytes(one image.Image) float64 { return float64(one.Size) / 1e6 }
+
+// atLeastOne refuses a command line without arguments.
+func atLeastOne(what string) cobra.PositionalArgs {
+	return func(command *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usageError{fmt.Errorf("which %s? see the example in `%s --help`", what, command.CommandPath())}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// cycles is how often a cluster comes and goes: half of them are killed.
+const cycles = 4
+
+// Nothing of a node is left when its cluster is down, also when it was killed.
+func TestNothingOfANodeIsLeft(t *testing.T) {
+	t.Parallel()
+	needsNode(t)
+	h := newHome(t)
+	image := archive(t, "app:1", runtime.GOARCH, buildApp(t))
+	name := "left-" + strings.ToLower(filepath.Base(h.path)) // by which its control groups are told
+	for cycle := range cycles {
+		facts := h.up("--name", name, "--node", "container")
+		h.must("image", "load", "--name", name, image)
+		h.apply(web+pod("web", "serve"), "--name", name)
+		h.must("kubectl", "--name", name, "wait", "pod/web", "--for=condition=Ready", "--timeout=60s")
+		for _, kind := range []string{"process", "socket", "control group"} {
+			if !slices.ContainsFunc(left(t, h), func(what string) bool { return strings.HasPrefix(what, kind) }) {
+				t.Fatalf("no %s of the node is seen while it runs: the comparison below means nothing", kind)
+			}
+		}
+		if cycle%2 == 1 {
+			if err := syscall.Kill(facts.PID, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.must("down", "--name", name)
+		if found := left(t, h); len(found) > 0 {
+			t.Fatalf("cycle %d left:\n%s", cycle, strings.Join(found, "\n"))
+		}
+	}
+}
+
+// left lists what is of a home's clusters, of any of them: other tests run at the same time.
+func left(t *testing.T, h *home) []string {
+	t.Helper()
+	var found []string
+	processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, process := range processes {
+		line, err := os.ReadFile(process)
+		if err == nil && strings.Contains(string(line), h.path+"/") {
+			found = append(found, "process "+strings.ReplaceAll(string(line), "\x00", " "))
+		}
+	}
+	for path, what := range map[string]string{"/proc/self/mountinfo": "mount ", "/proc/net/unix": "socket "} {
+		lines, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(lines)) {
+			if strings.Contains(line, h.path+"/") {
+				found = append(found, what+strings.TrimSpace(line))
+			}
+		}
+	}
+	return append(append(found, links(t)...), groups(t, h)...)
+}
+
+// links lists network links and rules of the machine's that only a node has.
+func links(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob("/sys/class/net/operon*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := exec.Command("nft", "list", "tables").Output()
+	if err != nil {
+		return found // a machine with iptables only, whose rules are per namespace as well
+	}
+	if strings.Contains(string(rules), "kube-proxy") {
+		found = append(found, string(rules))
+	}
+	return found
+}
+
+// groups lists control groups of the home's clusters.
+func groups(t *testing.T, h *home) []string {
+	t.Helper()
+	var found []string
+	for _, pattern := range []string{"/sys/fs/cgroup/operon/*", "/sys/fs/cgroup/*/operon/*"} {
+		all, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, group := range all {
+			if strings.Contains(group, "left-"+strings.ToLower(filepath.Base(h.path))) {
+				found = append(found, "control group "+group)
+			}
+		}
+	}
+	return found
+}

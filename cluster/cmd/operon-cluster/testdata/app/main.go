@@ -1,0 +1,58 @@
+// app is what the tests' containers run.
+package main
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if len(os.Args) < 2 {
+		log.Fatal("want a verb")
+	}
+	switch os.Args[1] {
+	case "serve":
+		serve()
+	case "get":
+		get(os.Args[2])
+	case "api":
+		api()
+	case "say":
+		fmt.Println(os.Args[2:])
+	default:
+		log.Fatalf("no verb %q", os.Args[1])
+	}
+}
+
+// serve says hello until it is told to end.
+func serve() {
+	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") })
+	listener, err := net.Listen("tcp", ":8080")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("serving")
+	go http.Serve(listener, nil)
+	end := make(chan os.Signal, 1)
+	signal.Notify(end, syscall.SIGTERM)
+	<-end
+}
+
+// get prints what is at a URL.
+func get(url string) {
+	client := &http.Client{Timeout: 10 * time.Second}
+	response, err := client.Get(url)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := io.Copy(os.Stdout, response.Body); err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,92 @@
+package controlplane
+
+import (
+	"errors"
+	"net"
+	"sync"
+
+	"k8s.io/klog/v2"
+)
+
+// listeners are several listeners as one: the API server takes one only. The address is the
+// first one's.
+type listeners struct {
+	first    net.Listener
+	accepted chan accepted
+	closed   chan struct{}
+	close    sync.Once
+
+	mu   sync.Mutex
+	more []net.Listener
+}
+
+type accepted struct {
+	conn net.Conn
+	err  error
+}
+
+func newListeners(first net.Listener) *listeners {
+	l := &listeners{first: first, accepted: make(chan accepted), closed: make(chan struct{})}
+	go l.accept(first)
+	return l
+}
+
+// add has connections to a further listener served, too, and closes it with the others.
+func (l *listeners) add(further net.Listener) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.more = append(l.more, further)
+	go l.accept(further)
+}
+
+func (l *listeners) accept(from net.Listener) {
+	for {
+		conn, err := from.Accept()
+		if err != nil && from != l.first {
+			klog.V(2).InfoS("A further listener of the API server ended", "address", from.Addr(), "cause", err)
+			return
+		}
+		select {
+		case l.accepted <- accepted{conn, err}:
+		case <-l.closed:
+			if conn != nil {
+				conn.Close()
+			}
+			return
+		}
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+	}
+}
+
+// Accept implements net.Listener.
+func (l *listeners) Accept() (net.Conn, error) {
+	select {
+	case next := <-l.accepted:
+		return next.conn, next.err
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener.
+func (l *listeners) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var err error
+	l.close.Do(func() {
+		close(l.closed)
+		err = l.first.Close()
+		for _, further := range l.more {
+			err = errors.Join(err, further.Close())
+		}
+	})
+	return err
+}
+
+// Addr implements net.Listener.
+func (l *listeners) Addr() net.Addr { return l.first.Addr() }
+
+// Attach has the API server answer at a further listener, too. It closes it at its end.
+func (cp *ControlPlane) Attach(listener net.Listener) { cp.listener.add(listener) }

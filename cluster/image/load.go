@@ -1,0 +1,182 @@
+package image
+
+import (
+	"archive/tar"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	containerd "github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/content"
+	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/containerd/v2/core/images/archive"
+	"github.com/containerd/errdefs"
+	"github.com/containerd/platforms"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// Load puts the images of an archive into the store, and returns when pods can use them.
+// The archive is a tar file, as `docker save` writes it or in OCI's layout. On an error,
+// none of them is there that was not before.
+func (s *Store) Load(ctx context.Context, path, snapshotter string) ([]Image, error) {
+	// What no image names yet is kept by the lease, and collected as garbage after it.
+	ctx, done, err := s.client.WithLease(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the node's store of images: %w", err)
+	}
+	defer done(context.WithoutCancel(ctx))
+	found, err := s.read(ctx, path)
+	if err != nil {
+		return nil, explain(path, err)
+	}
+	loaded := []Image{}
+	for _, image := range found {
+		one, err := s.unpack(ctx, image, snapshotter)
+		if err != nil {
+			return nil, explain(path, err)
+		}
+		loaded = append(loaded, one)
+	}
+	for _, image := range found {
+		if err := s.record(ctx, image); err != nil {
+			return nil, explain(path, err)
+		}
+	}
+	return loaded, s.awaitKnown(ctx, loaded)
+}
+
+// read puts the contents of an archive into the store, and returns the images in it.
+func (s *Store) read(ctx context.Context, path string) ([]images.Image, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	store := s.client.ContentStore()
+	top, err := archive.ImportIndex(ctx, store, file)
+	if err != nil {
+		return nil, err
+	}
+	data, err := content.ReadBlob(ctx, store, top)
+	if err != nil {
+		return nil, err
+	}
+	var index ocispec.Index
+	if err := json.Unmarshal(data, &index); err != nil {
+		return nil, err
+	}
+	var found []images.Image
+	for _, manifest := range index.Manifests {
+		if name := nameOf(manifest); name != "" {
+			found = append(found, images.Image{Name: name, Target: manifest})
+		}
+	}
+	if len(found) == 0 {
+		return nil, errors.New("it names no image; give it a name where it is made, as `docker save NAME` and `operon image from-dir --name NAME` do")
+	}
+	return found, nil
+}
+
+// nameOf is the full name of an image in an archive, or empty.
+func nameOf(manifest ocispec.Descriptor) string {
+	for _, annotation := range []string{images.AnnotationImageName, ocispec.AnnotationRefName} {
+		if full, err := fullName(manifest.Annotations[annotation]); err == nil {
+			return full
+		}
+	}
+	return ""
+}
+
+// unpack makes an image ready to run on this kind of machine, and has everything that it
+// consists of kept as long as the image is.
+func (s *Store) unpack(ctx context.Context, image images.Image, snapshotter string) (Image, error) {
+	store := s.client.ContentStore()
+	available, err := images.Platforms(ctx, store, image.Target)
+	if err != nil {
+		return Image{}, fmt.Errorf("image %s: %w", image.Name, err)
+	}
+	if !runsHere(available) {
+		return Image{}, fmt.Errorf("image %s is for %s, and this node is %s", image.Name, names(available), platforms.DefaultString())
+	}
+	children := images.FilterPlatforms(images.ChildrenHandler(store), platforms.Default())
+	if err := images.Walk(ctx, images.SetChildrenLabels(store, children), image.Target); err != nil {
+		return Image{}, fmt.Errorf("image %s is not complete: %w", image.Name, err)
+	}
+	handle := containerd.NewImage(s.client, image)
+	if err := handle.Unpack(ctx, snapshotter); err != nil {
+		return Image{}, fmt.Errorf("unpack image %s: %w", image.Name, err)
+	}
+	size, err := handle.Size(ctx)
+	if err != nil {
+		return Image{}, fmt.Errorf("image %s: %w", image.Name, err)
+	}
+	return Image{image.Name, image.Target.Digest.String(), size}, nil
+}
+
+func runsHere(available []ocispec.Platform) bool {
+	for _, platform := range available {
+		if platforms.Default().Match(platform) {
+			return true
+		}
+	}
+	return false
+}
+
+func names(available []ocispec.Platform) string {
+	var list []string
+	for _, platform := range available {
+		list = append(list, platforms.Format(platform))
+	}
+	if len(list) == 0 {
+		return "no platform"
+	}
+	return strings.Join(list, " and ")
+}
+
+// record gives an image its name, which an older one may have had.
+func (s *Store) record(ctx context.Context, image images.Image) error {
+	_, err := s.client.ImageService().Update(ctx, image, "target")
+	if errdefs.IsNotFound(err) {
+		_, err = s.client.ImageService().Create(ctx, image)
+	}
+	return err
+}
+
+// awaitKnown returns when the kubelet's part of containerd knows of the images: it learns
+// of them by events.
+func (s *Store) awaitKnown(ctx context.Context, loaded []Image) error {
+	connection, ok := s.client.Conn().(grpc.ClientConnInterface)
+	if !ok {
+		return fmt.Errorf("the connection to containerd is a %T", s.client.Conn())
+	}
+	service := runtimev1.NewImageServiceClient(connection)
+	for _, image := range loaded {
+		request := &runtimev1.ImageStatusRequest{Image: &runtimev1.ImageSpec{Image: image.Name}}
+		for known := false; !known; {
+			response, err := service.ImageStatus(ctx, request)
+			if err != nil {
+				return fmt.Errorf("image %s is loaded, but the node does not tell of it: %w", image.Name, err)
+			}
+			known = response.Image != nil
+		}
+	}
+	return nil
+}
+
+// explain says of an archive what is wrong with it.
+func explain(path string, err error) error {
+	if strings.Contains(err.Error(), unix.ENOSPC.Error()) { // it comes from another process, as text
+		return fmt.Errorf("%s: the disk of the node's store is full: %w; make room, or name another place with OPERON_HOME", path, err)
+	}
+	if errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "unrecognized image format") {
+		return fmt.Errorf("%s is no image: want a tar file as `docker save` writes it, or in OCI's layout: %w", path, err)
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}

@@ -1,0 +1,70 @@
+package cni
+
+import (
+	"net/netip"
+	"sync"
+	"testing"
+)
+
+func testSettings(t *testing.T, subnet string) Settings {
+	t.Helper()
+	prefix := netip.MustParsePrefix(subnet)
+	return Settings{Subnet: prefix, Gateway: prefix.Addr().Next(), Leases: t.TempDir()}
+}
+
+func TestAddressesAreGivenOnce(t *testing.T) {
+	t.Parallel()
+	s := testSettings(t, "198.18.128.0/24")
+	var mu sync.Mutex
+	holders := map[netip.Addr]string{}
+	var pods sync.WaitGroup
+	for i := range 50 {
+		pods.Go(func() {
+			name := string(rune('a'+i%26)) + string(rune('a'+i/26))
+			address, err := lease(s, name)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if other, ok := holders[address]; ok || address == s.Gateway || !s.Subnet.Contains(address) {
+				t.Errorf("%s is %q's and %q's", address, name, other)
+			}
+			holders[address] = name
+		})
+	}
+	pods.Wait()
+}
+
+// A full subnet gives nothing, and an address that was given back is given again, but last.
+func TestAddressesComeBack(t *testing.T) {
+	t.Parallel()
+	s := testSettings(t, "198.18.128.0/29") // five for pods
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		if _, err := lease(s, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if address, err := lease(s, "f"); err == nil {
+		t.Errorf("f got %s of a full subnet", address)
+	}
+	if err := release(s, "b"); err != nil {
+		t.Fatal(err)
+	}
+	if err := release(s, "nobody"); err != nil {
+		t.Error(err)
+	}
+	if address, err := lease(s, "f"); err != nil || address != netip.MustParseAddr("198.18.128.3") {
+		t.Errorf("f got %s, %v, want what was b's", address, err)
+	}
+	if err := release(s, "f"); err != nil {
+		t.Fatal(err)
+	}
+	if err := release(s, "a"); err != nil {
+		t.Fatal(err)
+	}
+	if address, err := lease(s, "g"); err != nil || address != netip.MustParseAddr("198.18.128.2") {
+		t.Errorf("g got %s, %v, want a's, as f's was given last", address, err)
+	}
+}
