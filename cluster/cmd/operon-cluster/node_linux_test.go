@@ -250,7 +250,7 @@ func TestContainersBesideSimulatedNodes(t *testing.T) {
 		t.Errorf("facts: %+v", facts)
 	}
 	h.must("image", "load", archive(t, "app:1", runtime.GOARCH, buildApp(t)))
-	asks := strings.Replace(pod("simulated", "serve"), "spec:", "spec:\n  nodeSelector: {sim.operon.dev/node: \"true\"}\n  tolerations: [{key: sim.operon.dev/node}]", 1)
+	asks := strings.Replace(pod("simulated", "serve"), "spec:", "spec:\n  nodeSelector: {sim.operon.dev/node: \"true\"}\n  tolerations: [{key: sim.operon.dev/node, operator: Exists}]", 1)
 	h.apply(pod("real", "serve") + asks)
 	h.must("kubectl", "wait", "pod/real", "pod/simulated", "--for=condition=Ready", "--timeout=60s")
 	if on := h.must("kubectl", "get", "pod", "real", "simulated", "-o", "jsonpath={.items[*].spec.nodeName}"); !strings.HasPrefix(on, "container-0 node-") {
