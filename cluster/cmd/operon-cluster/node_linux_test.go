@@ -199,6 +199,9 @@ func refuses(t *testing.T, h *home, program []byte) {
 	}
 	h.apply(strings.ReplaceAll(pod("missing", "say"), "app:1", "missing:1"))
 	h.must("kubectl", "wait", "pod/missing", "--for=jsonpath={.status.containerStatuses[0].state.waiting.reason}=ErrImagePull", "--timeout=60s")
+	if said := h.must("kubectl", "get", "pod", "missing", "-o", "jsonpath={.status.containerStatuses[0].state.waiting.message}"); !strings.Contains(said, "missing:1: not found") {
+		t.Errorf("an image that does not exist: %q", said)
+	}
 	h.apply(strings.ReplaceAll(pod("nocommand", "say"), "    args:", "    command: [/nothing]\n    args:"))
 	h.must("kubectl", "wait", "pod/nocommand", "--for=jsonpath={.status.phase}=Failed", "--timeout=60s")
 	if said := h.must("kubectl", "get", "pod", "nocommand", "-o", "jsonpath={.status.containerStatuses[0].state.terminated.message}"); !strings.Contains(said, "/nothing") {

@@ -38,6 +38,9 @@ func startContainerd(ctx context.Context, dir settings.Dir, s settings.Settings)
 	if err := writeNetwork(dir); err != nil {
 		return err
 	}
+	if err := serveRegistry(ctx, dir); err != nil {
+		return fmt.Errorf("registry: %w", err)
+	}
 	if err := log.SetLevel("warn"); err != nil {
 		return err
 	}
@@ -136,6 +139,7 @@ func containerdConfig(dir settings.Dir, s settings.Settings, snapshotter string)
 			"io.containerd.cri.v1.images": table{
 				"snapshotter":   snapshotter,
 				"pinned_images": table{"sandbox": pause.Reference},
+				"registry":      table{"config_path": registries(dir)},
 			},
 			"io.containerd.cri.v1.runtime": table{
 				"restrict_oom_score_adj": s.KeepOOMScore,
