@@ -61,7 +61,7 @@ func (a API) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 		return nil, err
 	}
 	if !names.New {
-		if err := p.addToScheme(t, names); err != nil {
+		if err := p.addToScheme(t, names.Folder, names.Kind); err != nil {
 			return nil, err
 		}
 	}
@@ -225,29 +225,30 @@ func mentions(node ast.Node, of, name string) bool {
 	return found
 }
 
-// addToScheme plans the kind's place among those that its package registers.
-func (p *Plan) addToScheme(t *tree, n about) error {
+// addToScheme plans a kind's place among those that the package in a folder registers.
+func (p *Plan) addToScheme(t *tree, folder, kind string) error {
 	var found *source
-	err := eachSource(t.place(n.Folder), func(name string, content []byte) error {
-		s, err := parseSource(n.Folder+"/"+path.Base(name), content)
-		if err == nil && s.call("scheme", "AddKnownTypes") != nil {
+	err := eachSource(t.place(folder), func(name string, content []byte) error {
+		s, err := parseSource(folder+"/"+path.Base(name), content)
+		if err != nil {
+			return notCompiling(t.dir, err)
+		}
+		if s.call("scheme", "AddKnownTypes") != nil {
 			found = s
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	added := []string{"&" + n.Kind + "{}", "&" + n.Kind + "List{}"}
 	if found == nil {
-		return fmt.Errorf("no source in %s calls scheme.AddKnownTypes, so that the kind cannot be added there; nothing was written: register the kinds by a function\n"+
-			"func AddToScheme(scheme *runtime.Scheme) error {\n\tscheme.AddKnownTypes(GroupVersion, …)\n\tmetav1.AddToGroupVersion(scheme, GroupVersion)\n\treturn nil\n}", n.Folder)
+		return noRegistration(folder)
 	}
-	found.addArguments(found.call("scheme", "AddKnownTypes"), false, added...)
-	content, err := found.done()
-	if err != nil {
-		return err
-	}
-	p.write(found.name, content)
-	return nil
+	found.addArguments(found.call("scheme", "AddKnownTypes"), false, "&"+kind+"{}", "&"+kind+"List{}")
+	return p.rewrite(found)
+}
+
+func noRegistration(folder string) error {
+	return fmt.Errorf("no source in %s calls scheme.AddKnownTypes, so that the kind cannot be added there; nothing was written: register the kinds by a function\n"+
+		"func AddToScheme(scheme *runtime.Scheme) error {\n\tscheme.AddKnownTypes(GroupVersion, …)\n\tmetav1.AddToGroupVersion(scheme, GroupVersion)\n\treturn nil\n}", folder)
 }

@@ -165,6 +165,24 @@ func TestCodeThatDoesNotCompile(t *testing.T) {
 	same(t, look(t, dir), before)
 }
 
+// A composer that does not compile would have other rights: that is told before anything is derived of it.
+func TestComposersThatDoNotCompile(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "lamp-operator")
+	carryOut(t, scaffold.Init{Dir: dir})
+	lamp := scaffold.API{Dir: dir, Group: "home.example.com", Version: "v1alpha1", Kind: "Lamp"}
+	carryOut(t, lamp)
+	goes(t, dir, "list", "-export", "./...") // what was never compiled is not now
+	put(t, dir, "lamp.go", strings.Replace(read(t, dir, "lamp.go"), "out.Child(", "out.Chilled(", 1))
+	before := look(t, dir)
+	lamp.Kind = "Fan"
+	_, err := try(t, lamp)
+	if want := "the project does not compile; nothing was written: lamp.go:21:6: out.Chilled undefined"; err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("the error is %v", err)
+	}
+	same(t, look(t, dir), before)
+}
+
 // An interrupted command leaves what was there, and an interrupted init no folder.
 func TestInterruptions(t *testing.T) {
 	t.Parallel()

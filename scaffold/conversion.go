@@ -19,25 +19,8 @@ type conversions struct {
 }
 
 // conversion is the Go code of both methods of the spoke, and of helpers.
-func (n versions) conversion(p *Plan) (string, error) {
-	content, err := p.read(n.from.File)
-	if err != nil {
-		return "", err
-	}
-	s, err := parseSource(n.from.File, content)
-	if err != nil {
-		return "", err
-	}
-	c := conversions{local: map[string]ast.Expr{}, prefix: n.Var, used: map[string]bool{}}
-	for _, declaration := range s.tree.Decls {
-		if general, ok := declaration.(*ast.GenDecl); ok {
-			for _, spec := range general.Specs {
-				if named, ok := spec.(*ast.TypeSpec); ok {
-					c.local[named.Name.Name] = named.Type
-				}
-			}
-		}
-	}
+func (n versions) conversion() string {
+	c := conversions{local: n.types, prefix: n.Var, used: map[string]bool{}}
 	var all strings.Builder
 	for _, way := range []struct{ method, letter, doc, from, to, of, hub string }{
 		{"ConvertTo", "to", "makes an object of " + n.Hub + ", which is stored.", n.Letter, "to", n.Hub + ".", "no conversion to %T"},
@@ -53,7 +36,7 @@ func (n versions) conversion(p *Plan) (string, error) {
 		}
 		all.WriteString("return nil\n}\n")
 	}
-	return all.String() + c.helpers(), nil
+	return all.String() + c.helpers()
 }
 
 // other is the qualifier of the types that are converted from, where of is that of those converted to.

@@ -17,26 +17,55 @@ import (
 // generated lays the plan over a copy of the project, makes go.mod provide for it, and plans what the
 // generators write there. They read files, and so does the compiler: a copy is what lets them see
 // a tree that does not exist, and lets everything be written at once or not at all.
+//
+// That the project compiles then is looked at last: what does not leads generators astray.
 func (p *Plan) generated(ctx context.Context, tell func(string)) error {
 	return p.inCopy(func(copied string) error {
-		if err := p.require(ctx, copied, tell); err != nil {
+		if err := p.generatedIn(ctx, copied, tell); err != nil {
 			return err
 		}
-		result, err := generate.Plan(ctx, copied, generate.Options{Again: true})
-		if err != nil {
-			return p.named(err, copied)
+		return p.compilesIn(ctx, copied)
+	})
+}
+
+func (p *Plan) generatedIn(ctx context.Context, copied string, tell func(string)) error {
+	if err := p.require(ctx, copied, tell); err != nil {
+		return err
+	}
+	result, err := generate.Plan(ctx, copied, generate.Options{Again: true})
+	if err != nil {
+		return p.named(err, copied)
+	}
+	for _, path := range result.Changes.Paths() {
+		content, ok := result.Changes.Content(path)
+		if !ok {
+			continue
 		}
-		for _, path := range result.Changes.Paths() {
-			content, ok := result.Changes.Content(path)
-			if !ok {
-				continue
-			}
-			if now, err := os.ReadFile(p.place(path)); err != nil || string(now) != string(content) {
-				p.write(path, content)
-			}
+		if now, err := os.ReadFile(p.place(path)); err != nil || string(now) != string(content) {
+			p.write(path, content)
 		}
+	}
+	return nil
+}
+
+// compilesIn tells whether the project compiles as it is planned. In one that has had no sources but main.go,
+// everything is known to.
+func (p *Plan) compilesIn(ctx context.Context, copied string) error {
+	sources := 0
+	err := eachSource(p.dir, func(string, []byte) error {
+		sources++
 		return nil
 	})
+	if err != nil || sources < 2 {
+		return err
+	}
+	if err := p.lay(copied, p.Paths()...); err != nil {
+		return err
+	}
+	if wrong := compiles(ctx, copied); wrong != nil {
+		return notCompiling(copied, wrong)
+	}
+	return nil
 }
 
 // inCopy calls do with a copy of the project that has the planned files, and removes it then.
@@ -188,6 +217,12 @@ func copyFile(from, to string) error {
 	}
 	_, err = io.Copy(target, source)
 	return errors.Join(err, target.Close())
+}
+
+// slashed is the path of a file relative to dir, with slashes.
+func slashed(dir, name string) (string, error) {
+	relative, err := filepath.Rel(dir, name)
+	return filepath.ToSlash(relative), err
 }
 
 // eachSource calls visit for each Go source below dir.

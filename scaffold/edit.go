@@ -64,27 +64,55 @@ func (s *source) done() ([]byte, error) {
 }
 
 // importOf is the name by which the file knows a package, "" when it does not import it.
-func (s *source) importOf(importPath string) string {
+func (s *source) importOf(of string) string {
 	for _, spec := range s.tree.Imports {
-		written, _ := strconv.Unquote(spec.Path.Value)
-		if written != importPath {
-			continue
+		if importPath(spec) == of {
+			return importName(spec)
 		}
-		if spec.Name != nil {
-			return spec.Name.Name
-		}
-		return path.Base(importPath)
 	}
 	return ""
 }
 
+// importName is the name of an import in its file, and importPath what it imports.
+func importName(spec *ast.ImportSpec) string {
+	if spec.Name != nil {
+		return spec.Name.Name
+	}
+	return path.Base(importPath(spec))
+}
+
+func importPath(spec *ast.ImportSpec) string {
+	written, _ := strconv.Unquote(spec.Path.Value)
+	return written
+}
+
+// rewrite plans a source as its edits make it. One that was to be created still is.
+func (p *Plan) rewrite(s *source) error {
+	content, err := s.done()
+	if err == nil {
+		p.files[s.name] = file{content, p.files[s.name].fresh}
+	}
+	return err
+}
+
+// removeImport imports something no more.
+func (s *source) removeImport(spec *ast.ImportSpec) {
+	node := ast.Node(spec)
+	for _, declaration := range s.tree.Decls {
+		if imports, ok := declaration.(*ast.GenDecl); ok && len(imports.Specs) == 1 && imports.Specs[0] == ast.Spec(spec) {
+			node = imports
+		}
+	}
+	s.edits = append(s.edits, edit{s.offset(node.Pos()), min(s.lineEnd(s.offset(node.End()))+1, len(s.content)), ""})
+}
+
 // addImport imports a package by a name that no other import of the file has, and returns it.
 // Packages of one module stand together.
-func (s *source) addImport(importPath, module, second string) string {
-	if name := s.importOf(importPath); name != "" {
+func (s *source) addImport(of, module, second string) string {
+	if name := s.importOf(of); name != "" {
 		return name
 	}
-	name, line := path.Base(importPath), strconv.Quote(importPath)
+	name, line := path.Base(of), strconv.Quote(of)
 	if s.taken(name) {
 		name = second + name
 		line = name + " " + line
@@ -96,8 +124,7 @@ func (s *source) addImport(importPath, module, second string) string {
 // taken tells whether an import of the file has that name.
 func (s *source) taken(name string) bool {
 	for _, spec := range s.tree.Imports {
-		written, _ := strconv.Unquote(spec.Path.Value)
-		if spec.Name != nil && spec.Name.Name == name || spec.Name == nil && path.Base(written) == name {
+		if importName(spec) == name {
 			return true
 		}
 	}
@@ -105,23 +132,33 @@ func (s *source) taken(name string) bool {
 }
 
 func (s *source) addImportLine(line, module string) {
-	for _, spec := range slices.Backward(s.tree.Imports) {
-		if written, _ := strconv.Unquote(spec.Path.Value); written == module || strings.HasPrefix(written, module+"/") {
-			s.insert(s.lineEnd(s.offset(spec.End())), "\n"+line)
-			return
-		}
-	}
+	var brackets, last *ast.GenDecl
 	for _, declaration := range s.tree.Decls {
-		if imports, ok := declaration.(*ast.GenDecl); ok && imports.Tok == token.IMPORT && imports.Rparen.IsValid() {
-			s.insert(s.offset(imports.Rparen), "\n"+line+"\n")
-			return
+		imports, ok := declaration.(*ast.GenDecl)
+		if !ok || imports.Tok != token.IMPORT {
+			continue
+		}
+		last = imports
+		if !imports.Rparen.IsValid() {
+			continue
+		}
+		brackets = imports
+		for _, spec := range slices.Backward(s.tree.Imports) {
+			inside := spec.Pos() > imports.Lparen && spec.End() < imports.Rparen
+			if written := importPath(spec); inside && (written == module || strings.HasPrefix(written, module+"/")) {
+				s.insert(s.lineEnd(s.offset(spec.End())), "\n"+line)
+				return
+			}
 		}
 	}
-	if last := len(s.tree.Imports); last > 0 {
-		s.insert(s.lineEnd(s.offset(s.tree.Imports[last-1].End())), "\n\nimport "+line)
-		return
+	switch {
+	case brackets != nil:
+		s.insert(s.offset(brackets.Rparen), "\n"+line+"\n")
+	case last != nil:
+		s.insert(s.lineEnd(s.offset(last.End())), "\nimport "+line)
+	default:
+		s.insert(s.lineEnd(s.offset(s.tree.Name.End())), "\n\nimport "+line)
 	}
-	s.insert(s.lineEnd(s.offset(s.tree.Name.End())), "\n\nimport "+line)
 }
 
 // lineEnd is the offset of the end of the line that holds at.

@@ -88,7 +88,7 @@ func (t *tree) readMain() error {
 		}
 		s, err := parseSource(filepath.Base(name), content)
 		if err != nil {
-			return fmt.Errorf("the project does not compile; nothing was written: %s", strings.ReplaceAll(err.Error(), t.dir+"/", ""))
+			return notCompiling(t.dir, err)
 		}
 		if found := domainLine.FindSubmatch(content); found != nil {
 			t.domain = string(found[1])
@@ -171,7 +171,7 @@ func (t *tree) declared(folder string) (map[string]string, error) {
 	for _, name := range files {
 		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		if err != nil {
-			return nil, fmt.Errorf("the project does not compile; nothing was written: %s", strings.ReplaceAll(err.Error(), t.dir+"/", ""))
+			return nil, notCompiling(t.dir, err)
 		}
 		for _, declaration := range parsed.Decls {
 			for _, declared := range namesOf(declaration) {

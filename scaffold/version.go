@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
-	"path"
-	"path/filepath"
-	"regexp"
-	"strconv"
+	"io/fs"
 	"strings"
 
 	"github.com/operon-framework/operon/project"
@@ -32,19 +29,24 @@ type Version struct {
 // versions are what the templates and edits of a new version know.
 type versions struct {
 	Version
-	// Hub and Spoke are the versions that are converted: the new one and the one that it is made
-	// from, whichever is which.
+	// Hub and Spoke are the versions that are converted: the new one and the one that was the hub
+	// before, whichever is which.
 	Hub, Spoke string
-	// HubPackage and SpokePackage are their import paths, folders those of all versions.
+	// HubPackage and SpokePackage are their import paths.
 	HubPackage, SpokePackage string
 	Letter, Var, CRDs        string
 	Conversion               string
 
-	from   project.Kind
+	// hub is what was the hub before, from what is copied, and others are versions that were
+	// converted to the hub before.
+	hub, from project.Kind
+	others    []project.Kind
+	// folder is that of the new version. It joins other kinds there.
 	folder string
-	// others are versions that were converted to the hub before.
-	others []project.Kind
-	hub    project.Kind
+	joins  bool
+
+	types  map[string]ast.Expr // of the package that it starts from
+	copied map[string]bool     // names that the new version has of it
 }
 
 // Plan works out what is created and changed for the version.
@@ -58,7 +60,7 @@ func (v Version) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 		return nil, err
 	}
 	p := newPlan(t.dir)
-	for _, step := range []func(*tree, versions) error{p.copyTypes, p.convert, p.serve} {
+	for _, step := range []func(*tree, *versions) error{p.copyTypes, p.convert, p.serve} {
 		if err := step(t, n); err != nil {
 			return nil, err
 		}
@@ -66,27 +68,27 @@ func (v Version) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	p.Next = []string{
-		"edit " + n.folder + ", and the conversion in " + path.Dir(n.folder) + "/" + n.Spoke,
-		"operon generate", "go test ./...", "operon up",
+	where := ", and the conversion there"
+	if n.Storage {
+		where = ", and the conversion in " + n.hub.Folder
 	}
+	p.Next = []string{"edit the types in " + n.folder + where, "operon generate", "go test ./...", "operon up"}
 	return p, p.generated(ctx, tell)
 }
 
 // about checks what is wanted against the project.
-func (v Version) about(t *tree) (versions, error) {
-	n := versions{Version: v}
+func (v Version) about(t *tree) (*versions, error) {
 	if err := CheckVersion(v.Version); err != nil {
-		return n, err
+		return nil, err
 	}
 	all, hub, err := t.versionsOf(v.Group, v.Kind)
 	if err != nil {
-		return n, err
+		return nil, err
 	}
-	n.hub, n.from = hub, hub
+	n := &versions{Version: v, hub: hub, from: hub, copied: map[string]bool{}, CRDs: project.CRDFolder}
 	for _, kind := range all {
 		if kind.Version == v.Version {
-			return n, fmt.Errorf("kind %s has version %s already (%s): choose another one", v.Kind, v.Version, kind.Place())
+			return nil, fmt.Errorf("kind %s has version %s already (%s): choose another one", v.Kind, v.Version, kind.Place())
 		}
 		if kind.Version == v.From {
 			n.from = kind
@@ -96,23 +98,28 @@ func (v Version) about(t *tree) (versions, error) {
 		}
 	}
 	if v.From != "" && n.from.Version != v.From {
-		return n, fmt.Errorf("kind %s has no version %s to start from: it has %s", v.Kind, v.From, strings.Join(names(all), ", "))
+		return nil, fmt.Errorf("kind %s has no version %s to start from: it has %s", v.Kind, v.From, strings.Join(names(all), ", "))
 	}
-	if v.Storage && len(n.others) > 0 {
-		return n, fmt.Errorf("kind %s has several versions, which are all converted to %s: make %s without --storage, and move the hub by hand when the others are gone", v.Kind, hub.Version, v.Version)
+	if v.Storage && n.from.Version != hub.Version {
+		return nil, fmt.Errorf("with --storage, a version starts from the one that is stored, which is %s: the other versions are converted to it, and to the new one then; leave out --from", hub.Version)
 	}
-	folder, exists := t.folderFor(hub.Group, v.Version)
-	if exists {
-		return n, fmt.Errorf("%s has other kinds in it already: make %s there with `operon create api --no-controller` in a project of its own and move it over, or choose another version", folder, v.Kind)
-	}
-	n.folder, n.Hub, n.Spoke = folder, hub.Version, v.Version
-	hubFolder, spokeFolder := hub.Folder, folder
+	n.folder, n.joins = t.folderFor(hub.Group, v.Version)
+	n.Hub, n.Spoke = hub.Version, v.Version
 	if v.Storage {
-		n.Hub, n.Spoke, hubFolder, spokeFolder = n.Spoke, n.Hub, spokeFolder, hubFolder
+		n.Hub, n.Spoke = n.Spoke, n.Hub
 	}
+	hubFolder, spokeFolder := n.folders()
 	n.HubPackage, n.SpokePackage = t.module+"/"+hubFolder, t.module+"/"+spokeFolder
 	n.Letter, n.Var = letterOf(v.Kind), lowerCamel(v.Kind)
 	return n, nil
+}
+
+// folders are those of the hub and of the spoke.
+func (n *versions) folders() (hub, spoke string) {
+	if n.Storage {
+		return n.folder, n.hub.Folder
+	}
+	return n.hub.Folder, n.folder
 }
 
 func names(kinds []project.Kind) []string {
@@ -148,213 +155,65 @@ func (t *tree) versionsOf(group, kind string) (all []project.Kind, hub project.K
 	return nil, hub, fmt.Errorf("kind %s has several versions and none of them has the marker +kubebuilder:storageversion: write it above the one that is stored", kind)
 }
 
-const (
-	storageMarker    = "// +kubebuilder:storageversion\n"
-	conversionMarker = "// +kubebuilder:metadata:annotations=\"operon.dev/conversion=operator\"\n"
-)
-
-// copyTypes plans the types of the new version: those of the one that it starts from.
-func (p *Plan) copyTypes(t *tree, n versions) error {
-	if err := t.aloneInFile(n.from); err != nil {
-		return err
-	}
-	content, err := p.read(n.from.File)
-	if err != nil {
-		return err
-	}
-	created, err := otherPackage(n.from.File, content, n.Kind, n.from.Version, n.Version.Version)
-	if err != nil {
-		return err
-	}
-	old, fresh := string(content), string(created)
-	stored := n.Storage || n.from.Version == n.hub.Version
-	if stored {
-		old, fresh = withoutMarker(old, storageMarker), withoutMarker(fresh, storageMarker)
-		if n.Storage {
-			fresh = n.marked(fresh, storageMarker)
-		} else {
-			old = n.marked(old, storageMarker)
-		}
-	}
-	if !strings.Contains(old, conversionMarker) {
-		old = n.marked(old, conversionMarker)
-		fresh = n.marked(fresh, conversionMarker)
-	}
-	p.create(n.folder+"/"+path.Base(n.from.File), []byte(fresh))
-	p.write(n.from.File, []byte(old))
-	return nil
-}
-
-func withoutMarker(content, marker string) string { return strings.ReplaceAll(content, marker, "") }
-
-// marked puts a marker above the kind.
-func (n versions) marked(content, marker string) string {
-	at := regexp.MustCompile(`(?m)^type ` + n.Kind + ` struct \{$`)
-	return at.ReplaceAllStringFunc(content, func(line string) string { return marker + line })
-}
-
-// aloneInFile tells whether the file of a kind has all of its package that the new version needs.
-func (t *tree) aloneInFile(kind project.Kind) error {
-	declared, err := t.declared(kind.Folder)
-	if err != nil {
-		return err
-	}
-	for _, name := range []string{kind.Name, kind.Name + "Spec", kind.Name + "Status", kind.Name + "List", "GroupVersion", "AddToScheme"} {
-		if where := declared[name]; where != "" && where != kind.File {
-			return fmt.Errorf("%s is declared in %s, and kind %s in %s: a version is made from one file that has all of a kind; move it there", name, where, kind.Name, kind.File)
-		}
-	}
-	return nil
-}
-
-// otherPackage is a source of the package of another version.
-func otherPackage(name string, content []byte, kind, from, to string) ([]byte, error) {
-	s, err := parseSource(name, content)
-	if err != nil {
-		return nil, err
-	}
-	s.replace(s.tree.Name, to)
-	if s.tree.Doc != nil {
-		for _, comment := range s.tree.Doc.List {
-			s.replace(comment, regexp.MustCompile(`\b`+from+`\b`).ReplaceAllString(comment.Text, to))
-		}
-	}
-	if call := s.call("scheme", "AddKnownTypes"); call != nil && len(call.Args) > 1 { // other kinds stay where they are
-		s.edits = append(s.edits, edit{s.offset(call.Args[1].Pos()), s.offset(call.Rparen), "&" + kind + "{}, &" + kind + "List{}"})
-	}
-	ast.Inspect(s.tree, func(node ast.Node) bool {
-		if literal, ok := node.(*ast.BasicLit); ok && literal.Value == strconv.Quote(from) {
-			s.replace(literal, strconv.Quote(to))
-		}
-		return true
-	})
-	return s.done()
-}
-
 // convert plans the hub's method and the spoke's conversion.
-func (p *Plan) convert(t *tree, n versions) error {
-	lower := strings.ToLower(n.Kind)
-	body, err := n.conversion(p)
+func (p *Plan) convert(t *tree, n *versions) error {
+	hub, spoke := n.folders()
+	file := strings.ToLower(n.Kind) + "_conversion.go"
+	old, err := p.hubMethod(n)
 	if err != nil {
 		return err
 	}
-	n.Conversion = body
-	hub, spoke := path.Dir(n.folder)+"/"+n.Hub, path.Dir(n.folder)+"/"+n.Spoke
-	if n.Storage || len(n.others) == 0 {
-		err = p.fill(hub+"/"+lower+"_conversion.go", "hub.go", n)
+	if n.Storage || old == "" {
+		err = p.fill(hub+"/"+file, "hub.go", n)
 	}
-	n.CRDs = project.CRDFolder
-	return errors.Join(err,
-		p.fill(spoke+"/"+lower+"_conversion.go", "spoke.go", n),
-		p.fill(lower+"_"+n.Spoke+"_test.go", "conversion_test.go", n))
-}
-
-// serve plans the new version's line in main.go, and lets the composer work by the hub.
-func (p *Plan) serve(t *tree, n versions) error {
-	if err := p.servedInMain(t, n); err != nil || !n.Storage {
-		return err
+	n.Conversion = n.conversion()
+	if n.from.Version == n.hub.Version {
+		err = errors.Join(err, p.fill(spoke+"/"+file, "spoke.go", n))
+	} else {
+		err = errors.Join(err, p.copyConversion(n, n.from.Folder+"/"+file, spoke+"/"+file))
 	}
-	methods, err := t.methods(n.Kind)
-	if err != nil {
-		return err
-	}
-	if methods["Compose"] == "" {
-		return nil
-	}
-	lower := strings.ToLower(n.Kind)
-	files := map[string]bool{lower + "_test.go": true, lower + "_webhook_test.go": true}
-	for _, file := range methods {
-		files[file] = true
-	}
-	for file := range files {
-		if err := p.moved(t, n, file); err != nil {
-			return err
-		}
-	}
-	sample := project.SampleFolder + "/" + lower + ".yaml"
-	content, err := p.read(sample)
-	if err != nil {
-		return nil //nolint:nilerr // there need not be one
-	}
-	p.write(sample, []byte(strings.Replace(string(content), "apiVersion: "+n.hub.Group+"/"+n.hub.Version+"\n", "apiVersion: "+n.hub.Group+"/"+n.Hub+"\n", 1)))
-	return nil
-}
-
-// servedInMain adds the version's kinds to operon.Main, and the migration of what is stored.
-func (p *Plan) servedInMain(t *tree, n versions) error {
-	s := t.main
-	framework := s.importOf(Framework)
-	call := s.call(framework, "Main")
-	if call == nil {
-		return fmt.Errorf("%s does not call operon.Main with a list of parts, so that the version cannot be added to it; nothing was written: "+
-			"list them there as `operon init` and `operon create api` do", s.name)
-	}
-	label, _, _ := strings.Cut(n.hub.Group, ".")
-	importPath := t.module + "/" + n.folder
-	if s.importOf(importPath) == "" || !mentions(call, s.importOf(importPath), "AddToScheme") {
-		s.addArguments(call, true, framework+".API("+s.addImport(importPath, t.module, strings.ReplaceAll(label, "-", ""))+".AddToScheme)")
-	}
-	if n.Storage {
-		for _, argument := range call.Args {
-			if manage, ok := argument.(*ast.CallExpr); ok && isName(manage.Fun, framework, "Manage") && managed(manage) == n.Kind && !mentions(manage, framework, "MigrateStorage") {
-				s.addArguments(manage, false, framework+".MigrateStorage()")
-			}
-		}
-	}
-	content, err := s.done()
-	if err == nil {
-		p.write(s.name, content)
+	err = errors.Join(err, p.fill(strings.ToLower(n.Kind)+"_"+n.Spoke+"_test.go", "conversion_test.go", n))
+	if n.Storage && old != "" { // in its place stands how the version is converted now
+		p.write(old, p.files[old].content)
 	}
 	return err
 }
 
-// managed is the type of the composer in a call of operon.Manage.
-func managed(call *ast.CallExpr) string {
-	if len(call.Args) == 0 {
-		return ""
+// hubMethod is the file that has the method Hub of what is the hub now, "" for none.
+func (p *Plan) hubMethod(n *versions) (string, error) {
+	d, err := p.declarationsIn(n.hub.Folder, n.hub.File)
+	if err != nil {
+		return "", err
 	}
-	if literal, ok := call.Args[0].(*ast.CompositeLit); ok {
-		if name, ok := literal.Type.(*ast.Ident); ok {
-			return name.Name
+	want := n.hub.Folder + "/" + strings.ToLower(n.Kind) + "_conversion.go"
+	for _, one := range d.all {
+		if one.of != n.Kind || one.names[0] != "Hub" {
+			continue
 		}
+		if n.Storage && (one.in.name != want || len(one.in.tree.Decls) > 1) {
+			return "", fmt.Errorf("%s has the method Hub of %s, which is not the hub any more: put it alone into %s, where the conversion comes in its place", one.in.name, n.Kind, want)
+		}
+		return one.in.name, nil
 	}
-	return ""
+	return "", nil
 }
 
-// moved lets a source work by the hub in the place of the version that was it before.
-func (p *Plan) moved(t *tree, n versions, file string) error {
-	content, err := p.read(file)
-	if err != nil {
-		return nil //nolint:nilerr // there need not be one
+// copyConversion plans the conversion of a version whose types are those of another one that is converted.
+func (p *Plan) copyConversion(n *versions, from, to string) error {
+	content, err := p.read(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no %s, which would be copied: the conversion of version %s has to be there", from, n.From)
 	}
-	s, err := parseSource(file, content)
 	if err != nil {
 		return err
 	}
-	old := s.importOf(n.SpokePackage)
-	if old == "" || s.importOf(n.HubPackage) != "" {
-		return nil
+	s, err := parseSource(to, content)
+	if err != nil {
+		return notCompiling(p.dir, err)
 	}
-	for _, spec := range s.tree.Imports {
-		if spec.Path.Value == strconv.Quote(n.SpokePackage) {
-			s.replace(spec.Path, strconv.Quote(n.HubPackage))
-		}
-	}
-	name := old
-	if old == filepath.Base(n.SpokePackage) {
-		name = filepath.Base(n.HubPackage)
-	}
-	ast.Inspect(s.tree, func(node ast.Node) bool {
-		if selector, ok := node.(*ast.SelectorExpr); ok {
-			if x, ok := selector.X.(*ast.Ident); ok && x.Name == old {
-				s.replace(x, name)
-			}
-		}
-		return true
-	})
-	moved, err := s.done()
-	if err == nil {
-		p.write(file, moved)
-	}
+	s.replace(s.tree.Name, n.Version.Version)
+	s.renameInComments(n.From, n.Version.Version)
+	content, err = s.done()
+	p.create(to, content)
 	return err
 }

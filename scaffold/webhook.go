@@ -134,7 +134,7 @@ func (t *tree) eachMain(visit func(*source)) error {
 		}
 		s, err := parseSource(path.Base(filepath.ToSlash(name)), content)
 		if err != nil {
-			return err
+			return notCompiling(t.dir, err)
 		}
 		visit(s)
 		return nil
