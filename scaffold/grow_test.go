@@ -1,7 +1,6 @@
 package scaffold_test
 
 import (
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,7 +26,10 @@ func TestAProjectGrows(t *testing.T) {
 	carryOut(t, scaffold.API{Dir: dir, Group: "web", Version: "v1alpha1", Kind: "Token", NoController: true})
 	carryOut(t, scaffold.Webhook{Dir: dir, Kind: "CacheClass", Default: true, Validate: true, ValidateDeletion: true})
 	put(t, dir, "testdata/before.yaml", read(t, dir, "config/crd/cache.scaffold.example.com_memcacheds.yaml"))
+	carryOut(t, scaffold.Version{Dir: dir, Kind: "Memcached", Version: "v1beta1"})
+	carryOut(t, scaffold.Version{Dir: dir, Kind: "CacheClass", Version: "v1beta1"}) // beside the other kind
 	carryOut(t, scaffold.Version{Dir: dir, Kind: "Memcached", Version: "v1", Storage: true})
+	carryOut(t, scaffold.Version{Dir: dir, Kind: "Memcached", Version: "v2alpha1", From: "v1alpha1"})
 	carryOut(t, scaffold.Controller{Dir: dir, Kind: "Token"})
 	carryOut(t, scaffold.Controller{Dir: dir, Group: "apps", Version: "v1", Kind: "Deployment"})
 	golden(t, dir, "grown.txt")
@@ -41,31 +43,53 @@ func TestAnAPIServer(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "usage-operator")
 	carryOut(t, scaffold.Init{Dir: dir, Module: "example.com/usage-operator"})
-	usage := scaffold.APIServer{Dir: dir, Group: "usage", Version: "v1alpha1", Kind: "Usage"}
-	plan, err := usage.Plan(t.Context(), func(string) {})
+	createServed(t, dir, "usage", "v1alpha1", "Usage")
+	for path := range look(t, dir) {
+		if strings.HasPrefix(path, "config/crd/") {
+			t.Errorf("%s: there is to be no definition", path)
+		}
+	}
+	createServed(t, dir, "usage", "v1alpha1", "Load")    // of the same version
+	createServed(t, dir, "usage", "v1beta1", "Forecast") // of another one
+	createServed(t, dir, "power", "v1alpha1", "Outage")
+	for _, line := range []string{
+		"aggregated.Serve((&runtime.SchemeBuilder{v1alpha1.AddToScheme, v1beta1.AddToScheme, powerv1alpha1.AddToScheme}).AddToScheme,",
+		"aggregated.Kind(Usage{}, usageResource),", "aggregated.Kind(Load{}, loadResource),", "aggregated.Kind(Outage{}, outageResource)",
+	} {
+		if content := read(t, dir, "main.go"); !strings.Contains(content, line) {
+			t.Errorf("%s is not in\n%s", line, content)
+		}
+	}
+	for _, version := range []string{"v1alpha1.usage.example.com", "v1beta1.usage.example.com", "v1alpha1.power.example.com"} {
+		if role := read(t, dir, "config/rbac/role.yaml"); !strings.Contains(role, "\n  - "+version+"\n") || !strings.Contains(role, "\n  - apiservices\n") {
+			t.Errorf("the rights to serve %s are not derived:\n%s", version, role)
+		}
+	}
+	before := look(t, dir)
+	for want, wanted := range map[string]scaffold.APIServer{
+		"the name Load is taken in api/v1alpha1/load_types.go":                 {Group: "usage", Version: "v1alpha1", Kind: "Load"},
+		"loads is served already (load.go): choose another name with --plural": {Group: "usage", Version: "v1alpha1", Kind: "Burden", Plural: "loads"},
+	} {
+		wanted.Dir = dir
+		if _, err := wanted.Plan(t.Context(), func(string) {}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q: %v", want, err)
+		}
+	}
+	same(t, look(t, dir), before)
+	put(t, dir, "all_test.go", read(t, "testdata", "all_test.go.txt"))
+	goes(t, dir, "test", "-ldflags=-w", "./...")
+}
+
+// createServed adds a kind that the operator serves by itself. It needs modules that are looked for.
+func createServed(t *testing.T, dir, group, version, kind string) {
+	t.Helper()
+	plan, err := scaffold.APIServer{Dir: dir, Group: group, Version: version, Kind: kind}.Plan(t.Context(), func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := plan.Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for path := range look(t, dir) {
-		if strings.HasPrefix(path, "config/crd/") {
-			t.Errorf("%s: there is to be no definition", path)
-		}
-	}
-	if role := read(t, dir, "config/rbac/role.yaml"); !strings.Contains(role, "\n  - v1alpha1.usage.") || !strings.Contains(role, "\n  - apiservices\n") {
-		t.Errorf("the rights of an API server are not derived:\n%s", role)
-	}
-	before := look(t, dir)
-	usage.Kind = "Load"
-	if _, err := try(t, usage); err == nil || !strings.Contains(err.Error(), "main.go serves an API already") {
-		t.Errorf("a second one: %v", err)
-	}
-	if after := look(t, dir); !maps.Equal(before, after) {
-		t.Error("what failed changed the project")
-	}
-	goes(t, dir, "test", "-ldflags=-w", "./...")
 }
 
 func folders(t *testing.T, dir string) int {
