@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -33,7 +34,7 @@ asked for what is missing.`,
 
 func newCreateAPI() *cobra.Command {
 	var wanted scaffold.API
-	var namespaced, controller, dryRun bool
+	var namespaced, controller bool
 	command := &cobra.Command{
 		Use:   "api",
 		Short: "Make a kind: its types, its composer, tests and a sample",
@@ -53,26 +54,34 @@ config/samples/KIND.yaml an object to try. All of it works as it is; edit it fro
 	set.BoolVar(&wanted.Cluster, "cluster", false, "objects are in no namespace")
 	set.BoolVar(&controller, "controller", true, "make a composer for the kind")
 	set.BoolVar(&wanted.NoController, "no-controller", false, "make the types only")
-	set.BoolVar(&dryRun, "dry-run", false, "print the files, and write nothing")
-	command.RunE = func(command *cobra.Command, _ []string) error {
-		if err := opposites(command, "namespaced", "cluster"); err != nil {
-			return err
-		}
-		if err := opposites(command, "controller", "no-controller"); err != nil {
-			return err
-		}
+	command.PreRunE = func(command *cobra.Command, _ []string) error {
 		wanted.Cluster = wanted.Cluster || !namespaced
 		wanted.NoController = wanted.NoController || !controller
-		if err := askNames(command, &wanted.Group, &wanted.Version, &wanted.Kind); err != nil {
-			return err
+		return errors.Join(opposites(command, "namespaced", "cluster"), opposites(command, "controller", "no-controller"))
+	}
+	carriesOut(command, &wanted, func(q *questions) { askNames(q, &wanted.Group, &wanted.Version, &wanted.Kind) })
+	return command
+}
+
+// planner is what a verb of create is about to do.
+type planner interface {
+	Plan(ctx context.Context, tell func(string)) (*scaffold.Plan, error)
+}
+
+// carriesOut lets a command ask for what is missing, plan what is wanted then, and write it or show it.
+func carriesOut(command *cobra.Command, wanted planner, ask func(*questions)) {
+	dryRun := command.Flags().Bool("dry-run", false, "print the files, and write nothing")
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		asked := newQuestions(command)
+		if ask(asked); asked.err != nil {
+			return asked.err
 		}
 		plan, err := wanted.Plan(command.Context(), tell)
 		if err != nil {
 			return err
 		}
-		return carryOut(command, plan, dryRun)
+		return carryOut(command, plan, *dryRun)
 	}
-	return command
 }
 
 // nameFlags add the flags that name a kind in a project.
@@ -87,12 +96,10 @@ func nameFlags(command *cobra.Command, dir, group, version, kind *string) {
 }
 
 // askNames asks for what names a kind.
-func askNames(command *cobra.Command, group, version, kind *string) error {
-	asked := newQuestions(command)
-	asked.ask("group", "Group, such as cache", group, "", present("a group"))
-	asked.ask("version", "Version", version, "v1alpha1", scaffold.CheckVersion)
-	asked.ask("kind", "Kind, such as Memcached", kind, "", scaffold.CheckKind)
-	return asked.err
+func askNames(q *questions, group, version, kind *string) {
+	q.ask("group", "Group, such as cache", group, "", present("a group"))
+	q.ask("version", "Version", version, "v1alpha1", scaffold.CheckVersion)
+	q.ask("kind", "Kind, such as Memcached", kind, "", scaffold.CheckKind)
 }
 
 func present(what string) func(string) error {

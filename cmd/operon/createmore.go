@@ -8,7 +8,6 @@ import (
 
 func newCreateWebhook() *cobra.Command {
 	var wanted scaffold.Webhook
-	dryRun := false
 	command := &cobra.Command{
 		Use:   "webhook",
 		Short: "Let API servers ask the operator before they store an object",
@@ -26,19 +25,9 @@ What converts between versions comes with a second version: "operon create versi
 	set.BoolVar(&wanted.Default, "default", false, "fill in fields that a user left out")
 	set.BoolVar(&wanted.Validate, "validate", false, "refuse objects that are wrong")
 	set.BoolVar(&wanted.ValidateDeletion, "validate-deletion", false, "keep objects that must not go")
-	set.BoolVar(&dryRun, "dry-run", false, "print the files, and write nothing")
-	command.RunE = func(command *cobra.Command, _ []string) error {
-		asked := newQuestions(command)
-		asked.ask("kind", "Kind, such as Memcached", &wanted.Kind, "", scaffold.CheckKind)
-		if asked.err != nil {
-			return asked.err
-		}
-		plan, err := wanted.Plan(command.Context(), tell)
-		if err != nil {
-			return err
-		}
-		return carryOut(command, plan, dryRun)
-	}
+	carriesOut(command, &wanted, func(q *questions) {
+		q.ask("kind", "Kind, such as Memcached", &wanted.Kind, "", scaffold.CheckKind)
+	})
 	return command
 }
 
@@ -50,7 +39,6 @@ func kindFlags(command *cobra.Command, dir, group, version, kind *string) {
 
 func newCreateVersion() *cobra.Command {
 	var wanted scaffold.Version
-	dryRun := false
 	command := &cobra.Command{
 		Use:   "version",
 		Short: "Add a version to the API of a kind, with conversion and a test of it",
@@ -67,26 +55,15 @@ are stored in the older one are migrated.`,
 	kindFlags(command, &wanted.Dir, &wanted.Group, &wanted.Version, &wanted.Kind)
 	set.StringVar(&wanted.From, "from", "", "version whose types are copied (default: the one that the operator works by)")
 	set.BoolVar(&wanted.Storage, "storage", false, "store objects in the new version, and let the operator work by it")
-	set.BoolVar(&dryRun, "dry-run", false, "print the files, and write nothing")
-	command.RunE = func(command *cobra.Command, _ []string) error {
-		asked := newQuestions(command)
-		asked.ask("kind", "Kind, such as Memcached", &wanted.Kind, "", scaffold.CheckKind)
-		asked.ask("version", "New version, such as v1beta1", &wanted.Version, "", scaffold.CheckVersion)
-		if asked.err != nil {
-			return asked.err
-		}
-		plan, err := wanted.Plan(command.Context(), tell)
-		if err != nil {
-			return err
-		}
-		return carryOut(command, plan, dryRun)
-	}
+	carriesOut(command, &wanted, func(q *questions) {
+		q.ask("kind", "Kind, such as Memcached", &wanted.Kind, "", scaffold.CheckKind)
+		q.ask("version", "New version, such as v1beta1", &wanted.Version, "", scaffold.CheckVersion)
+	})
 	return command
 }
 
 func newCreateController() *cobra.Command {
 	var wanted scaffold.Controller
-	dryRun := false
 	command := &cobra.Command{
 		Use:   "controller",
 		Short: "Do something about the objects of a kind that is there already",
@@ -97,27 +74,15 @@ reconciler on the same manager, as its status is somebody else's.`,
   operon create controller --group apps --version v1 --kind Deployment --dry-run`,
 		Args: noArguments,
 	}
-	set := command.Flags()
 	kindFlags(command, &wanted.Dir, &wanted.Group, &wanted.Version, &wanted.Kind)
-	set.BoolVar(&dryRun, "dry-run", false, "print the files, and write nothing")
-	command.RunE = func(command *cobra.Command, _ []string) error {
-		asked := newQuestions(command)
-		asked.ask("kind", "Kind, such as Memcached or Deployment", &wanted.Kind, "", scaffold.CheckKind)
-		if asked.err != nil {
-			return asked.err
-		}
-		plan, err := wanted.Plan(command.Context(), tell)
-		if err != nil {
-			return err
-		}
-		return carryOut(command, plan, dryRun)
-	}
+	carriesOut(command, &wanted, func(q *questions) {
+		q.ask("kind", "Kind, such as Memcached or Deployment", &wanted.Kind, "", scaffold.CheckKind)
+	})
 	return command
 }
 
 func newCreateAPIServer() *cobra.Command {
 	var wanted scaffold.APIServer
-	dryRun := false
 	command := &cobra.Command{
 		Use:   "apiserver",
 		Short: "Serve a kind that no definition can: worked out, or kept elsewhere",
@@ -132,16 +97,6 @@ For kinds that are stored as users write them, "operon create api" is less to ru
 	set := command.Flags()
 	nameFlags(command, &wanted.Dir, &wanted.Group, &wanted.Version, &wanted.Kind)
 	set.StringVar(&wanted.Plural, "plural", "", "plural of the kind (default: as English has it)")
-	set.BoolVar(&dryRun, "dry-run", false, "print the files, and write nothing")
-	command.RunE = func(command *cobra.Command, _ []string) error {
-		if err := askNames(command, &wanted.Group, &wanted.Version, &wanted.Kind); err != nil {
-			return err
-		}
-		plan, err := wanted.Plan(command.Context(), tell)
-		if err != nil {
-			return err
-		}
-		return carryOut(command, plan, dryRun)
-	}
+	carriesOut(command, &wanted, func(q *questions) { askNames(q, &wanted.Group, &wanted.Version, &wanted.Kind) })
 	return command
 }

@@ -71,14 +71,16 @@ func TestQuestionsAreAskedUntilTheAnswerFits(t *testing.T) {
 	command := &cobra.Command{}
 	command.SetIn(strings.NewReader("cache\n\nmemcached\nMemcached\n"))
 	nameFlags(command, new(string), &group, &version, &kind)
-	if err := askNames(command, &group, &version, &kind); err != nil || group != "cache" || version != "v1alpha1" || kind != "Memcached" {
-		t.Errorf("%q %q %q, %v", group, version, kind, err)
+	asked := newQuestions(command)
+	if askNames(asked, &group, &version, &kind); asked.err != nil || group != "cache" || version != "v1alpha1" || kind != "Memcached" {
+		t.Errorf("%q %q %q, %v", group, version, kind, asked.err)
 	}
 	command = &cobra.Command{}
 	command.SetIn(strings.NewReader(""))
 	nameFlags(command, new(string), &group, &version, &kind)
-	if err := askNames(command, &group, &version, &kind); err == nil || err.Error() != "no answer: give --group" {
-		t.Error(err)
+	asked = newQuestions(command)
+	if askNames(asked, &group, &version, &kind); asked.err == nil || asked.err.Error() != "no answer: give --group" {
+		t.Error(asked.err)
 	}
 }
 
