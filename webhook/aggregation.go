@@ -3,9 +3,12 @@ package webhook
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/base64"
 	"errors"
+	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -49,6 +52,59 @@ type apiService struct {
 
 func (a *apiService) id() ident {
 	return ident{kind: apiServiceKind, name: a.version.Version + "." + a.version.Group}
+}
+
+// recordVersions writes down what versions are served, before API servers are told. Their names are of the
+// form that kinds have in the record.
+func (k *keeper) recordVersions(ctx context.Context) error {
+	var names []schema.GroupKind
+	for _, version := range k.aggregated {
+		names = append(names, schema.GroupKind{Group: version.Group, Kind: version.Version})
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return k.Record.Add(ctx, apiServiceKind.GroupKind(), names)
+}
+
+// removeVersions removes the APIServices of versions that an earlier version of the operator served and this
+// one does not, as nobody would answer. One that leads to another Service by now is left, and one that the
+// operator may not remove is told of: its Role seldom names what is gone.
+func (k *keeper) removeVersions(ctx context.Context) error {
+	ever, err := k.Record.Kinds(ctx, apiServiceKind.GroupKind())
+	if err != nil {
+		return err
+	}
+	for _, name := range ever {
+		gone := &apiService{version: schema.GroupVersion{Group: name.Group, Version: name.Kind}, owner: k.Operator}
+		if slices.Contains(k.aggregated, gone.version) {
+			continue
+		}
+		err := k.removeVersion(ctx, gone)
+		if apierrors.IsForbidden(err) {
+			k.Log.Error(err, "requests for a version that is served no more fail, until its APIService is removed: delete it, or let the operator do so", "APIService", gone.id().name)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *keeper) removeVersion(ctx context.Context, gone *apiService) error {
+	live, err := k.registry.get(ctx, gone.id())
+	if err != nil || live == nil {
+		return err
+	}
+	var typed liveAPIService
+	if err := typedFrom(live, &typed); err != nil {
+		return err
+	}
+	if to := typed.Spec.Service; to == nil || to.Namespace != k.Service.Namespace || to.Name != k.Service.Name {
+		return nil
+	}
+	return k.registry.remove(ctx, []ident{gone.id()})
 }
 
 // liveAPIService is what is read of an APIService.

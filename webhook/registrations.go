@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,7 +70,7 @@ func (k *keeper) record(ctx context.Context) error {
 		}
 	}
 	if k.Record != nil && len(kinds) > 0 {
-		if err := k.Record.Add(ctx, Itself, kinds); err != nil {
+		if err := errors.Join(k.Record.Add(ctx, Itself, kinds), k.recordVersions(ctx)); err != nil {
 			return err
 		}
 	}
@@ -94,7 +95,7 @@ func (k *keeper) tidy(ctx context.Context) error {
 			leftovers = append(leftovers, of)
 		}
 	}
-	if err := k.registry.remove(ctx, leftovers); err != nil {
+	if err := errors.Join(k.registry.remove(ctx, leftovers), k.removeVersions(ctx)); err != nil {
 		return err
 	}
 	k.tidied = true
