@@ -92,6 +92,7 @@ func TestProjectsThatCannotBe(t *testing.T) {
 		`module path "time/machine" begins like a package of Go's own library: put a domain before it, as in example.com/time/machine`: {Dir: "a", Module: "time/machine"},
 		`the folder's name "---" has no letter or digit to name the operator by`:                                                       {Dir: "---"},
 		`--operon nowhere: it is neither a version, such as v0.1.0, nor the folder of a checkout`:                                      {Dir: "a", Operon: "nowhere"},
+		`--operon v2.1.0: module github.com/operon-framework/operon has versions v0 and v1 alone`:                                      {Dir: "a", Operon: "v2.1.0"},
 		`taken is a file: name another folder`:                                                                                         {Dir: "taken"},
 		`full/main.go is there already and is not overwritten: move it away, or choose another name`:                                   {Dir: "full"},
 	} {
@@ -125,6 +126,24 @@ var spoiled = map[string]func(t *testing.T, dir string){
 	"main.go does not call operon.Main with a list of parts, so that the kind cannot be added to it; nothing was written: add\noperon.API(v1alpha1.AddToScheme)\noperon.Manage(Lamp{})": func(t *testing.T, dir string) {
 		put(t, dir, "main.go", "package main\n\nimport \"github.com/operon-framework/operon\"\n\nfunc main() { operon.Main(\"x\", parts()...) }\n\nfunc parts() []operon.Part { return nil }\n")
 	},
+}
+
+// Folders that are none, and a project that is there already.
+func TestFoldersThatCannotBe(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "lamp-operator")
+	carryOut(t, scaffold.Init{Dir: dir})
+	before := look(t, dir)
+	for want, wanted := range map[string]planner{
+		"there is no folder " + dir + "/none: name that of a project with --dir": scaffold.API{Dir: dir + "/none"},
+		"main.go is a file: name the folder of a project with --dir":             scaffold.API{Dir: dir + "/main.go"},
+		dir + " is an Operon project already: `operon create` adds to it":        scaffold.Init{Dir: dir},
+	} {
+		if _, err := try(t, wanted); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q: %v", want, err)
+		}
+	}
+	same(t, look(t, dir), before)
 }
 
 func remove(t *testing.T, dir, path string) {

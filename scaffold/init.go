@@ -45,6 +45,9 @@ func (o Init) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := readTree(o.Dir); err == nil {
+		return nil, fmt.Errorf("%s is an Operon project already: `operon create` adds to it; for another one, name another folder", o.Dir)
+	}
 	from, err := findOrigin(o.Operon)
 	if err != nil {
 		return nil, err

@@ -38,29 +38,35 @@ func findOrigin(wanted string) (origin, error) {
 		return originOf(wanted)
 	}
 	_, source, _, _ := runtime.Caller(0)
-	if found := released.FindStringSubmatch(filepath.ToSlash(source)); found != nil {
+	return builtFrom(filepath.ToSlash(source), checkoutAround(), builtVersion())
+}
+
+// builtFrom is where a command came from whose source was compiled as that path, in which around is a checkout that
+// holds it and version is its release, "" for none.
+func builtFrom(source, around, version string) (origin, error) {
+	if found := released.FindStringSubmatch(source); found != nil {
 		return origin{version: found[1]}, nil
 	}
-	if filepath.IsAbs(source) {
-		dir := filepath.Dir(filepath.Dir(source))
-		if isCheckout(dir) {
-			return origin{dir: dir}, nil
-		}
-	}
-	if dir := checkoutAround(); dir != "" {
+	dir := filepath.Dir(filepath.Dir(filepath.FromSlash(source)))
+	switch {
+	case filepath.IsAbs(dir) && isCheckout(dir):
 		return origin{dir: dir}, nil
-	}
-	if version := builtVersion(); version != "" {
+	case around != "":
+		return origin{dir: around}, nil
+	case version != "":
 		return origin{version: version}, nil
 	}
 	return origin{}, fmt.Errorf("this operon was built from sources that are not there any more (%s), so that a project cannot refer to them: "+
-		"build operon again where they are now, or tell the folder or a released version with --operon", filepath.Dir(filepath.Dir(source)))
+		"build operon again where they are now, or tell the folder or a released version with --operon", dir)
 }
 
 // originOf is the checkout or the version that a user names.
 func originOf(wanted string) (origin, error) {
 	if semver.IsValid(wanted) {
-		return origin{version: wanted}, nil
+		if err := module.CheckPathMajor(wanted, ""); err != nil {
+			return origin{}, fmt.Errorf("--operon %s: module %s has versions v0 and v1 alone", wanted, Framework)
+		}
+		return origin{version: semver.Canonical(wanted)}, nil
 	}
 	dir, err := filepath.Abs(wanted)
 	if err != nil {

@@ -54,6 +54,9 @@ func readTree(dir string) (*tree, error) {
 }
 
 func (t *tree) readModule() error {
+	if err := isFolder(t.dir); err != nil {
+		return err
+	}
 	content, err := os.ReadFile(filepath.Join(t.dir, "go.mod"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is no operator project, as it has no go.mod: run this in the folder of one, name it with --dir, or make one with `operon init`", t.dir)
@@ -68,6 +71,18 @@ func (t *tree) readModule() error {
 		return fmt.Errorf("%s is a kubebuilder or Operator SDK project, which has a layout of its own: `operon generate` and `operon up` work in it, but `operon create` is for projects of `operon init`", t.dir)
 	}
 	return nil
+}
+
+// isFolder tells what is wrong with the name of a project's folder.
+func isFolder(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no folder %s: name that of a project with --dir", dir)
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("%s is a file: name the folder of a project with --dir", dir)
+	}
+	return err
 }
 
 var domainLine = regexp.MustCompile(`(?m)^//operon:domain[ \t]+(\S+)[ \t]*$`)
