@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"go/ast"
 	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/operon-framework/operon/project"
@@ -111,7 +112,30 @@ func (v Version) about(t *tree) (*versions, error) {
 	hubFolder, spokeFolder := n.folders()
 	n.HubPackage, n.SpokePackage = t.module+"/"+hubFolder, t.module+"/"+spokeFolder
 	n.Letter, n.Var = letterOf(v.Kind), lowerCamel(v.Kind)
-	return n, nil
+	return n, n.noCycle(t, hubFolder)
+}
+
+// noCycle tells where a conversion would let two packages import each other: kinds of a package are converted
+// in one direction.
+func (n *versions) noCycle(t *tree, hubFolder string) error {
+	advice := "give --storage, so that " + n.Version.Version + " is the hub of " + n.Kind + ", too"
+	if n.Storage {
+		advice = "leave out --storage, so that " + n.hub.Version + " stays the hub of " + n.Kind
+	}
+	if hubFolder == n.folder && !n.joins {
+		return nil // it is not there yet
+	}
+	var cycle error
+	return errors.Join(eachSource(t.place(hubFolder), func(name string, content []byte) error {
+		s, err := parseSource(hubFolder+"/"+filepath.Base(name), content)
+		if err != nil {
+			return notCompiling(t.dir, err)
+		}
+		if s.importOf(n.SpokePackage) != "" {
+			cycle = fmt.Errorf("%s imports %s, as another kind is converted from there, and packages of Go cannot import each other: %s", s.name, n.SpokePackage, advice)
+		}
+		return nil
+	}), cycle)
 }
 
 // folders are those of the hub and of the spoke.
