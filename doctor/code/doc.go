@@ -11,6 +11,6 @@ var Rules = []*rule.Rule{
 	errorSwallowed, errorAsNotFound, deleteNotFound,
 	ownerMissing, finalizerStays,
 	statusClock, statusUnconditional, selfUpdate, requeueHot, writeInLoop,
-	staleRead, sharedState, secretCache,
+	staleRead, sharedState, secretCache, configMapCache,
 	conditionGeneration, requiredOmitted,
 }
