@@ -297,14 +297,11 @@ func firstSentence(description string) string {
 	return paragraph
 }
 
+// cells are what Markdown becomes in a cell of a table, where a list is none.
+var cells = strings.NewReplacer("|", `\|`, "\n\n- ", "<br>• ", "\n\n* ", "<br>• ", "\n- ", "<br>• ", "\n* ", "<br>• ", "\n\n", "<br>", "\n", " ")
+
 // inCell fits Markdown into a cell of a table.
-func inCell(text string) string {
-	text = strings.ReplaceAll(text, "|", `\|`)
-	text = strings.ReplaceAll(text, "\n\n", "<br>")
-	text = strings.ReplaceAll(text, "\n- ", "<br>• ")
-	text = strings.ReplaceAll(text, "\n* ", "<br>• ")
-	return strings.ReplaceAll(text, "\n", " ")
-}
+func inCell(text string) string { return strings.TrimPrefix(strings.TrimPrefix(cells.Replace("\n"+text), " "), "<br>") }
 
 // anchor is what a link to a heading is called, by GitHub's rule.
 func anchor(heading string) string {
