@@ -57,7 +57,7 @@ func TestBadInput(t *testing.T) {
 		},
 		"a float": {
 			files: change("Title string", "Title float64"),
-			want:  []string{`DIR/api/v1/types.go:22:8: a float`, "--allow-floats"},
+			want:  []string{`DIR/api/v1/types.go:22:8: PageSpec.Title: a float`, "--allow-floats"},
 		},
 		"a field without a name in JSON": {
 			files: change(" `json:\"title\"`", ""),

@@ -151,7 +151,11 @@ func (p *planning) run(ctx context.Context, number int, run run) error {
 	}
 	p.listings[number] = known
 	var problems []error
+	tried := run.try(shared)
 	for _, job := range run.jobs {
+		if tried.forbids(job.name) {
+			continue // the packages tell why
+		}
 		if of, ok := job.generator.(placing); ok {
 			job.generator = of.With(files, p.note)
 		}

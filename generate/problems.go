@@ -2,6 +2,8 @@ package generate
 
 import (
 	"errors"
+	"go/ast"
+	"go/token"
 	"maps"
 	"os"
 	"path/filepath"
@@ -80,9 +82,14 @@ func problemsIn(dir string, roots []*loader.Package, registry *markers.Registry,
 	packages.Visit(raw, nil, func(found *packages.Package) {
 		for _, problem := range found.Errors {
 			foreign := problem.Kind == packages.TypeError && !own[found]
-			if !foreign && wanted(found, problem) {
-				all = append(all, asRemark(dir, problem))
+			if foreign || !wanted(found, problem) {
+				continue
 			}
+			one := asRemark(dir, problem)
+			if problem.Kind == packages.UnknownError {
+				one.field = fieldAt(found, problem.Pos)
+			}
+			all = append(all, one)
 		}
 	})
 	var problems []error
@@ -90,6 +97,41 @@ func problemsIn(dir string, roots []*loader.Package, registry *markers.Registry,
 		problems = append(problems, errors.New(one.String()))
 	}
 	return errors.Join(problems...)
+}
+
+// fieldAt is the field of a type that stands at a position, as TYPE.FIELD, or the type, "" if there is neither.
+func fieldAt(pkg *packages.Package, position string) string {
+	for _, file := range pkg.Syntax {
+		for _, declared := range file.Decls {
+			block, ok := declared.(*ast.GenDecl)
+			if !ok || block.Tok != token.TYPE {
+				continue
+			}
+			for _, spec := range block.Specs {
+				if found := fieldOf(pkg.Fset, spec.(*ast.TypeSpec), position); found != "" { //nolint:forcetypeassert // a declaration of types has no others
+					return found
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func fieldOf(files *token.FileSet, spec *ast.TypeSpec, position string) (name string) {
+	at := spec.Name.Name
+	ast.Inspect(spec, func(node ast.Node) bool {
+		if node == nil || name != "" {
+			return false
+		}
+		if field, ok := node.(*ast.Field); ok && len(field.Names) > 0 {
+			at = spec.Name.Name + "." + field.Names[0].Name
+		}
+		if files.Position(node.Pos()).String() == position {
+			name = at
+		}
+		return true
+	})
+	return name
 }
 
 // near is a position as it is read from the current folder: relative to it where it lies below it.

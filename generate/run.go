@@ -3,6 +3,7 @@ package generate
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"go/token"
 
 	"sigs.k8s.io/controller-tools/pkg/genall"
@@ -35,6 +36,8 @@ type job struct {
 	into *changes.Set
 	// version is that of controller-tools which manifests are to name, "" for the one that is built in.
 	version string
+	// patches: it changes a part of manifests that somebody else wrote, who is named there.
+	patches bool
 	// nowhere: what it writes is not wanted.
 	nowhere bool
 }
@@ -45,10 +48,17 @@ type placing interface {
 }
 
 // work lets the generator work on what was loaded.
-func (j job) work(ctx context.Context, own genall.GenerationContext, dir string, result *Result) error {
+//
+// A generator that panics, as controller-tools' do over types that they do not expect, is an error.
+func (j job) work(ctx context.Context, own genall.GenerationContext, dir string, result *Result) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("the generator %s of controller-tools panicked over a type that it does not know: %v", j.name, cause)
+		}
+	}()
 	own.Roots = concerning(j.name, own.Roots)
 	own.OutputRule = sink{job: j, dir: dir, set: cmp.Or(j.into, result.Changes)}
 	if _, checks := j.generator.(genall.NeedsTypeChecking); !checks {

@@ -17,6 +17,7 @@ import (
 type remark struct {
 	file, text string
 	line, col  int
+	field      string // that it is about, TYPE.FIELD
 }
 
 func (r remark) String() string {
@@ -54,6 +55,9 @@ func explain(all []remark, registry *markers.Registry) []remark {
 	}
 	for i := range told {
 		told[i].text = reworded(told[i].text)
+		if told[i].field != "" {
+			told[i].text = told[i].field + ": " + told[i].text
+		}
 		told[i].nameMarker(registry)
 	}
 	return told
@@ -77,12 +81,23 @@ var words = []struct {
 	pattern *regexp.Regexp
 	instead string
 }{
-	{regexp.MustCompile(`^unsupported AST kind \*ast\.ChanType$`), "a channel " + inexpressible},
-	{regexp.MustCompile(`^unsupported AST kind \*ast\.FuncType$`), "a function " + inexpressible},
-	{regexp.MustCompile(`^unsupported AST kind \*ast\.InterfaceType$`), "an interface " + inexpressible},
+	{regexp.MustCompile(unsupported + `ChanType$`), "a channel " + inexpressible},
+	{regexp.MustCompile(unsupported + `FuncType$`), "a function " + inexpressible},
+	{regexp.MustCompile(unsupported + `InterfaceType$`), "an interface " + anything},
+	{regexp.MustCompile(`^(cannot generate schema for [\w.]+; )?interface type is not supported.*$`), "an interface " + anything},
+	{regexp.MustCompile(unsupported + `Index(List)?Expr$`), "a generic type cannot be expressed in a schema: declare a type of its own with what it stands for here, such as `type Names struct { … }`"},
+	{regexp.MustCompile(unsupported + `StructType$`), "a struct without a name cannot be the value of a map in a schema: declare a type for it"},
+	{regexp.MustCompile(`^unsupported type (\S+)$`), "${1} " + inexpressible},
+	{regexp.MustCompile(`^(map keys must be strings .*)$`), "${1}: want map[string]…, as the names of fields in JSON are"},
 	{regexp.MustCompile(`^found float, .*$`), "a float is read in different ways by different clients: use an integer, a string or resource.Quantity, or allow it (--allow-floats, in a kubebuilder project crd:allowDangerousTypes=true)"},
 	{regexp.MustCompile(` \(at <input>:\d+:\d+\)`), ""},
 }
+
+// unsupported begins what is said of a form of types, alone or in a map.
+const unsupported = `^(?:unsupported AST kind|not a supported map value type:) \*ast\.`
+
+// anything is said of what may hold any value.
+const anything = "cannot be expressed in a schema: want a type that says what it holds, or apiextensionsv1.JSON for any value"
 
 const inexpressible = "cannot be expressed in a schema: want a string, a number, a bool, a struct, or a slice, map or pointer of such; or keep the field out of JSON with `json:\"-\"`"
 
