@@ -22,6 +22,7 @@ import (
 	"github.com/operon-framework/operon/generate/clients"
 	"github.com/operon-framework/operon/generate/definitions"
 	"github.com/operon-framework/operon/generate/kustomize"
+	"github.com/operon-framework/operon/generate/literal"
 	"github.com/operon-framework/operon/generate/reference"
 	"github.com/operon-framework/operon/generate/schema"
 	"github.com/operon-framework/operon/internal/changes"
@@ -43,6 +44,8 @@ type Outputs struct {
 	Kustomize string
 	// Clients is the folder of typed clients in Go.
 	Clients string
+	// GoCRDs is the folder of a Go package with the definitions as values.
+	GoCRDs string
 	// Image and Namespace are what the operator runs, and where.
 	Image, Namespace string
 }
@@ -59,6 +62,7 @@ func (o *Outputs) AddFlags(set *pflag.FlagSet) {
 	place(&o.Helm, "helm", "chart", "write a Helm chart to `FOLDER`, with edits kept")
 	place(&o.Kustomize, "kustomize", kustomize.Default, "write a base for kustomize to `FOLDER`")
 	place(&o.Clients, "clients", "client", "write typed clients, listers and informers in Go to `FOLDER`")
+	place(&o.GoCRDs, "go-crds", "crds", "write the CustomResourceDefinitions as a Go package to `FOLDER`")
 	set.StringVar(&o.Image, "image", "", "image that manifests run, by default the operator's name and :latest")
 	set.StringVar(&o.Namespace, "namespace", "", "namespace that manifests install the operator in, by default its name and -system")
 }
@@ -87,7 +91,8 @@ func (r *run) describe(into *changes.Set) {
 // write adds the outputs to the changes. Whole has the definitions with their whole descriptions; note
 // gets what a reader should know.
 func (o *Outputs) write(ctx context.Context, dir string, whole, set *changes.Set, note func(string)) error {
-	if err := errors.Join(o.writeClients(ctx, dir, set), o.writeInstall(dir, set, note)); err != nil || !o.described() {
+	// Values first: what installs the operator has definitions, too.
+	if err := errors.Join(o.writeGoCRDs(dir, set), o.writeClients(ctx, dir, set), o.writeInstall(dir, set, note)); err != nil || !o.described() {
 		return err
 	}
 	definitions, err := definitionsIn(whole)
@@ -125,6 +130,37 @@ func (o *Outputs) writeSchemas(dir string, definitions []*apiextensionsv1.Custom
 		return err
 	}
 	return replace(dir, o.Schemas, schema.Mark, schemas, set)
+}
+
+func (o *Outputs) writeGoCRDs(dir string, set *changes.Set) error {
+	if o.GoCRDs == "" {
+		return nil
+	}
+	folder, err := inProject(o.GoCRDs)
+	if err != nil {
+		return err
+	}
+	var definitions []*apiextensionsv1.CustomResourceDefinition
+	for _, name := range set.Paths() {
+		content, _ := set.Content(name)
+		if definedGroup(content) == "" {
+			continue
+		}
+		found, err := definitionsOf(name, content)
+		if err != nil {
+			return err
+		}
+		definitions = append(definitions, found...)
+	}
+	if len(definitions) == 0 {
+		return errors.New("--go-crds: there are no CustomResourceDefinitions: a kind embeds TypeMeta and ObjectMeta, in a package that has a +groupName=… marker")
+	}
+	sortByName(definitions)
+	source, err := literal.Source(folder, definitions)
+	if err != nil {
+		return err
+	}
+	return replace(dir, folder, literal.Mark, map[string][]byte{literal.File: source}, set)
 }
 
 func (o *Outputs) writeClients(ctx context.Context, dir string, set *changes.Set) error {
@@ -209,20 +245,35 @@ func definitionsIn(set *changes.Set) ([]*apiextensionsv1.CustomResourceDefinitio
 	var all []*apiextensionsv1.CustomResourceDefinition
 	for _, file := range set.Paths() {
 		content, _ := set.Content(file)
-		objects, err := project.Parse(file, content)
+		found, err := definitionsOf(file, content)
 		if err != nil {
 			return nil, err
 		}
-		for _, object := range objects {
-			definition, err := definitionOf(object.Unstructured)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, definition)
-		}
+		all = append(all, found...)
 	}
-	slices.SortFunc(all, func(a, b *apiextensionsv1.CustomResourceDefinition) int { return strings.Compare(a.Name, b.Name) })
+	sortByName(all)
 	return all, nil
+}
+
+// definitionsOf reads the definitions of one file.
+func definitionsOf(file string, content []byte) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	objects, err := project.Parse(file, content)
+	if err != nil {
+		return nil, err
+	}
+	var all []*apiextensionsv1.CustomResourceDefinition
+	for _, object := range objects {
+		definition, err := definitionOf(object.Unstructured)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, definition)
+	}
+	return all, nil
+}
+
+func sortByName(all []*apiextensionsv1.CustomResourceDefinition) {
+	slices.SortFunc(all, func(a, b *apiextensionsv1.CustomResourceDefinition) int { return strings.Compare(a.Name, b.Name) })
 }
 
 func definitionOf(object *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {

@@ -94,6 +94,26 @@ func TestPoliciesAreInstalled(t *testing.T) {
 	}
 }
 
+// The definitions of the same run are Go code, too, also where the Makefile says where definitions go.
+func TestGoCRDs(t *testing.T) {
+	t.Parallel()
+	for name, all := range map[string]files{"operon": {"main.go": mainFile, "api/v1/types.go": types}, "kubebuilder": shortLayout} {
+		dir := project(t, all)
+		apply(t, plan(t, dir, "--go-crds", "--manifests"))
+		source := read(t, filepath.Join(dir, "crds/zz_generated.crds.go"))
+		if strings.Count(source, "func Page() *apiextensionsv1.CustomResourceDefinition {") != 1 || !strings.Contains(source, `Group: "web.example.com"`) {
+			t.Errorf("%s: %s", name, source)
+		}
+		if diff, err := plan(t, dir, "--go-crds", "--manifests").Changes.Diff(); err != nil || diff != "" {
+			t.Errorf("%s: a second run changes %s, %v", name, diff, err)
+		}
+	}
+	dir := project(t, files{"main.go": mainFile})
+	if _, err := generate.Plan(t.Context(), dir, generate.Options{Flags: []string{"--go-crds"}}); err == nil || !strings.Contains(err.Error(), "--go-crds: there are no CustomResourceDefinitions") {
+		t.Errorf("without kinds: %v", err)
+	}
+}
+
 // A chart is merged with what is there, and what could not be merged is told.
 func TestHelm(t *testing.T) {
 	t.Parallel()
