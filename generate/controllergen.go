@@ -11,16 +11,21 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/markers"
 	"sigs.k8s.io/controller-tools/pkg/rbac"
+	"sigs.k8s.io/controller-tools/pkg/schemapatcher"
 	"sigs.k8s.io/controller-tools/pkg/webhook"
 )
 
 // understood are the generators of controller-gen that can be asked for by its arguments.
 var understood = map[string]genall.Generator{
-	"object":  deepcopy.Generator{},
-	"crd":     crd.Generator{},
-	"rbac":    rbac.Generator{},
-	"webhook": webhook.Generator{},
+	"object":      deepcopy.Generator{},
+	"crd":         crd.Generator{},
+	"rbac":        rbac.Generator{},
+	"webhook":     webhook.Generator{},
+	"schemapatch": schemapatcher.Generator{},
 }
+
+// applies is the one that is not: it writes files by itself, as soon as it has one.
+const applies = "applyconfiguration"
 
 // places are the ways in which controller-gen's arguments say where output goes.
 var places = map[string]genall.OutputRule{
@@ -83,6 +88,9 @@ func asControllerGen(arguments []string) (run, error) {
 // meaning parses one argument and returns the name of what it is about.
 func meaning(all *markers.Registry, argument string) (value any, name string, err error) {
 	definition := all.Lookup("+"+argument, markers.DescribesPackage)
+	if definition == nil && strings.HasPrefix(argument, applies) {
+		return nil, "", fmt.Errorf("controller-gen's argument %q: apply configurations are not made here as controller-gen makes them; move that argument to a target of its own, or have them of `operon generate --clients`", argument)
+	}
 	if definition == nil {
 		return nil, "", fmt.Errorf("controller-gen's argument %q is not known: want one of %s", argument, strings.Join(allNames(), ", "))
 	}

@@ -136,6 +136,26 @@ func runControllerGen(t *testing.T, dir string) {
 	}
 }
 
+// TestSchemapatchIsTheSame has both patch the schemas of definitions that somebody wrote by hand.
+func TestSchemapatchIsTheSame(t *testing.T) {
+	t.Parallel()
+	const byHand = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: pages.web.example.com\n  annotations:\n    controller-gen.kubebuilder.io/version: v0.3.0\n" +
+		"spec:\n  group: web.example.com\n  scope: Namespaced\n  names: {kind: Page, plural: pages} # ours\n  versions:\n  - name: v1\n    served: true\n    storage: true\n"
+	dir := kubebuilders(t, files{
+		"manifests/pages.yaml": byHand,
+		"Makefile":             "manifests:\n\tcontroller-gen schemapatch:manifests=manifests output:dir=manifests paths=./...\n",
+	})
+	result := plan(t, dir)
+	before := contents(t, dir)
+	runControllerGen(t, dir)
+	theirs := contents(t, dir)
+	maps.DeleteFunc(theirs, func(path, content string) bool { return before[path] == content })
+	if !strings.Contains(theirs["manifests/pages.yaml"], "openAPIV3Schema") {
+		t.Fatalf("controller-gen wrote %v", theirs)
+	}
+	compare(t, "", theirs, result)
+}
+
 // TestEveryMarkerIsCompared asks controller-gen for its markers, and the sources of the comparison for each
 // of them, where it may stand: above a package, a type and a field.
 func TestEveryMarkerIsCompared(t *testing.T) {

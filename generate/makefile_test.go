@@ -59,9 +59,10 @@ func TestWithoutAMakefileItIsTheUsual(t *testing.T) {
 func TestBadMakefiles(t *testing.T) {
 	t.Parallel()
 	for arguments, test := range map[string]struct{ flag, want string }{
-		"crdd paths=./...":             {"", `Makefile:2: controller-gen's argument "crdd" is not known`},
-		"crd:maxDescLen=x paths=./...": {"", `Makefile:2: controller-gen's argument "crd:maxDescLen=x"`},
-		"crd paths=./...":              {"--max-description=3", "--max-description has no effect in this project"},
+		"crdd paths=./...":               {"", `Makefile:2: controller-gen's argument "crdd" is not known`},
+		"crd:maxDescLen=x paths=./...":   {"", `Makefile:2: controller-gen's argument "crd:maxDescLen=x"`},
+		"applyconfiguration paths=./...": {"", `Makefile:2: controller-gen's argument "applyconfiguration": apply configurations are not made here`},
+		"crd paths=./...":                {"--max-description=3", "--max-description has no effect in this project"},
 	} {
 		dir := kubebuilders(t, files{"Makefile": "manifests:\n\tcontroller-gen " + arguments + "\n"})
 		before := tree(t, dir)

@@ -40,7 +40,11 @@ func (s sink) Open(pkg *loader.Package, path string) (io.WriteCloser, error) {
 		}
 		folder = own
 	}
-	return &file{path: filepath.ToSlash(filepath.Join(folder, path)), version: cmp.Or(s.version, toolsVersion), set: s.set}, nil
+	version := cmp.Or(s.version, toolsVersion)
+	if s.patches {
+		version = ""
+	}
+	return &file{path: filepath.ToSlash(filepath.Join(folder, path)), version: version, set: s.set}, nil
 }
 
 // file is one file that is being written.
@@ -52,7 +56,11 @@ type file struct {
 
 // Close hands the file over to the set.
 func (f *file) Close() error {
-	f.set.Write(f.path, attributed(f.Bytes(), f.version))
+	content := f.Bytes()
+	if f.version != "" {
+		content = attributed(content, f.version)
+	}
+	f.set.Write(f.path, content)
 	return nil
 }
 

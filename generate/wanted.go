@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"sigs.k8s.io/controller-tools/pkg/schemapatcher"
 
 	"github.com/operon-framework/operon/project"
 )
@@ -45,7 +46,7 @@ func wantedIn(dir string, flags []string) (*wanted, error) {
 		tool = usualControllerGen()
 		asked.notes = append(asked.notes, "no Makefile here runs controller-gen: what kubebuilder's would have it do is generated")
 	}
-	return asked, asked.add(tool)
+	return asked, asked.add(dir, tool)
 }
 
 // isKubebuilders tells projects that kubebuilder or Operator SDK made.
@@ -75,8 +76,8 @@ func onlyOutputs(flags []string) error {
 	return nil
 }
 
-// add adds what controller-gen does. Its runs that differ in nothing but the generators become one.
-func (w *wanted) add(tool *project.ControllerGen) error {
+// add adds what controller-gen does in the project in dir. Its runs that differ in nothing but the generators become one.
+func (w *wanted) add(dir string, tool *project.ControllerGen) error {
 	for _, one := range tool.Runs {
 		arguments, notes := inTodaysWords(one.Arguments)
 		w.notes = append(w.notes, notes...)
@@ -87,6 +88,10 @@ func (w *wanted) add(tool *project.ControllerGen) error {
 		asked.dir = one.Dir
 		for i := range asked.jobs {
 			asked.jobs[i].version = tool.Version
+			if patcher, ok := asked.jobs[i].generator.(schemapatcher.Generator); ok {
+				patcher.ManifestsPath = filepath.Join(dir, one.Dir, patcher.ManifestsPath)
+				asked.jobs[i].generator, asked.jobs[i].patches = patcher, true
+			}
 			asked.jobs[i].config = filepath.Join(one.Dir, asked.jobs[i].config)
 			if asked.jobs[i].code != "" {
 				asked.jobs[i].code = filepath.Join(one.Dir, asked.jobs[i].code)
