@@ -120,8 +120,8 @@ func fieldAt(pkg *packages.Package, position string) string {
 func fieldOf(files *token.FileSet, spec *ast.TypeSpec, position string) (name string) {
 	at := spec.Name.Name
 	ast.Inspect(spec, func(node ast.Node) bool {
-		if node == nil || name != "" {
-			return false
+		if _, comment := node.(*ast.CommentGroup); comment || node == nil || name != "" {
+			return false // markers are named by themselves
 		}
 		if field, ok := node.(*ast.Field); ok && len(field.Names) > 0 {
 			at = spec.Name.Name + "." + field.Names[0].Name

@@ -51,6 +51,9 @@ func explain(all []remark, registry *markers.Registry) []remark {
 		if last := len(told) - 1; last >= 0 && one.line > 0 && told[last].file == one.file && told[last].line == one.line {
 			continue
 		}
+		if one.line == 0 && slices.Contains(told, one) {
+			continue
+		}
 		told = append(told, one)
 	}
 	for i := range told {
