@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operon-framework/operon/local/crds"
@@ -85,11 +86,14 @@ func (u *undeployer) gather(ctx context.Context, to *data, name string) error {
 
 // objectsOf are all objects of a definition.
 func (c *cluster) objectsOf(ctx context.Context, definition *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	served := crds.Resources(definition)
-	if len(served) == 0 {
+	kind, is := storedAs(definition)
+	if !is {
 		return nil, nil
 	}
-	list, err := c.dynamic.Resource(served[0]).List(ctx, metav1.ListOptions{})
+	list, err := c.dynamic.Resource(kind).List(ctx, metav1.ListOptions{})
+	if err != nil && unanswered.MatchString(err.Error()) {
+		return nil, fmt.Errorf("list the objects of CustomResourceDefinition %s: %w; the operator converts them, and has to run for that: see `operon logs`, or deploy it again", definition.GetName(), err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list the objects of CustomResourceDefinition %s: %w", definition.GetName(), err)
 	}
@@ -98,6 +102,25 @@ func (c *cluster) objectsOf(ctx context.Context, definition *unstructured.Unstru
 		all = append(all, &list.Items[i])
 	}
 	return all, nil
+}
+
+// storedAs is the version in which objects are stored, which nobody has to convert, or if that is not served
+// another one.
+func storedAs(definition *unstructured.Unstructured) (schema.GroupVersionResource, bool) {
+	served := crds.Resources(definition)
+	if len(served) == 0 {
+		return schema.GroupVersionResource{}, false
+	}
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, one := range versions {
+		version, _ := one.(map[string]any)
+		for _, kind := range served {
+			if version["storage"] == true && version["name"] == kind.Version {
+				return kind, true
+			}
+		}
+	}
+	return served[0], true
 }
 
 // foreignFinalizers are those of others than Kubernetes' garbage collector.

@@ -137,6 +137,7 @@ func (d *deployer) permitted(ctx context.Context, objects []*unstructured.Unstru
 func watching(namespace string) []need {
 	return []need{
 		{Verb: "get", Group: "apps", Resource: "deployments", Namespace: namespace},
+		{Verb: "list", Group: "apps", Resource: "replicasets", Namespace: namespace},
 		{Verb: "list", Resource: "pods", Namespace: namespace},
 		{Verb: "get", Resource: "pods", Subresource: "log", Namespace: namespace},
 	}

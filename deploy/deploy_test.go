@@ -101,3 +101,13 @@ func TestNotReady(t *testing.T) {
 		})
 	}
 }
+
+// The pods of an earlier deployment that failed are not taken for the new ones, which take their time.
+func TestAfterACrash(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	if _, _, err := f.deploy(t, func(o *deploy.Options) { o.PodAnnotations = map[string]string{"sim.operon.dev/fail": "crash-loop"} }); err == nil {
+		t.Fatal("it is ready")
+	}
+	f.mustDeploy(t, func(o *deploy.Options) { o.PodAnnotations = map[string]string{"sim.operon.dev/start-after": "8s"} })
+}

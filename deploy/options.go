@@ -14,6 +14,9 @@ import (
 // DefaultTimeout is how long an operator may take to become ready, and Undeploy to remove everything.
 const DefaultTimeout = 2 * time.Minute
 
+// maxReplicas is more than any operator has use for.
+const maxReplicas = 1000
+
 // Target says which deployment of which project is meant, in which cluster.
 type Target struct {
 	// Dir is the project's folder, Main that of its main package where it has several.
@@ -78,6 +81,9 @@ func (o Options) operator() (*project.Project, install.Operator, error) {
 		return nil, made, err
 	}
 	made.Watch, made.Shards, made.PodAnnotations = o.Watch, o.Shards, o.PodAnnotations
+	if o.Replicas > maxReplicas {
+		return nil, made, fmt.Errorf("%d replicas: want at most %d", o.Replicas, maxReplicas)
+	}
 	if o.Replicas != 0 {
 		made.Replicas = int32(o.Replicas)
 	}

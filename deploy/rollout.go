@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -20,6 +21,8 @@ const (
 	// grace is how long a trouble has to stand to be believed: a registry that hiccups, a pod that
 	// starts before its Secret is there.
 	grace = 5 * time.Second
+	// revision is which template a ReplicaSet is of, and which one is the Deployment's.
+	revision = "deployment.kubernetes.io/revision"
 	// simulatedLabel marks nodes that run no program.
 	simulatedLabel = "sim.operon.dev/node"
 )
@@ -88,7 +91,30 @@ func (r *rollout) look(ctx context.Context) (done bool, err error) {
 	if readiness.Of(deploymentKind, deployment).Status == readiness.Ready {
 		return true, r.whereabouts(ctx, pods)
 	}
+	newest, err := r.newest(ctx, deployment)
+	if err != nil || newest == "" {
+		return false, err
+	}
+	pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] != newest })
 	return false, r.judge(ctx, deployment, pods)
+}
+
+// newest tells pods of the newest template from those of earlier ones, whose trouble is over with
+// them. It is empty as long as the Deployment has not been looked at.
+func (r *rollout) newest(ctx context.Context, deployment *appsv1.Deployment) (string, error) {
+	if deployment.Status.ObservedGeneration < deployment.Generation {
+		return "", nil
+	}
+	sets, err := r.cluster.typed.AppsV1().ReplicaSets(r.namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(deployment.Spec.Selector)})
+	if err != nil {
+		return "", err
+	}
+	for _, set := range sets.Items {
+		if set.Annotations[revision] == deployment.Annotations[revision] {
+			return set.Labels[appsv1.DefaultDeploymentUniqueLabelKey], nil
+		}
+	}
+	return "", nil
 }
 
 // pods are those of the Deployment.
