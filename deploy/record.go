@@ -34,7 +34,6 @@ type record struct {
 	// definitions that the operator works with, whoever made them.
 	definitions []string
 	image       string
-	uid         string
 }
 
 func newRecord(operator, namespace string) *record {
@@ -136,7 +135,6 @@ func (c *cluster) records(ctx context.Context) ([]*record, error) {
 
 func parseRecord(stored *unstructured.Unstructured) *record {
 	r := newRecord(stored.GetLabels()[recordLabel], stored.GetNamespace())
-	r.uid = string(stored.GetUID())
 	for _, kind := range plan.ParseGroupKinds(stored.GetAnnotations()[plan.KindsAnnotation]) {
 		r.kinds[kind] = true
 	}

@@ -42,15 +42,14 @@ func (d *deployer) carryOut(ctx context.Context) error {
 // write applies all objects: the namespace and the record first, by which the others are found again.
 func (d *deployer) write(ctx context.Context) error {
 	for _, one := range d.items {
-		if isNamespace(one.want) {
-			if err := d.applyOne(ctx, one); err != nil {
-				return err
-			}
+		if !isNamespace(one.want) {
+			continue
 		}
-	}
-	for _, one := range d.items {
-		if isNamespace(one.want) {
-			one.live = orMade(one.live, one.want)
+		if err := d.applyOne(ctx, one); err != nil {
+			return err
+		}
+		if one.live == nil {
+			one.live = one.want
 		}
 	}
 	if err := d.rehearse(ctx); err != nil {
@@ -71,14 +70,6 @@ func (d *deployer) write(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// orMade is the object that was there, or the one that was made.
-func orMade(live, made *unstructured.Unstructured) *unstructured.Unstructured {
-	if live != nil {
-		return live
-	}
-	return made
 }
 
 // writeDefinitions applies the definitions and waits until they are served.

@@ -99,6 +99,7 @@ cluster that somebody else set up.`,
   operon explain memcached/example-memcached   # why it is as it is
   operon prove examples/memcached    # let everything go wrong, and see whether it recovers
   operon down examples/memcached     # remove all that up made
+  operon deploy --image web:1.0 --context staging   # run it in a cluster, in pods
   operon cluster down                # stop the local Kubernetes`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
