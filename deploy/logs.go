@@ -59,9 +59,10 @@ type logs struct {
 // stream is the log of one container, from its start to its end.
 type stream struct {
 	busy bool
-	// ended: the log was read to the end of the container.
+	// ended: the log was read to its end. Of a container that runs still, only the connection ended.
 	ended bool
-	// last is when the last line was read; the log is read on from there after a broken connection.
+	// last is when the last line was read; the log is read on from there after a broken connection, to
+	// the second.
 	last time.Time
 	told string
 }
@@ -116,7 +117,7 @@ func (l *logs) start(ctx context.Context, pod corev1.Pod, running *sync.WaitGrou
 		l.read[key] = &stream{}
 	}
 	one := l.read[key]
-	if one.busy || one.ended {
+	if one.busy || one.ended && !runs(pod) {
 		return
 	}
 	one.busy = true
@@ -209,6 +210,10 @@ func restarts(pod corev1.Pod) int32 {
 		return 0
 	}
 	return pod.Status.ContainerStatuses[0].RestartCount
+}
+
+func runs(pod corev1.Pod) bool {
+	return len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].State.Running != nil
 }
 
 // workload is the Deployment of an operator.

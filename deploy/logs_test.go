@@ -8,6 +8,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -98,6 +99,13 @@ func (n *nodes) lines(pod string) chan string {
 	return n.more[pod]
 }
 
+// readOn tells whether a log was asked for from a time on.
+func (n *nodes) readOn() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.ContainsFunc(n.asked, func(query url.Values) bool { return query.Get("sinceTime") != "" })
+}
+
 // podsOf are the names of the operator's pods.
 func podsOf(t *testing.T, f *fixture) []string {
 	t.Helper()
@@ -161,6 +169,8 @@ func TestFollowLogs(t *testing.T) {
 	first := podsOf(t, f)[0]
 	n.lines(first) <- "later"
 	f.says(t, out, "two of "+first, "later")
+	close(n.lines(podsOf(t, f)[1])) // the connection ends, and not the container
+	wait(t, "another connection", func() bool { return n.readOn() })
 	if err := f.client.CoreV1().Pods(f.namespace()).Delete(t.Context(), first, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -153,7 +153,11 @@ func (u *undeployer) permitted(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	more, err := u.cluster.needs(u.data.going(), "list")
+	verbs := []string{"list"}
+	if u.options.GiveUpFinalizers {
+		verbs = append(verbs, "patch")
+	}
+	more, err := u.cluster.needs(u.data.going(), verbs...)
 	if err != nil {
 		return err
 	}
