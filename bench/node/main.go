@@ -21,7 +21,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/bench/report"
@@ -46,6 +48,7 @@ type figures struct {
 }
 
 func main() {
+	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx); err != nil {
@@ -94,11 +97,11 @@ func below(name string, values []int64, goal int64) report.Figure {
 
 // build builds the cluster's binary and the image that pods run.
 func (b *bench) build(ctx context.Context) error {
-	if err := os.Setenv("CGO_ENABLED", "0"); err != nil { // what runs in the image links nothing
-		return err
-	}
 	b.binary = filepath.Join(b.home, "operon-cluster")
 	if err := report.Build(ctx, "cluster", "./cmd/operon-cluster", b.binary); err != nil {
+		return err
+	}
+	if err := os.Setenv("CGO_ENABLED", "0"); err != nil { // what runs in the image links nothing
 		return err
 	}
 	program := filepath.Join(b.home, "app")
@@ -111,8 +114,11 @@ func (b *bench) build(ctx context.Context) error {
 
 // clear takes down what an interrupted round left running.
 func (b *bench) clear() error {
-	_, err := b.cluster(context.Background(), "down", "--all")
-	return errors.Join(err, os.RemoveAll(b.home))
+	var down error
+	if _, err := os.Stat(b.binary); err == nil {
+		_, down = b.cluster(context.Background(), "down", "--all")
+	}
+	return errors.Join(down, os.RemoveAll(b.home))
 }
 
 // cluster runs operon-cluster and returns what it printed.
