@@ -1,0 +1,122 @@
+// Command build makes the image of examples/memcached with `operon build`, and its program alone with the go
+// command, in turn, and compares the times when nothing changed; and it tells how large the image is.
+//
+//	go run ./build --rounds 7
+//
+// Both have built everything once before. The go command is called with the same flags, but keeps its build ID, so that it
+// can see that there is nothing to do.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/operon-framework/operon/bench/report"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	rounds := flag.Int("rounds", 7, "how often each is measured")
+	flag.Parse()
+	if err := run(ctx, *rounds); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+// image is what `operon build -o json` tells, as far as it is judged here.
+type image struct {
+	Platforms []struct {
+		Size      int64
+		Unchanged bool
+	}
+}
+
+// bench is where the project is, and where everything is written.
+type bench struct{ project, folder string }
+
+// The goals: the size of the image, and the time of a build that has nothing to do.
+const (
+	size = 30_000_000
+	wait = time.Second
+)
+
+func run(ctx context.Context, rounds int) error {
+	folder, err := os.MkdirTemp("", "operon-bench-build-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	root, err := report.Repository(ctx)
+	if err != nil {
+		return err
+	}
+	b := bench{filepath.Join(root, "examples", "memcached"), folder}
+	if err := report.Build(ctx, ".", "./cmd/operon", b.file("operon")); err != nil {
+		return err
+	}
+	var ours, peers []time.Duration
+	var made image
+	for round := range rounds + 1 {
+		our, told, err := b.operon(ctx)
+		if err != nil {
+			return err
+		}
+		peer, _, err := b.time(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", "timetzdata", "-ldflags", "-s -w", "-o", b.file("program"), ".")
+		if err != nil {
+			return err
+		}
+		if round == 0 {
+			continue // the first compiles
+		}
+		if !told.Platforms[0].Unchanged {
+			return fmt.Errorf("round %d compiled, where nothing had changed", round)
+		}
+		ours, peers, made = append(ours, our), append(peers, peer), told
+	}
+	verdict := report.Missed
+	if made.Platforms[0].Size < size {
+		verdict = report.Met
+	}
+	return report.Write(os.Stdout, "go build", []report.Figure{
+		report.AtMost("nothing changed", ours, peers, report.Seconds, 0),
+		report.Within("… alone", ours, wait),
+		{Name: "image, compressed", Operon: report.Megabytes(made.Platforms[0].Size), Goal: "< " + report.Megabytes(size), Met: verdict},
+	})
+}
+
+func (b bench) file(name string) string { return filepath.Join(b.folder, name) }
+
+func (b bench) operon(ctx context.Context) (time.Duration, image, error) {
+	took, output, err := b.time(ctx, b.file("operon"), "build", "--tar", b.file("image.tar"), "-o", "json")
+	if err != nil {
+		return 0, image{}, err
+	}
+	var told image
+	return took, told, json.Unmarshal(output, &told)
+}
+
+// time runs a command in the project.
+func (b bench) time(ctx context.Context, program string, arguments ...string) (time.Duration, []byte, error) {
+	command := exec.CommandContext(ctx, program, arguments...)
+	command.Dir = b.project
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "OPERON_HOME="+b.file("home"))
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	started := time.Now()
+	output, err := command.Output()
+	if err != nil {
+		return 0, nil, fmt.Errorf("%s: %w\n%s", filepath.Base(program), err, stderr.Bytes())
+	}
+	return time.Since(started), output, nil
+}
