@@ -301,7 +301,9 @@ func firstSentence(description string) string {
 var cells = strings.NewReplacer("|", `\|`, "\n\n- ", "<br>• ", "\n\n* ", "<br>• ", "\n- ", "<br>• ", "\n* ", "<br>• ", "\n\n", "<br>", "\n", " ")
 
 // inCell fits Markdown into a cell of a table.
-func inCell(text string) string { return strings.TrimPrefix(strings.TrimPrefix(cells.Replace("\n"+text), " "), "<br>") }
+func inCell(text string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(cells.Replace("\n"+text), " "), "<br>")
+}
 
 // anchor is what a link to a heading is called, by GitHub's rule.
 func anchor(heading string) string {
