@@ -19,13 +19,7 @@ func newImage() *cobra.Command {
 		Use:   "image VERB",
 		Short: "Make images of folders and packages, and keep those of the local cluster",
 		Long: `Make container images where no registry can be reached, and keep those of the local cluster.
-
-  load FILE   put images into the nodes of a local cluster
-  ls          list the images there
-  rm NAME     remove an image there
-
-These three take --name, the cluster's, by default "default"; "operon image VERB --help" tells their
-flags. "operon build" makes the image of an operator.`,
+The image of an operator is made by "operon build".`,
 		Example: `  operon image from-dir rootfs --name web --entrypoint /bin/web
   operon image from-debian memcached --without perl --name memcached:1.6 --entrypoint /usr/bin/memcached --user 65532
   operon image ls`,
@@ -38,18 +32,19 @@ flags. "operon build" makes the image of an operator.`,
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	command.AddCommand(newFromDir(), newFromDebian())
-	for _, verb := range []string{"load", "ls", "rm"} {
-		command.AddCommand(newOfCluster(verb))
-	}
+	command.AddCommand(
+		ofCluster("load", "Put images of files into the node of a local cluster", "  operon image load memcached.tar"),
+		ofCluster("ls", "List the images there", "  operon image ls -o json"),
+		ofCluster("rm", "Remove images there", "  operon image rm memcached:1.6"),
+	)
 	return command
 }
 
-// newOfCluster is a verb that operon-cluster has.
-func newOfCluster(verb string) *cobra.Command {
+// ofCluster is a verb that operon-cluster has.
+func ofCluster(verb, short, example string) *cobra.Command {
 	return &cobra.Command{
-		Use:                verb,
-		Hidden:             true, // the help of `operon image` tells them
-		DisableFlagParsing: true, // they are operon-cluster's to read
+		Use: verb, Short: short, Example: example,
+		DisableFlagParsing: true, // they are operon-cluster's to read, --help is too
 		RunE: func(command *cobra.Command, args []string) error {
 			return become(command, "operon", append([]string{"image", verb}, args...))
 		},
