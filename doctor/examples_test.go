@@ -8,7 +8,7 @@ import (
 // TestExamples: nothing is wrong with what users begin from.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"memcached", "site", "store", "vmgroup"} {
+	for _, name := range []string{"memcached", "podrequest", "site", "store", "vmgroup"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			report, err := Examine(t.Context(), "../examples/"+name, Options{})

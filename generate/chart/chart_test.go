@@ -118,7 +118,7 @@ func TestPoliciesInAChart(t *testing.T) {
 // With the values that it comes with, a chart has what the manifests have: one source.
 func TestAChartIsTheManifests(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"memcached", "site", "store", "vmgroup"} {
+	for _, name := range []string{"memcached", "podrequest", "site", "store", "vmgroup"} {
 		operator := example(t, name)
 		operator.Namespace = "somewhere"
 		want, err := operator.Objects()

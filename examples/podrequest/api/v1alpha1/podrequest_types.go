@@ -1,0 +1,77 @@
+// Package v1alpha1 holds version v1alpha1 of the API in group pod.jewzaam.org.
+//
+// +kubebuilder:object:generate=true
+// +groupName=pod.jewzaam.org
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// After a change of this file, `operon generate` brings all that follows from it up to date.
+
+// GroupVersion is the group and version of the kinds in this package.
+var GroupVersion = schema.GroupVersion{Group: "pod.jewzaam.org", Version: "v1alpha1"}
+
+// AddToScheme registers the kinds of this package.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &PodRequest{}, &PodRequestList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}
+
+// PodRequest asks for a pod of its name.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="the name is a label of the pod: want at most 63 characters"
+// +kubebuilder:printcolumn:name=Image,type=string,JSONPath=.spec.image
+// +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=.status.conditions[?(@.type=="Ready")].status
+// +kubebuilder:printcolumn:name=Age,type=date,JSONPath=.metadata.creationTimestamp
+type PodRequest struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec   PodRequestSpec   `json:"spec"`
+	Status PodRequestStatus `json:"status,omitempty"`
+}
+
+// PodRequestSpec is what the user wants.
+type PodRequestSpec struct {
+	// Name is that of the container.
+	//
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+	// Image is what the container runs.
+	//
+	// +kubebuilder:validation:MinLength=1
+	Image string `json:"image"`
+	// Command is the program and its arguments; if it is empty, the image's own.
+	Command []string `json:"command"`
+}
+
+// PodRequestStatus is what there is.
+type PodRequestStatus struct {
+	// ObservedGeneration is the generation of the spec that the conditions speak of.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// Conditions are Ready, and Reconciling or Stalled while they are true. The operator keeps them
+	// by itself.
+	//
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// PodRequestList is a list of PodRequests.
+//
+// +kubebuilder:object:root=true
+type PodRequestList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []PodRequest `json:"items"`
+}
