@@ -209,6 +209,16 @@ func shows(page, printed string) bool {
 	return regexp.MustCompile("^" + pattern + "$").MatchString(blank(printed))
 }
 
+// Otherwise a page could say anything.
+func TestPagesHaveWhatIsPrinted(t *testing.T) {
+	t.Parallel()
+	for page, want := range map[string]bool{"one\n…\nfour": true, "…\nfour": true, "one\ntwo\n3 s\nfour": true, "one\n…\nthree": false, "…\none": false, "one": false} {
+		if got := shows(page, "one\ntwo\n5 s\nfour\n"); got != want {
+			t.Errorf("%q: %t", page, got)
+		}
+	}
+}
+
 // blank removes from what is printed what differs from one time to another: times, ids, and the width of
 // columns.
 func blank(text string) string {

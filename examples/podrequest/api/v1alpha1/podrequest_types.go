@@ -66,7 +66,7 @@ type PodRequestStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// PodRequestList is a list of PodRequests.
+// PodRequestList is a list of podrequests.
 //
 // +kubebuilder:object:root=true
 type PodRequestList struct {
