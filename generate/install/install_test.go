@@ -12,7 +12,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/generate/install"
@@ -164,5 +166,26 @@ func TestRightsInNamespaces(t *testing.T) {
 	want := []string{"admissionregistration.k8s.io", "apiextensions.k8s.io", "authentication.k8s.io", "authorization.k8s.io"}
 	if got := slices.Sorted(maps.Keys(everywhere)); !slices.Equal(got, want) {
 		t.Errorf("it has rights everywhere in %q, want %q", got, want)
+	}
+}
+
+// Replicas that share the work may do with Leases what that takes; those of which one leads may not.
+func TestSharingTakesRights(t *testing.T) {
+	t.Parallel()
+	for shards, want := range map[int][]string{0: {"get", "create", "update"}, 12: {"get", "create", "update", "list", "watch", "delete"}} {
+		operator := example(t, "memcached")
+		operator.Shards = shards
+		objects, err := operator.Objects()
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetKind() == "Role" })
+		role := rbacv1.Role{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[at].Object, &role); err != nil {
+			t.Fatal(err)
+		}
+		if got := role.Rules[0]; got.Resources[0] != "leases" || !slices.Equal(got.Verbs, want) {
+			t.Errorf("%d shards: %+v, want %q", shards, got, want)
+		}
 	}
 }

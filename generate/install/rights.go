@@ -50,10 +50,14 @@ func (o Operator) rights() []runtime.Object {
 	return append(objects, o.roleForSome(local)...)
 }
 
-// ownRules are what any operator needs where it runs: to elect who leads, and to tell of it.
+// ownRules are what any operator needs where it runs: to elect who leads, or to share the work, and to tell of it.
 func (o Operator) ownRules() []rbacv1.PolicyRule {
+	leases := []string{"get", "create", "update"}
+	if o.Shards > 0 {
+		leases = append(leases, "list", "watch", "delete")
+	}
 	return []rbacv1.PolicyRule{
-		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"}},
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: leases},
 		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 	}
 }
