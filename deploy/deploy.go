@@ -65,7 +65,8 @@ type item struct {
 	differs bool
 }
 
-// Run deploys a project's operator and waits until it is ready. A first deployment whose objects are
+// Run deploys a project's operator and waits until it is ready. Its image is built where none is named; it goes to the
+// cluster's nodes or the registry when all else has been tried, and is not taken back. A first deployment whose objects are
 // not all taken leaves nothing. One that does not become ready is left for a look at it, with the
 // reason and what undoes it in the error.
 func Run(ctx context.Context, options Options) (*Result, error) {
@@ -82,7 +83,7 @@ func Run(ctx context.Context, options Options) (*Result, error) {
 		return nil, err
 	}
 	d.result = &Result{Operator: d.operator.Name, Namespace: d.operator.Namespace, Cluster: d.cluster.Title, Image: d.operator.Image, DryRun: options.DryRun}
-	if err := d.prepare(ctx); err != nil {
+	if err := d.provide(ctx); err != nil {
 		return nil, err
 	}
 	if options.DryRun {
@@ -96,8 +97,24 @@ func Run(ctx context.Context, options Options) (*Result, error) {
 	return d.result, nil
 }
 
-// prepare finds out whether everything will be taken, and writes nothing.
-func (d *deployer) prepare(ctx context.Context) error {
+// provide has everything be there that the deployment takes: its image, once it is known that all else will be taken.
+func (d *deployer) provide(ctx context.Context) error {
+	if err := d.allowed(ctx); err != nil {
+		return err
+	}
+	image, err := d.build(ctx)
+	if err != nil {
+		return err
+	}
+	err = d.prepare(ctx)
+	if err == nil && !d.options.DryRun {
+		err = image.deliver(ctx)
+	}
+	return errors.Join(err, image.close())
+}
+
+// allowed makes sure that who deploys may.
+func (d *deployer) allowed(ctx context.Context) error {
 	var err error
 	if d.operator.Monitor, err = d.cluster.has(schema.GroupKind{Group: "monitoring.coreos.com", Kind: "ServiceMonitor"}); err != nil {
 		return err
@@ -107,8 +124,14 @@ func (d *deployer) prepare(ctx context.Context) error {
 		return err
 	}
 	d.record = newRecord(d.operator.Name, d.operator.Namespace).of(objects)
+	return d.permitted(ctx, objects)
+}
+
+// prepare finds out whether everything will be taken, and writes nothing.
+func (d *deployer) prepare(ctx context.Context) error {
 	d.record.image = d.operator.Image
-	if err := d.permitted(ctx, objects); err != nil {
+	objects, err := d.operator.Objects()
+	if err != nil {
 		return err
 	}
 	if d.before, err = d.cluster.readRecord(ctx, d.record.operator, d.record.namespace); err != nil {

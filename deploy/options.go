@@ -2,11 +2,14 @@ package deploy
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"time"
 
+	"github.com/operon-framework/operon/build"
 	"github.com/operon-framework/operon/generate/install"
+	"github.com/operon-framework/operon/image"
 	"github.com/operon-framework/operon/project"
 	"github.com/operon-framework/operon/up"
 )
@@ -34,8 +37,13 @@ type Target struct {
 // Options of Run.
 type Options struct {
 	Target
-	// Image is what the pods run.
+	// Image is what the pods run. Where it is empty, one is built: for the nodes of a local cluster that run
+	// containers, or for a registry.
 	Image string
+	// Push is the name under which the image that is built goes to a registry.
+	Push string
+	// Build says how it is built. Its Main and Tell are Target's.
+	Build build.Options
 	// Replicas is how many pods there are, by default install.DefaultReplicas.
 	Replicas int
 	// Shards lets all replicas work, each on some of the shards; 0: one of them leads.
@@ -71,9 +79,25 @@ func (t Target) operator(image string) (*project.Project, install.Operator, erro
 	return p, o, err
 }
 
+// Check tells what is wrong with the options about the image, before anything is done.
+func (o Options) Check() error {
+	switch {
+	case o.Image != "" && (o.Push != "" || len(o.Build.Platforms) > 0):
+		return errors.New("--push and --platform are for an image that is built, and --image names one that is there: leave out one or the other")
+	case o.Image != "":
+		return nil
+	case o.Push == "" && !o.Where.IsLocal():
+		return errors.New("want --image NAME, or --push NAME to build one: nodes of a cluster that is not local get images from a registry")
+	}
+	return errors.Join(o.Build.Check(), image.Delivery{Push: o.Push}.Check())
+}
+
 // operator is what is asked for.
 func (o Options) operator() (*project.Project, install.Operator, error) {
-	p, made, err := o.Target.operator(o.Image)
+	if err := o.Check(); err != nil {
+		return nil, install.Operator{}, err
+	}
+	p, made, err := o.Target.operator(cmp.Or(o.Image, unbuilt))
 	if err != nil {
 		return nil, made, err
 	}

@@ -67,6 +67,12 @@ func TestClusterIsAsBefore(t *testing.T) {
 			}
 		}
 	}
+	asBefore(t, env, before)
+}
+
+// asBefore compares what is in a cluster with what was.
+func asBefore(t *testing.T, env *localtest.Env, before map[string]any) {
+	t.Helper()
 	after := everything(t, env)
 	for _, key := range slices.Sorted(maps.Keys(before)) {
 		if !reflect.DeepEqual(before[key], after[key]) {

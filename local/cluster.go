@@ -30,12 +30,25 @@ const (
 	Stopped State = "Stopped"
 )
 
+// NodeKind is what runs the pods of a cluster.
+type NodeKind string
+
+// The kinds.
+const (
+	// Simulated nodes tell that pods run.
+	Simulated NodeKind = "sim"
+	// Container is a node that runs containers, for which a machine needs Linux, root and some programs.
+	Container NodeKind = "container"
+)
+
 // Options of a cluster that is started. The zero value starts the default cluster with one
 // simulated node. A cluster that runs already stays as it is.
 type Options struct {
 	// Name of the cluster, by default DefaultName.
 	Name string
-	// Nodes to simulate, by default 1.
+	// Node is what runs pods, by default Simulated.
+	Node NodeKind
+	// Nodes to simulate, by default 1, or none beside Container.
 	Nodes int
 	// Data is a folder that keeps the cluster's state when it is stopped; by default nothing does.
 	Data string
@@ -59,7 +72,9 @@ type Cluster struct {
 	Kubeconfig string `json:"kubeconfig"`
 	PID        int    `json:"pid"`
 	// Version of Kubernetes, such as v1.36.3.
-	Version      string    `json:"version"`
+	Version string   `json:"version"`
+	Node    NodeKind `json:"node"`
+	// Nodes that are simulated.
 	Nodes        int       `json:"nodes"`
 	StartedAt    time.Time `json:"startedAt"`
 	ReadySeconds float64   `json:"readySeconds"`
@@ -120,6 +135,7 @@ func (o Options) arguments() []string {
 			arguments = append(arguments, flag, fmt.Sprint(value))
 		}
 	}
+	add(o.Node != "", "--node", o.Node)
 	add(o.Nodes > 0, "--nodes", o.Nodes)
 	add(o.Data != "", "--data", o.Data)
 	add(o.TTL > 0, "--ttl", o.TTL)

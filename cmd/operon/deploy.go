@@ -2,19 +2,19 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/operon-framework/operon/build"
 	"github.com/operon-framework/operon/deploy"
 	"github.com/operon-framework/operon/generate/install"
 )
 
 func newDeploy() *cobra.Command {
-	options := deploy.Options{}
+	options := deploy.Options{Build: build.Options{By: identify().Version}}
 	output := ""
 	command := &cobra.Command{
 		Use:   "deploy [DIR]",
@@ -23,17 +23,23 @@ func newDeploy() *cobra.Command {
 there in pods: its namespace with restricted pod security, its CustomResourceDefinitions, its
 identity and Roles, two replicas of which one leads, and what goes with that.
 
+The image is built as "operon build" does it, and put into the nodes of the local cluster, started
+with --node container; with --push it goes to a registry. --image names one that is there already.
+
 Before anything is written, it is made sure that you may do all of it, that no stored object breaks,
 and that the cluster takes every object. What an earlier deployment made and this one does not is
 removed. It waits until the operator is ready, or says why it is not.`,
-		Example: `  operon deploy --image registry.example.com/web:1.0 --context staging
+		Example: `  operon deploy examples/memcached                 # built, and run in the local cluster
+  operon deploy --push registry.example.com/web:1.0 --context staging
   operon deploy --image registry.example.com/web:1.1 --dry-run   # what would change
   operon deploy --image registry.example.com/web:1.1 --replicas 3 --shards 12`,
 		Args: oneFolder,
 	}
 	targetFlags(command, &options.Target)
 	set := command.Flags()
-	set.StringVar(&options.Image, "image", "", "image that the pods run")
+	set.StringVar(&options.Image, "image", "", "image that the pods run, by default one that is built for the nodes of the local cluster")
+	set.StringVar(&options.Push, "push", "", "build the image and push it to a registry under this `NAME`, from where pods get it by its digest")
+	set.StringSliceVar(&options.Build.Platforms, "platform", nil, "build the image for these `PLATFORMS`, by default linux and this machine's architecture")
 	set.IntVar(&options.Replicas, "replicas", install.DefaultReplicas, "how many pods there are")
 	set.IntVar(&options.Shards, "shards", 0, "let all replicas work, each on some of so many shards; 0: one of them leads")
 	set.StringSliceVar(&options.Watch, "watch", nil, "namespaces to work in, by default all")
@@ -49,8 +55,8 @@ removed. It waits until the operator is ready, or says why it is not.`,
 		if err := oneCluster(options.Where); err != nil {
 			return err
 		}
-		if options.Image == "" {
-			return usageError{errors.New("want --image NAME: what the pods are to run")}
+		if err := options.Check(); err != nil {
+			return usageError{err}
 		}
 		if options.Replicas < 1 {
 			return usageError{fmt.Errorf("--replicas %d: want at least 1", options.Replicas)}
