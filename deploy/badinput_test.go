@@ -9,11 +9,13 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operon-framework/operon/deploy"
+	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/up"
 )
 
@@ -67,7 +69,7 @@ func TestTakeBack(t *testing.T) {
 	}
 }
 
-// refuseDeployments refuses the operator's Deployment, but in a dry run.
+// refuseDeployments refuses the operator's Deployment, but in a dry run, and those in the test's namespace.
 func (f *fixture) refuseDeployments(t *testing.T) {
 	t.Helper()
 	policies := f.client.AdmissionregistrationV1().ValidatingAdmissionPolicies()
@@ -78,7 +80,7 @@ func (f *fixture) refuseDeployments(t *testing.T) {
 			Operations: []admissionv1.OperationType{create},
 			Rule:       admissionv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
 		}}}},
-		MatchConditions: []admissionv1.MatchCondition{{Name: "it", Expression: "request.namespace == '" + f.namespace() + "'"}},
+		MatchConditions: []admissionv1.MatchCondition{{Name: "it", Expression: "request.namespace in ['" + f.namespace() + "', '" + f.env.Namespace + "']"}},
 		Validations:     []admissionv1.Validation{{Expression: "has(request.dryRun) && request.dryRun"}},
 	}}, metav1.CreateOptions{})
 	if err != nil {
@@ -96,6 +98,15 @@ func (f *fixture) refuseDeployments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	localtest.Eventually(t, "the policy to be in force", func(ctx context.Context) error {
+		labels := map[string]string{"app": "probe"}
+		probe := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"}, Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}},
+		}}
+		_, err := f.client.AppsV1().Deployments(f.env.Namespace).Create(ctx, probe, metav1.CreateOptions{})
+		return refuses(err, "ValidatingAdmissionPolicy '"+f.name+"'")
+	})
 }
 
 // One operator is deployed in one namespace.
