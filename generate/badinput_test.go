@@ -26,6 +26,42 @@ func tree(t *testing.T, dir string) files {
 	return found
 }
 
+// What composers take is not known of code that does not compile, in which the API is as it should be.
+func TestComposersThatDoNotCompile(t *testing.T) {
+	t.Parallel()
+	const example = "../examples/memcached/"
+	for name, test := range map[string]struct{ from, to, want string }{
+		"a method that there is not": {"out.Child(", "out.Chilled(", "out.Chilled undefined"},
+		"a function of Operon's":     {"operon.Manage(", "operon.Mange(", "undefined: operon.Mange"},
+		"a variable for nothing":     {"func main() {", "func main() {\n\tunused := 1", "declared and not used: unused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := project(t, files{"api/v1alpha1/types.go": read(t, example+"api/v1alpha1/types.go")})
+			for _, file := range []string{"main.go", "memcached.go"} {
+				source := strings.ReplaceAll(read(t, example+file), "github.com/operon-framework/operon/examples/memcached", "example.com/web")
+				write(t, dir, files{file: source})
+			}
+			if _, err := plan(t, dir).Changes.Apply(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			changed := false
+			for _, file := range []string{"main.go", "memcached.go"} {
+				source := read(t, filepath.Join(dir, file))
+				changed = changed || strings.Contains(source, test.from)
+				write(t, dir, files{file: strings.Replace(source, test.from, test.to, 1)})
+			}
+			if !changed {
+				t.Fatalf("there is no %q", test.from)
+			}
+			_, err := generate.Plan(t.Context(), dir, generate.Options{})
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.HasPrefix(err.Error(), "the project does not compile; nothing was written: m") {
+				t.Errorf("the error is %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	change := func(from, to string) files {

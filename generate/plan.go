@@ -2,6 +2,7 @@ package generate
 
 import (
 	"context"
+	"errors"
 	"go/token"
 	"path/filepath"
 	"slices"
@@ -151,17 +152,41 @@ func (p *planning) run(ctx context.Context, number int, run run) error {
 	}
 	p.listings[number] = known
 	var problems []error
+	doubted := false
 	tried := run.try(shared)
 	for _, job := range run.jobs {
 		if tried.forbids(job.name) {
 			continue // the packages tell why
 		}
 		if of, ok := job.generator.(placing); ok {
-			job.generator = of.With(files, p.note)
+			job.generator = of.With(files, p.note, func() { doubted = true })
 		}
 		problems = append(problems, job.work(ctx, *shared, p.dir, p.result))
 	}
-	return told(p.dir, shared, problems)
+	if err := told(p.dir, shared, problems); err != nil || !doubted {
+		return err
+	}
+	return p.compiles(ctx)
+}
+
+// compiles asks the compiler of code that may not compile. What is missing of methods that are generated is no
+// matter: they are being made.
+func (p *planning) compiles(ctx context.Context) error {
+	p.tell("compiling")
+	said := project.Compile(ctx, p.dir, true)
+	if said == nil {
+		return nil
+	}
+	var lines []string
+	for line := range strings.Lines(said.Error()) {
+		if line = strings.TrimSpace(line); !strings.Contains(line, "DeepCopy") && line != "too many errors" {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return project.NotCompiling(p.dir, errors.New(strings.Join(lines, "\n")))
 }
 
 // keep remembers what the plan went by, once its files are as they should be.

@@ -42,9 +42,10 @@ type job struct {
 	nowhere bool
 }
 
-// placing is a generator that tells places in the code, and what it cannot find out.
+// placing is a generator that tells places in the code, what it cannot find out, and that the code may not
+// compile.
 type placing interface {
-	With(files *token.FileSet, note func(string)) genall.Generator
+	With(files *token.FileSet, note func(string), doubt func()) genall.Generator
 }
 
 // work lets the generator work on what was loaded.

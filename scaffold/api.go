@@ -231,7 +231,7 @@ func (p *Plan) addToScheme(t *tree, folder, kind string) error {
 	err := eachSource(t.place(folder), func(name string, content []byte) error {
 		s, err := parseSource(folder+"/"+path.Base(name), content)
 		if err != nil {
-			return notCompiling(t.dir, err)
+			return project.NotCompiling(t.dir, err)
 		}
 		if s.call("scheme", "AddKnownTypes") != nil {
 			found = s

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/operon-framework/operon/project"
 )
 
 // APIServer is a kind that the operator is to serve by itself, as no definition can: its objects are
@@ -96,7 +98,7 @@ func (t *tree) servedFolder(group, version string) (folder string, err error) {
 		}
 		s, err := parseSource(file, content)
 		if err != nil {
-			return notCompiling(t.dir, err)
+			return project.NotCompiling(t.dir, err)
 		}
 		if s.tree.Name.Name == version && marks(s, "+groupName="+group) && marks(s, "+kubebuilder:skip") {
 			folder = path.Dir(file)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"github.com/operon-framework/operon/generate"
+	"github.com/operon-framework/operon/project"
 )
 
 // generated lays the plan over a copy of the project, makes go.mod provide for it, and plans what the
@@ -62,8 +63,8 @@ func (p *Plan) compilesIn(ctx context.Context, copied string) error {
 	if err := p.lay(copied, p.Paths()...); err != nil {
 		return err
 	}
-	if wrong := compiles(ctx, copied); wrong != nil {
-		return notCompiling(copied, wrong)
+	if wrong := project.Compile(ctx, copied, false); wrong != nil {
+		return project.NotCompiling(copied, wrong)
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/operon-framework/operon/project"
 )
 
 // declarations are those of a package of types, as its sources have them that people write.
@@ -45,7 +47,7 @@ func (p *Plan) declarationsIn(folder, first string) (*declarations, error) {
 		}
 		s, err := parseSource(name, content)
 		if err != nil {
-			return nil, notCompiling(p.dir, err)
+			return nil, project.NotCompiling(p.dir, err)
 		}
 		if !ast.IsGenerated(s.tree) {
 			d.sources = append(d.sources, s)

@@ -86,7 +86,7 @@ func (p *Plan) moved(t *tree, n *versions, file string) error {
 	}
 	s, err := parseSource(file, content)
 	if err != nil {
-		return notCompiling(t.dir, err)
+		return project.NotCompiling(t.dir, err)
 	}
 	old := s.importOf(n.SpokePackage)
 	if old == "" || ast.IsGenerated(s.tree) {

@@ -103,7 +103,7 @@ func (t *tree) readMain() error {
 		}
 		s, err := parseSource(filepath.Base(name), content)
 		if err != nil {
-			return notCompiling(t.dir, err)
+			return project.NotCompiling(t.dir, err)
 		}
 		if found := domainLine.FindSubmatch(content); found != nil {
 			t.domain = string(found[1])
@@ -186,7 +186,7 @@ func (t *tree) declared(folder string) (map[string]string, error) {
 	for _, name := range files {
 		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 		if err != nil {
-			return nil, notCompiling(t.dir, err)
+			return nil, project.NotCompiling(t.dir, err)
 		}
 		for _, declaration := range parsed.Decls {
 			for _, declared := range namesOf(declaration) {

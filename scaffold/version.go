@@ -129,7 +129,7 @@ func (n *versions) noCycle(t *tree, hubFolder string) error {
 	return errors.Join(eachSource(t.place(hubFolder), func(name string, content []byte) error {
 		s, err := parseSource(hubFolder+"/"+filepath.Base(name), content)
 		if err != nil {
-			return notCompiling(t.dir, err)
+			return project.NotCompiling(t.dir, err)
 		}
 		if s.importOf(n.SpokePackage) != "" {
 			cycle = fmt.Errorf("%s imports %s, as another kind is converted from there, and packages of Go cannot import each other: %s", s.name, n.SpokePackage, advice)
@@ -233,7 +233,7 @@ func (p *Plan) copyConversion(n *versions, from, to string) error {
 	}
 	s, err := parseSource(to, content)
 	if err != nil {
-		return notCompiling(p.dir, err)
+		return project.NotCompiling(p.dir, err)
 	}
 	s.replace(s.tree.Name, n.Version.Version)
 	s.renameInComments(n.From, n.Version.Version)

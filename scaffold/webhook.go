@@ -134,7 +134,7 @@ func (t *tree) eachMain(visit func(*source)) error {
 		}
 		s, err := parseSource(path.Base(filepath.ToSlash(name)), content)
 		if err != nil {
-			return notCompiling(t.dir, err)
+			return project.NotCompiling(t.dir, err)
 		}
 		visit(s)
 		return nil

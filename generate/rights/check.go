@@ -1,10 +1,12 @@
 package rights
 
 import (
+	"errors"
 	"go/ast"
 	"go/token"
 	"go/types"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"sigs.k8s.io/controller-tools/pkg/genall"
@@ -42,8 +44,8 @@ type unit struct {
 }
 
 // program is the project with types. What it imports is checked as far as it can tell kinds apart:
-// declarations only, and of few packages. What is missing leaves holes in the types, and no errors:
-// whether the code compiles the compiler says.
+// declarations only, and of few packages. What is missing leaves holes in the types. Errors that they do not
+// account for are a doubt: whether the code compiles the compiler says.
 type program struct {
 	genall.GenerationContext
 	files *token.FileSet
@@ -53,6 +55,9 @@ type program struct {
 	direct map[string]bool // imported by the project itself
 	done   map[string]*types.Package
 	byPath map[string]*loader.Package
+
+	// doubted: there is an error in the project's own code that no hole accounts for.
+	doubted bool
 }
 
 // usesOperon tells whether a package of the project could manage anything.
@@ -122,7 +127,7 @@ func (p *program) typesOf(of *loader.Package) *types.Package {
 		DisableUnusedImportCheck: true,
 		FakeImportC:              true,
 		Sizes:                    of.TypesSizes,
-		Error:                    func(error) {},
+		Error:                    func(err error) { p.doubted = p.doubted || own != nil && p.doubts(of, err) },
 	}
 	info := &types.Info{}
 	if own != nil {
@@ -138,6 +143,26 @@ func (p *program) typesOf(of *loader.Package) *types.Package {
 	}
 	p.done[of.PkgPath] = made
 	return made
+}
+
+var qualified = regexp.MustCompile(`^undefined: (\w+)\.\w+$`)
+
+// doubts tells errors from those that holes make, and from those of methods that are generated.
+func (p *program) doubts(in *loader.Package, err error) bool {
+	var said types.Error
+	if !errors.As(err, &said) || strings.Contains(said.Msg, "DeepCopy") {
+		return false
+	}
+	name := qualified.FindStringSubmatch(said.Msg)
+	if name == nil {
+		return true
+	}
+	for _, imported := range in.Imports() {
+		if imported.Name == name[1] {
+			return p.worth(imported)
+		}
+	}
+	return false // another name than its own was given to a package
 }
 
 // hole is a package that nothing is known of.

@@ -19,6 +19,8 @@ type Derived struct {
 	Rules []Rule
 	// Notes are what the code does not tell.
 	Notes []Note
+	// Doubted: the code may not compile, and then what it takes is not what it says.
+	Doubted bool
 }
 
 // Note is something that the code does not tell.
@@ -45,7 +47,7 @@ func Derive(ctx *genall.GenerationContext, files *token.FileSet, shards bool) (*
 	all, name := d.composers(), d.operator()
 	serves := d.serves(name)
 	if len(all) == 0 && !serves {
-		return &Derived{Notes: d.notes}, nil
+		return &Derived{Notes: d.notes, Doubted: p.doubted}, nil
 	}
 	for _, c := range all {
 		d.managed(c)
@@ -53,7 +55,7 @@ func Derive(ctx *genall.GenerationContext, files *token.FileSet, shards bool) (*
 		d.reached(c)
 	}
 	d.process()
-	return &Derived{Operator: name, Rules: merged(d.rules), Notes: d.tellable()}, nil
+	return &Derived{Operator: name, Rules: merged(d.rules), Notes: d.tellable(), Doubted: p.doubted}, nil
 }
 
 // deriving is what is known on the way.

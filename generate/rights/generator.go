@@ -32,11 +32,13 @@ type Generator struct {
 	Files *token.FileSet
 	// Note gets a sentence for each thing that the code does not tell, with its place. It may be nil.
 	Note func(string)
+	// Doubt is called if the code may not compile. It may be nil.
+	Doubt func()
 }
 
-// With is the generator that works on packages which were loaded with files, and tells its notes.
-func (g Generator) With(files *token.FileSet, note func(string)) genall.Generator {
-	g.Files, g.Note = files, note
+// With is the generator that works on packages which were loaded with files, and tells its notes and doubts.
+func (g Generator) With(files *token.FileSet, note func(string), doubt func()) genall.Generator {
+	g.Files, g.Note, g.Doubt = files, note, doubt
 	return g
 }
 
@@ -50,6 +52,9 @@ func (g Generator) Generate(ctx *genall.GenerationContext) error {
 	derived, err := Derive(ctx, g.Files, g.Shards)
 	if err != nil {
 		return err
+	}
+	if derived.Doubted && g.Doubt != nil {
+		g.Doubt()
 	}
 	for _, note := range derived.Notes {
 		if g.Note != nil {

@@ -1,4 +1,4 @@
-package scaffold
+package project
 
 import (
 	"bufio"
@@ -14,11 +14,11 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// compiles tells in the compiler's words why a project does not compile, tests left out.
+// Compile tells in the compiler's words why a project does not compile, tests left out.
 //
-// It tells nothing as long as the modules that the project uses were never compiled on this machine, for that
-// takes minutes; nor what the go command cannot load, which generators tell.
-func compiles(ctx context.Context, dir string) error {
+// It tells nothing of what the go command cannot load, which generators tell; nor, unless patient, as long as the
+// modules that the project uses were never compiled on this machine, for that takes minutes.
+func Compile(ctx context.Context, dir string, patient bool) error {
 	content, err := os.ReadFile(dir + "/go.mod")
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func compiles(ctx context.Context, dir string) error {
 	}
 	module, foreign := modfile.ModulePath(content), false
 	for lines := bufio.NewScanner(compiling); lines.Scan(); {
-		if path := lines.Text(); path != module && !strings.HasPrefix(path, module+"/") {
+		if path := lines.Text(); !patient && path != module && !strings.HasPrefix(path, module+"/") {
 			foreign = true
 			stop()
 		}
@@ -71,8 +71,8 @@ func compilerSays(said string) error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-// notCompiling says so, with the compiler's words and the project's own file names.
-func notCompiling(dir string, err error) error {
+// NotCompiling says so of a project in dir, with the compiler's words and the project's own file names.
+func NotCompiling(dir string, err error) error {
 	said := strings.ReplaceAll(err.Error(), dir+string(os.PathSeparator), "")
 	if strings.Contains(said, "\n") {
 		said = "\n" + said
