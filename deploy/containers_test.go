@@ -50,7 +50,7 @@ func TestInContainers(t *testing.T) {
 	}
 	(&fixture{dir: c.dir}).edit(t, "memcached.go", "--memory-limit=64", "--memory-limit=65")
 	if changed := c.deploy(t); changed.Image == first.Image || !slices.Equal(changed.Changed, []string{"Deployment " + c.namespace + "/" + c.name}) {
-		t.Errorf("built anew: %+v", changed)
+		t.Fatalf("built anew: %+v", changed)
 	}
 	c.awaitServers(t, 4, "--memory-limit=65")
 	out := &output{}
