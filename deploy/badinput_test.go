@@ -194,7 +194,7 @@ func TestWebhookIsNotReached(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, said, err := f.deploy(t, func(o *deploy.Options) { o.Timeout = 8 * time.Second })
+	_, said, err := f.deploy(t, func(o *deploy.Options) { o.Timeout = 20 * time.Second })
 	if missing := refuses(err, "the pods are ready, and API servers do not reach the operator's webhooks", "failed calling webhook"); missing != nil {
 		t.Error(missing, said)
 	}

@@ -91,7 +91,7 @@ func (c *cluster) objectsOf(ctx context.Context, definition *unstructured.Unstru
 		return nil, nil
 	}
 	list, err := c.dynamic.Resource(kind).List(ctx, metav1.ListOptions{})
-	if err != nil && unanswered.MatchString(err.Error()) {
+	if err != nil && strings.Contains(err.Error(), "conversion webhook for") {
 		return nil, fmt.Errorf("list the objects of CustomResourceDefinition %s: %w; the operator converts them, and has to run for that: see `operon logs`, or deploy it again", definition.GetName(), err)
 	}
 	if err != nil {

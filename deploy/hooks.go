@@ -2,17 +2,17 @@ package deploy
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"regexp"
+	"net/http"
+	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
-
-// unanswered is what API servers say when a webhook does not answer.
-var unanswered = regexp.MustCompile(`failed calling webhook|conversion webhook for .* failed`)
 
 // hooksAnswer waits until API servers reach the operator's webhooks: each sample of a kind of its own is
 // created in a dry run, which asks them. Whether the sample is valid is not the question.
@@ -22,36 +22,51 @@ func (d *deployer) hooksAnswer(ctx context.Context) error {
 	}
 	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
-	told := false
+	var last error
 	for {
 		err := d.unanswered(ctx)
 		if err == nil {
 			return nil
 		}
-		if !told {
-			told = true
+		if last == nil {
 			d.options.say("waiting for webhooks: %v", err)
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err // that the time is over is told already
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w: the pods are ready, and API servers do not reach the operator's webhooks: %w", context.Cause(ctx), err)
+			return fmt.Errorf("%w: the pods are ready, and API servers do not reach the operator's webhooks: %w", context.Cause(ctx), last)
 		case <-tick.C:
 		}
 	}
 }
 
-// unanswered is the error of a webhook that does not answer.
+// unanswered is the error of a sample of which the API server cannot say whether it is valid.
 func (d *deployer) unanswered(ctx context.Context) error {
 	for _, sample := range d.project.Samples {
 		if !d.defines(sample.Unstructured) {
 			continue
 		}
-		err := d.try(ctx, sample.DeepCopy())
-		if err != nil && unanswered.MatchString(err.Error()) {
+		if err := d.try(ctx, sample.DeepCopy()); !answered(err) {
 			return err
 		}
 	}
 	return nil
+}
+
+// answered tells whether an API server has come to an answer, be it that a webhook denies the object. A
+// webhook that it does not reach is an internal error to it, and none at all, as when time is over, is no answer.
+func answered(err error) bool {
+	if err == nil {
+		return true
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status().Code
+	return code < http.StatusInternalServerError && code != http.StatusTooManyRequests || strings.Contains(err.Error(), "denied the request")
 }
 
 // try creates an object in a dry run.
