@@ -66,7 +66,7 @@ func TestMemcached(t *testing.T) {
 			},
 		}, {
 			Name:   "a pod is lost",
-			Do:     []operontest.Change{lose(sample(t), &lost)},
+			Do:     []operontest.Change{lose(t, sample(t), &lost)},
 			Expect: expect{Status: nodes(4, &lost)},
 		}, {
 			Name: "the user is done",
@@ -86,14 +86,18 @@ func nodes(want int, lost *string) func(*v1alpha1.Memcached) error {
 }
 
 // lose deletes a pod that is a node, at once.
-func lose(m *v1alpha1.Memcached, lost *string) operontest.Change {
-	return func(ctx context.Context, p operontest.Place) error {
-		if err := p.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: m.Name}, m); err != nil {
-			return err
-		}
-		*lost = m.Status.Nodes[0]
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: *lost}}
-		return p.Client.Delete(ctx, pod, client.GracePeriodSeconds(0))
+func lose(t *testing.T, m *v1alpha1.Memcached, lost *string) operontest.Change {
+	return func(_ context.Context, p operontest.Place) error {
+		// Pods of before may go just now, which the status tells a moment later.
+		localtest.Eventually(t, "a pod to lose", func(ctx context.Context) error {
+			if err := p.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: m.Name}, m); err != nil {
+				return err
+			}
+			*lost = m.Status.Nodes[0]
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: *lost}}
+			return p.Client.Delete(ctx, pod, client.GracePeriodSeconds(0))
+		})
+		return nil
 	}
 }
 
