@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -229,10 +230,7 @@ func isReady(pod corev1.Pod) bool {
 // over, and does what is to be done.
 func (c *containers) scaleWhileKilled(t *testing.T) {
 	t.Helper()
-	led := c.leader(t)
-	if led == "" {
-		t.Fatal("nobody leads")
-	}
+	led := c.awaitLeader(t, "")
 	servers, err := c.client.CoreV1().Pods(c.env.Namespace).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -249,26 +247,34 @@ func (c *containers) scaleWhileKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.awaitServers(t, 4, "--memory-limit=64", servers.Items[0].Name)
-	if leads := c.leader(t); leads == "" || leads == led {
-		t.Errorf("%q led, and %q leads", led, leads)
-	}
+	c.awaitLeader(t, led) // a server that was wanted in time may have been the killed one's last act
+}
+
+// awaitLeader waits until a pod leads that did not before, and returns it.
+func (c *containers) awaitLeader(t *testing.T, before string) (leads string) {
+	t.Helper()
+	localtest.Eventually(t, "a pod to lead that is not "+strconv.Quote(before), func(ctx context.Context) (err error) {
+		if leads, err = c.leader(ctx); err == nil && leads == before {
+			err = errors.New("it does still")
+		}
+		return err
+	})
+	return leads
 }
 
 // leader is the pod that has the star in the logs, and said that it started: one that waits says nothing.
-func (c *containers) leader(t *testing.T) string {
-	t.Helper()
+func (c *containers) leader(ctx context.Context) (string, error) {
 	said := &output{}
-	if err := deploy.Logs(t.Context(), deploy.LogsOptions{Target: c.target(&output{}), Out: said}); err != nil {
-		t.Fatalf("%v\n%s", err, said)
+	if err := deploy.Logs(ctx, deploy.LogsOptions{Target: c.target(&output{}), Out: said}); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, said)
 	}
 	for line := range strings.Lines(said.String()) {
 		pod, text, starred := strings.Cut(line, "* | ")
 		if starred && strings.Contains(text, "operator started") {
-			return c.name + "-" + pod
+			return c.name + "-" + pod, nil
 		}
 	}
-	t.Logf("nobody leads:\n%s", said)
-	return ""
+	return "", fmt.Errorf("nobody leads:\n%s", said)
 }
 
 // restart has all of the operator's pods be new ones.
