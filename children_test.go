@@ -199,6 +199,29 @@ func TestReplaceMakesAgainWhatCannotBeChanged(t *testing.T) {
 	w.isReady(b)
 }
 
+// A child that takes its time to go is deleted by the operator and by nobody else: who edits
+// the spec three times has no contest with anybody.
+func TestReplaceIsNoContest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.InstallCRDs(t, "testdata/crates.yaml")
+	w.run(fixedCrate(operon.Replace()))
+	b := w.box("slow", map[string]string{"fixed": "a"})
+	for _, value := range []string{"b", "c", "d"} {
+		w.isReady(b)
+		live := crate(b.Name, nil)
+		w.must(w.client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: b.Name}, live))
+		live.SetFinalizers([]string{"test.operon.dev/slow"})
+		w.must(w.client.Update(t.Context(), live))
+		w.change(b, func() { b.Spec.Data["fixed"] = value })
+		w.ready(b, metav1.ConditionFalse, "ChildDeleting", "waits for its finalizers test.operon.dev/slow")
+		w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(live), live))
+		live.SetFinalizers(nil)
+		w.must(w.client.Update(t.Context(), live))
+	}
+	w.isReady(b)
+}
+
 func TestReplaceDoesNotHideAMistake(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

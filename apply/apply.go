@@ -179,11 +179,7 @@ func (a *Applier) get(ctx context.Context, child *unstructured.Unstructured) (*p
 
 // Read reads a child past all caches. One that is not there is the API server's error.
 func (a *Applier) Read(ctx context.Context, live *plan.Live) (*plan.Live, error) {
-	child := &unstructured.Unstructured{}
-	child.SetGroupVersionKind(live.Kind)
-	child.SetNamespace(live.Namespace)
-	child.SetName(live.Name)
-	return a.get(ctx, child)
+	return a.get(ctx, bare(live))
 }
 
 func (a *Applier) endpoint(child *unstructured.Unstructured) (wire.Children, wire.Endpoint, error) {
@@ -194,7 +190,8 @@ func (a *Applier) endpoint(child *unstructured.Unstructured) (wire.Children, wir
 
 func (a *Applier) delete(ctx context.Context, live *plan.Live) error {
 	a.Memory.begin(live.ID())
-	err := a.Client.Delete(ctx, named(live), client.PropagationPolicy(metav1.DeletePropagationBackground), a.only(live))
+	// The answer is the whole object where finalizers keep it, and its kind may be in no scheme.
+	err := a.Client.Delete(ctx, bare(live), client.PropagationPolicy(metav1.DeletePropagationBackground), a.only(live))
 	if a.Fenced && apierrors.IsConflict(err) {
 		a.Memory.failed(live.ID())
 		return a.deleteNewest(ctx, live)
@@ -207,9 +204,11 @@ func (a *Applier) delete(ctx context.Context, live *plan.Live) error {
 	return nil
 }
 
-// named is an object that has no more than its name.
-func named(live *plan.Live) *metav1.PartialObjectMetadata {
-	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: live.Namespace, Name: live.Name}}
+// bare is an object that has no more than its kind and name.
+func bare(live *plan.Live) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(live.Kind)
+	object.SetNamespace(live.Namespace)
+	object.SetName(live.Name)
 	return object
 }

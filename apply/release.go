@@ -34,7 +34,7 @@ func (a *Applier) release(ctx context.Context, live *plan.Live) error {
 		return fmt.Errorf("release %s: %w", live.ID(), err)
 	}
 	a.Memory.begin(live.ID())
-	err = a.Client.Patch(ctx, named(live), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(a.Manager))
+	err = a.Client.Patch(ctx, bare(live), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(a.Manager))
 	if err != nil {
 		a.Memory.failed(live.ID())
 		return client.IgnoreNotFound(fmt.Errorf("release %s: %w", live.ID(), err))

@@ -76,7 +76,9 @@ func (r *Reconciler[T]) look(ctx context.Context, p *pass[T]) (outcome.Outcome, 
 		id := plan.Of(child)
 		if live := writes.Newest(id, p.live[id]); live != nil {
 			p.live[id] = live
-			r.family.Saw(p.request.NamespacedName, live)
+			if !live.Deleting { // or it would be seen once more after it was removed on purpose
+				r.family.Saw(p.request.NamespacedName, live)
+			}
 			continue
 		}
 		delete(p.live, id)
