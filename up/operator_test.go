@@ -91,7 +91,7 @@ func receive(t *testing.T, c *changes) []change {
 	select {
 	case got := <-c.out:
 		return got
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("no change is told")
 		return nil
 	}

@@ -83,7 +83,7 @@ func (v *viewer) shown() string {
 // shows waits until the informer was shown something.
 func (v *viewer) shows(want string) {
 	v.Helper()
-	localtest.Within(v, 10*time.Second, want, func(context.Context) error {
+	localtest.Within(v, time.Minute, want, func(context.Context) error {
 		if got := v.shown(); got != want {
 			return fmt.Errorf("shown is %s", got)
 		}
@@ -177,7 +177,7 @@ func TestHold(t *testing.T) {
 		v.write(direct, "x", "3")
 		v.write(direct, "y", "1")
 		through := v.configMaps()
-		localtest.Within(v, 5*time.Second, "a frozen view", func(context.Context) error {
+		localtest.Within(v, time.Minute, "a frozen view", func(context.Context) error {
 			if now, _ := v.Activity(); !now.Disturbed {
 				return fmt.Errorf("the activity is %+v", now)
 			}
@@ -279,7 +279,7 @@ func TestSkip(t *testing.T) {
 		v.must(direct.Delete(v.Context(), "y", metav1.DeleteOptions{}))
 		v.write(direct, "y", "1")
 		v.write(direct, "x", "3")
-		localtest.Within(v, 10*time.Second, "x3", func(context.Context) error {
+		localtest.Within(v, time.Minute, "x3", func(context.Context) error {
 			if got := v.shown(); !strings.Contains(got, "~x3") {
 				return fmt.Errorf("shown is %s", got)
 			}
@@ -289,7 +289,7 @@ func TestSkip(t *testing.T) {
 			v.Errorf("shown is %s", got)
 		}
 		v.write(direct, "x", "4")
-		localtest.Within(v, 10*time.Second, "x4", func(context.Context) error {
+		localtest.Within(v, time.Minute, "x4", func(context.Context) error {
 			if got := v.shown(); !strings.HasSuffix(got, "~x4") {
 				return fmt.Errorf("shown is %s", got)
 			}
@@ -310,7 +310,7 @@ func TestRelist(t *testing.T) {
 			_, err := v.configMaps().Get(v.Context(), "x", metav1.GetOptions{})
 			v.must(err)
 			v.write(direct, "x", n)
-			localtest.Within(v, 10*time.Second, "x"+n, func(context.Context) error {
+			localtest.Within(v, time.Minute, "x"+n, func(context.Context) error {
 				if got := v.shown(); !strings.Contains(got, "x"+n) {
 					return fmt.Errorf("shown is %s", got)
 				}
@@ -359,7 +359,7 @@ func (s *stand) expired(stream watch.Interface) {
 		if err := apierrors.FromObject(event.Object); event.Type != watch.Error || !apierrors.IsResourceExpired(err) {
 			s.Errorf("the event is %s, %v", event.Type, err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		s.Error("the watch goes on")
 	}
 }
