@@ -129,8 +129,9 @@ func (p *Proxy) refuse(w http.ResponseWriter, x *exchange, failure apierrors.API
 	x.reply(w, status, header, body)
 }
 
-// grace is how long the server may take to answer a write whose sender is gone.
-const grace = time.Second
+// grace is how long the server may take to answer a write whose sender is gone: as long as it waits
+// for a webhook where nothing else is said. It mostly takes milliseconds, and on a busy machine seconds.
+const grace = 10 * time.Second
 
 // span returns a context for what is asked of the server. It ends with the request and with its
 // sender; that of a write a while later, so that it is known what the write did.

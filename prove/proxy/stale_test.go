@@ -39,7 +39,7 @@ func (c careless) Reconcile(ctx context.Context, of ctrl.Request) (ctrl.Result, 
 		return ctrl.Result{}, nil
 	}
 	child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "child-", Namespace: of.Namespace, Labels: map[string]string{"of": of.Name}}}
-	return ctrl.Result{RequeueAfter: 100 * time.Millisecond}, c.Create(ctx, child)
+	return ctrl.Result{RequeueAfter: 1500 * time.Millisecond}, c.Create(ctx, child)
 }
 
 // runCareless runs the operator behind the proxy until the test ends.
@@ -74,7 +74,7 @@ func TestAStaleReadIsFound(t *testing.T) {
 	made := fault.Match{Verb: "create", Resource: "configmaps"}
 	for want, faults := range map[int][]fault.Fault{
 		1: nil,
-		2: {{Kind: fault.Hold, View: "configmaps", On: made, Quiet: metav1.Duration{Duration: 2 * time.Second}}}, // longer than until it looks again
+		2: {{Kind: fault.Hold, View: "configmaps", On: made, Quiet: metav1.Duration{Duration: 4 * time.Second}}}, // longer than until it looks again
 	} {
 		t.Run(fmt.Sprint(want), func(t *testing.T) {
 			t.Parallel()
@@ -83,7 +83,7 @@ func TestAStaleReadIsFound(t *testing.T) {
 			s.must(direct.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "parent", Namespace: s.Namespace}}))
 			localtest.Within(t, time.Minute, "children, and silence", func(ctx context.Context) error {
 				now, _ := s.Activity()
-				if now.Disturbed || now.Pending > 0 || time.Since(now.Last) < time.Second || now.Count < int64(want) {
+				if now.Disturbed || now.Pending > 0 || time.Since(now.Last) < 3*time.Second || now.Count < int64(want) {
 					return fmt.Errorf("the activity is %+v", now)
 				}
 				return nil

@@ -137,7 +137,7 @@ func (s *stand) listed(client typedcorev1.ConfigMapInterface, of metav1.ListOpti
 }
 
 // still is long enough that the requests of somebody who is busy come closer to each other.
-var still = metav1.Duration{Duration: 700 * time.Millisecond}
+var still = metav1.Duration{Duration: 2 * time.Second}
 
 // long is the time of a view that is to end only when the operator is quiet.
 var long = metav1.Duration{Duration: time.Minute}
@@ -242,7 +242,7 @@ func TestHoldOfOneResource(t *testing.T) {
 	t.Parallel()
 	f := fault.Fault{
 		Kind: fault.Hold, View: "configmaps", On: fault.Match{Verb: "create", Resource: "secrets"},
-		For: metav1.Duration{Duration: time.Second}, Quiet: metav1.Duration{Duration: 900 * time.Millisecond}, // on a busy machine requests are far apart
+		For: metav1.Duration{Duration: 4 * time.Second}, Quiet: metav1.Duration{Duration: 3 * time.Second}, // on a busy machine requests are far apart
 	}
 	inBoth(t, []fault.Fault{f}, func(v *viewer, direct typedcorev1.ConfigMapInterface) {
 		secrets := kubernetes.NewForConfigOrDie(v.Proxy.Config()).CoreV1().Secrets(v.Namespace)
@@ -257,11 +257,11 @@ func TestHoldOfOneResource(t *testing.T) {
 		for v.shown() == "" {
 			_, err := secrets.Get(v.Context(), "s", metav1.GetOptions{})
 			v.must(err)
-			if time.Since(began) > 10*time.Second {
+			if time.Since(began) > time.Minute {
 				v.Fatal("the view does not end")
 			}
 		}
-		if took := time.Since(began); took < time.Second {
+		if took := time.Since(began); took < f.For.Duration {
 			v.Errorf("the view ended after %s", took)
 		}
 	})
@@ -270,15 +270,18 @@ func TestHoldOfOneResource(t *testing.T) {
 // What was held back is thrown away: the operator lists, and never sees the states in between.
 func TestSkip(t *testing.T) {
 	t.Parallel()
-	f := fault.Fault{Kind: fault.Skip, On: ofX}
+	f := fault.Fault{Kind: fault.Skip, Quiet: still, For: long, On: ofX}
 	inBoth(t, []fault.Fault{f}, func(v *viewer, direct typedcorev1.ConfigMapInterface) {
 		v.write(direct, "x", "1")
 		v.write(direct, "y", "1")
 		v.shows("+x1 +y1")
+		quiet := v.busy()
+		defer quiet()
 		v.write(direct, "x", "2")
 		v.must(direct.Delete(v.Context(), "y", metav1.DeleteOptions{}))
 		v.write(direct, "y", "1")
 		v.write(direct, "x", "3")
+		quiet()
 		localtest.Within(v, time.Minute, "x3", func(context.Context) error {
 			if got := v.shown(); !strings.Contains(got, "~x3") {
 				return fmt.Errorf("shown is %s", got)
