@@ -49,10 +49,13 @@ func FromDisk(path string, mode int64, from string) (File, error) {
 
 // ordered returns files sorted by their paths, with the folders above each, as each has to be there
 // before what is in it. Names of other files come last, as what they name has to be there. A path that is there
-// twice, or leads out of the image, is an error.
+// twice, or has .. in it, is an error.
 func ordered(files []File) ([]File, error) {
 	byPath := map[string]File{}
 	for _, file := range files {
+		if slices.Contains(strings.Split(file.Path, "/"), "..") {
+			return nil, fmt.Errorf("%s has .. in it: want a path from the root of the image", file.Path)
+		}
 		file.Path = strings.TrimPrefix(path.Clean("/"+file.Path), "/")
 		if file.Path == "" {
 			continue // the root itself is always there
@@ -136,5 +139,15 @@ func (f File) write(archive *tar.Writer) error {
 	if err == io.EOF {
 		return fmt.Errorf("/%s became shorter while it was read: %d bytes of %d", f.Path, n, f.Size)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	switch _, err := io.CopyN(io.Discard, content, 1); err {
+	case io.EOF:
+		return nil
+	case nil:
+		return fmt.Errorf("/%s became longer while it was read: it had %d bytes", f.Path, f.Size)
+	default:
+		return err
+	}
 }

@@ -86,6 +86,8 @@ func TestFilesThatNoLayerCanHold(t *testing.T) {
 		"/a is in the layer twice":                 {Content("a", 0o644, nil), Content("/./a", 0o644, nil)},
 		"/a/b is to be in /a, which is no folder":  {Content("a", 0o644, nil), Content("a/b", 0o644, nil)},
 		"/a became shorter while it was read: 1 b": {{Path: "a", Size: 2, Open: Content("", 0, []byte("x")).Open}},
+		"/a became longer while it was read: it h": {{Path: "a", Size: 1, Open: Content("", 0, []byte("xy")).Open}},
+		"a/../../b has .. in it: want a path from": {Content("a/../../b", 0o644, nil)},
 	} {
 		store := newStore(t)
 		_, err := store.Layer(t.Context(), "test", files)
@@ -109,6 +111,21 @@ func TestFoldersThatAreNoImage(t *testing.T) {
 		if _, err := Tree(filepath.Join(dir, name)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A link to a folder is as good as the folder; links in it stay links.
+func TestAFolderBehindALink(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "root", "a"), "x")
+	link := filepath.Join(dir, "link")
+	if err := errors.Join(os.Symlink("root", link), os.Symlink(dir, filepath.Join(dir, "root", "out"))); err != nil {
+		t.Fatal(err)
+	}
+	files, err := Tree(link)
+	if err != nil || len(files) != 2 || files[0].Path != "a" || files[1].Link != dir {
+		t.Errorf("%v, %+v", err, files)
 	}
 }
 

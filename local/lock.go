@@ -18,21 +18,37 @@ var ErrLocked = errors.New("locked by another process")
 // Lock is a lock between processes, held until Unlock or the end of the process, however it ends.
 type Lock struct{ file *os.File }
 
-// TryLock takes the lock at path, or returns ErrLocked.
+// TryLock takes the lock at path, or returns ErrLocked. What the holder of a lock renames or removes is no lock any more.
 func TryLock(path string) (*Lock, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if err == nil {
+	return lockFile(file, path)
+}
+
+// lockFile locks a file that was opened at path.
+func lockFile(file *os.File, path string) (*Lock, error) {
+	err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil && inPlace(file, path) {
 		return &Lock{file}, nil
 	}
 	file.Close()
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	if err == nil || errors.Is(err, unix.EWOULDBLOCK) {
 		return nil, ErrLocked
 	}
 	return nil, fmt.Errorf("lock %s: %w", path, err)
+}
+
+// inPlace tells whether path still names the file: who held the lock before may have renamed or removed it after it was
+// opened here.
+func inPlace(file *os.File, path string) bool {
+	locked, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := os.Stat(path)
+	return err == nil && os.SameFile(locked, named)
 }
 
 // WaitLock takes the lock at path, calling waiting once if another process holds it.

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 )
@@ -31,6 +32,31 @@ func TestALockIsHeldByOne(t *testing.T) {
 		t.Fatalf("after the first: %v", err)
 	}
 	second.Unlock()
+}
+
+// Who opened the file before its holder renamed it holds nothing by locking it: the next one locks another file.
+func TestALockThatWasRenamedIsNone(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "part")
+	holder, err := TryLock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	late, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Rename(path, path+".whole"), holder.Unlock()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lockFile(late, path); !errors.Is(err, ErrLocked) {
+		t.Errorf("who comes late got %v", err)
+	}
+	next, err := TryLock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next.Unlock()
 }
 
 func TestWaitLockWaitsForTheHolderOrTheContext(t *testing.T) {
