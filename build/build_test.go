@@ -43,7 +43,7 @@ func project(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "web [1]") // which is no pattern
 	write(t, dir, "go.mod", "module github.com/someone/web\n\ngo 1.26.0\n\nrequire "+line(t, mod, "golang.org/x/sync ")+"\n")
 	write(t, dir, "go.sum", lines(sums, "golang.org/x/sync "))
 	write(t, dir, "main.go", `package main

@@ -12,6 +12,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/operon-framework/operon/image"
+	"github.com/operon-framework/operon/internal/glob"
 	"github.com/operon-framework/operon/local"
 )
 
@@ -92,7 +93,7 @@ func (c *cache) file(target platform) string {
 
 // tidy removes all blobs but those of the image that was built last, and programs for other platforms.
 func (c *cache) tidy(built image.Image) error {
-	files, err := filepath.Glob(filepath.Join(c.folder, "*.json"))
+	files, err := glob.In(c.folder, "*.json")
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/operon-framework/operon/internal/glob"
 )
 
 // pkg is a package that goes into the program and is no version in the module cache.
@@ -97,7 +99,7 @@ func (s sources) files(workspace string) ([]string, error) {
 func (p pkg) embedded() ([]string, error) {
 	var found []string
 	for _, pattern := range p.Embeds {
-		matches, err := filepath.Glob(filepath.Join(p.Dir, strings.TrimPrefix(pattern, "all:")))
+		matches, err := glob.In(p.Dir, strings.TrimPrefix(pattern, "all:"))
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/operon-framework/operon/internal/glob"
 )
 
 // generateLine begins the line of a main package that holds the settings.
@@ -15,7 +17,7 @@ const generateLine = "//go:generate "
 // directive returns the flags that the project keeps in its main package, and where.
 func directive(dir string) (flags []string, place string, err error) {
 	for _, folder := range []string{".", "cmd", "cmd/*"} {
-		files, err := filepath.Glob(filepath.Join(dir, folder, "*.go"))
+		files, err := glob.In(filepath.Join(dir, folder), "*.go")
 		if err != nil {
 			return nil, "", err
 		}

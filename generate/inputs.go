@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/operon-framework/operon/internal/glob"
 )
 
 // print is what a file looked like.
@@ -76,7 +78,7 @@ func within(dir, path string) bool {
 }
 
 func goFilesIn(folder string) []string {
-	all, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	all, err := glob.In(folder, "*.go")
 	if err != nil {
 		return nil
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+
+	"github.com/operon-framework/operon/internal/glob"
 )
 
 // deepcopyFile is where the deepcopy methods of a package go.
@@ -71,7 +73,7 @@ func (p *planning) orphanDefinitions(runs []run) []string {
 			if job.name != "crd" || job.into != nil {
 				continue
 			}
-			files, _ := filepath.Glob(filepath.Join(p.dir, job.config, "*.yaml"))
+			files, _ := glob.In(filepath.Join(p.dir, job.config), "*.yaml")
 			for _, file := range files {
 				content, err := os.ReadFile(file)
 				if err == nil && groups[definedGroup(content)] {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/operon-framework/operon/internal/glob"
 	"github.com/operon-framework/operon/local"
 )
 
@@ -46,7 +47,7 @@ func NewScratch(ctx context.Context) (*Scratch, error) {
 
 // sweep removes what runs left that are over. The caller holds the lock of all.
 func sweep(folder string) error {
-	left, err := filepath.Glob(filepath.Join(folder, "scratch-*"))
+	left, err := glob.In(folder, "scratch-*")
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,8 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/operon-framework/operon/internal/glob"
 )
 
 // Store is a folder of blobs, each named by its digest.
@@ -26,7 +28,7 @@ func Open(dir string) (*Store, error) {
 	if err := os.MkdirAll(store.blobs(), 0o700); err != nil {
 		return nil, err
 	}
-	left, err := filepath.Glob(filepath.Join(store.blobs(), unfinished+"*"))
+	left, err := glob.In(store.blobs(), unfinished+"*")
 	if err != nil {
 		return nil, err
 	}

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/operon-framework/operon/internal/glob"
 )
 
 // document is one of a file of YAML documents.
@@ -29,7 +30,7 @@ func documentsIn(path string) ([]document, error) {
 	}
 	files := []string{path}
 	if info.IsDir() {
-		if files, err = filepath.Glob(filepath.Join(path, "*.y*ml")); err != nil {
+		if files, err = glob.In(path, "*.y*ml"); err != nil {
 			return nil, err
 		}
 	}

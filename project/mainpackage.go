@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/operon-framework/operon/internal/glob"
 )
 
 // Main is the main package of an operator.
@@ -58,7 +60,7 @@ func findMain(dir, wanted string) (Main, error) {
 func onlyMainBelow(dir, parent string) (Main, error) {
 	var found []Main
 	var names []string
-	folders, err := filepath.Glob(filepath.Join(dir, parent, "*"))
+	folders, err := glob.In(filepath.Join(dir, parent), "*")
 	if err != nil {
 		return Main{}, err
 	}
@@ -84,7 +86,7 @@ func onlyMainBelow(dir, parent string) (Main, error) {
 
 // readMain reads the package in folder, which is nil unless it is a main package.
 func readMain(dir, folder string) (*Main, error) {
-	files, err := filepath.Glob(filepath.Join(dir, folder, "*.go"))
+	files, err := glob.In(filepath.Join(dir, folder), "*.go")
 	if err != nil {
 		return nil, err
 	}

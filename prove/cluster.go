@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"k8s.io/client-go/rest"
 
+	"github.com/operon-framework/operon/internal/glob"
 	"github.com/operon-framework/operon/local"
 )
 
@@ -69,7 +69,7 @@ const (
 
 // sweep removes the folders of sessions whose process is gone: nobody holds their lock.
 func sweep(parent string) error {
-	left, err := filepath.Glob(filepath.Join(parent, sessionPrefix+"*"+lockSuffix))
+	left, err := glob.In(parent, sessionPrefix+"*"+lockSuffix)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/operon-framework/operon/internal/glob"
 	"github.com/operon-framework/operon/project"
 )
 
@@ -31,7 +32,7 @@ type declaration struct {
 
 // declarationsIn reads the package in a folder, the file that is named first.
 func (p *Plan) declarationsIn(folder, first string) (*declarations, error) {
-	files, err := filepath.Glob(filepath.Join(p.place(folder), "*.go"))
+	files, err := glob.In(p.place(folder), "*.go")
 	if err != nil {
 		return nil, err
 	}

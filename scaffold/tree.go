@@ -17,6 +17,7 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"github.com/operon-framework/operon/internal/changes"
+	"github.com/operon-framework/operon/internal/glob"
 	"github.com/operon-framework/operon/project"
 )
 
@@ -89,7 +90,7 @@ var domainLine = regexp.MustCompile(`(?m)^//operon:domain[ \t]+(\S+)[ \t]*$`)
 
 // readMain finds the call of operon.Main, which lists what the operator consists of.
 func (t *tree) readMain() error {
-	files, err := filepath.Glob(filepath.Join(t.dir, "*.go"))
+	files, err := glob.In(t.dir, "*.go")
 	if err != nil {
 		return err
 	}
@@ -160,7 +161,7 @@ func (t *tree) folderFor(group, version string) (folder string, exists bool) {
 		}
 	}
 	folder = path.Join(first, version)
-	if sources, _ := filepath.Glob(filepath.Join(t.dir, filepath.FromSlash(folder), "*.go")); len(sources) > 0 {
+	if sources, _ := glob.In(t.dir, folder+"/*.go"); len(sources) > 0 {
 		label, _, _ := strings.Cut(group, ".") // the kinds there have no definitions, and are of another group
 		folder = path.Join("api", label, version)
 	}
@@ -178,7 +179,7 @@ func (t *tree) complete(group string) string {
 // declared are the names that the package in a folder declares, and the files that do so.
 func (t *tree) declared(folder string) (map[string]string, error) {
 	names := map[string]string{}
-	files, err := filepath.Glob(filepath.Join(t.dir, filepath.FromSlash(folder), "*.go"))
+	files, err := glob.In(t.dir, folder+"/*.go")
 	if err != nil {
 		return nil, err
 	}

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 
+	"github.com/operon-framework/operon/internal/glob"
 	"github.com/operon-framework/operon/local"
 )
 
@@ -20,7 +20,7 @@ func Endpoints() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := filepath.Glob(filepath.Join(parent, "*", endpointFile))
+	files, err := glob.In(parent, "*/"+endpointFile)
 	if err != nil {
 		return nil, err
 	}

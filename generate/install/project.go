@@ -10,6 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/operon-framework/operon/internal/glob"
 	"github.com/operon-framework/operon/project"
 )
 
@@ -66,7 +67,7 @@ var callsMain = regexp.MustCompile(`\boperon\.Main\(\s*"([^"]+)"`)
 
 // NameOf is what the operator calls itself: its Services, Leases and Secrets are found by that.
 func NameOf(p *project.Project) string {
-	files, err := filepath.Glob(filepath.Join(p.Dir, p.Main.Package, "*.go"))
+	files, err := glob.In(filepath.Join(p.Dir, p.Main.Package), "*.go")
 	if err != nil {
 		return p.Name
 	}

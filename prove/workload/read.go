@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/operon-framework/operon/internal/glob"
 )
 
 // Read reads workloads that somebody wrote: a file, or all *.yaml and *.yml of a folder in the
@@ -27,7 +28,7 @@ func Read(path string) ([]Workload, error) {
 	}
 	files := []string{path}
 	if info.IsDir() {
-		if files, err = filepath.Glob(filepath.Join(path, "*.y*ml")); err != nil {
+		if files, err = glob.In(path, "*.y*ml"); err != nil {
 			return nil, err
 		}
 		if len(files) == 0 {
