@@ -15,13 +15,14 @@ import (
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/cause"
 	"github.com/operon-framework/operon/history"
+	"github.com/operon-framework/operon/internal/testaid"
 )
 
 // An operator tells what it did with an object and why, beside its probes.
 func TestOperatorAnswersWhatItDid(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	address := freeAddress(t)
+	address := testaid.FreeAddress(t)
 	own := operon.Setup(func(m ctrl.Manager) error {
 		return m.AddReadyzCheck("own", func(*http.Request) error { return errors.New("not yet") })
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/explain"
+	"github.com/operon-framework/operon/internal/testaid"
 	"github.com/operon-framework/operon/up"
 )
 
@@ -43,7 +44,7 @@ func (w *world) explains(name, endpoint string, texts ...string) {
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	address := freeAddress(t)
+	address := testaid.FreeAddress(t)
 	w.runWith(w.Config, operon.Config{Namespace: w.Namespace, HealthProbeBindAddress: address}, operon.API(addBox),
 		operon.Manage(compose(func(b *Box, out *operon.Composition) error {
 			if b.Spec.Data["broken"] != "" {
@@ -72,7 +73,7 @@ func TestExplain(t *testing.T) {
 	w.explains("stuck", address, "is not ready", ": ChildNotReady", "Trouble     Pod "+w.Namespace+"/stuck", "because")
 
 	// Without the operator, what the cluster says is still told, and what is lacking.
-	w.explains("stuck", freeAddress(t), "Trouble     Pod "+w.Namespace+"/stuck", "Not known   why it was reconciled is not known: the operator at 127.0.0.1:", "does not answer")
+	w.explains("stuck", testaid.FreeAddress(t), "Trouble     Pod "+w.Namespace+"/stuck", "Not known   why it was reconciled is not known: the operator at 127.0.0.1:", "does not answer")
 	if _, err := w.explained(t.Context(), "stuk", address); err == nil || !strings.Contains(err.Error(), "did you mean stuck?") {
 		t.Errorf("error %v", err)
 	}

@@ -5,19 +5,20 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/internal/testaid"
 )
 
 // However many objects there are, the series of metrics are as many as for one.
 func TestMetricsAreBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	address := freeAddress(t)
+	address := testaid.FreeAddress(t)
 	w.startMain(nil, "--health-probe-bind-address=0", "--metrics-bind-address="+address)
 	live := func(name string) *Box {
 		b := w.box(name, map[string]string{"a": "1"})
@@ -60,7 +61,7 @@ func TestMetricsAreBounded(t *testing.T) {
 func TestSecureMetrics(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	address := freeAddress(t)
+	address := testaid.FreeAddress(t)
 	w.startMain(nil, "--health-probe-bind-address=0", "--metrics-secure", "--metrics-bind-address="+address)
 	encrypted := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // the process signs for itself
 	w.eventually("an answer to nobody", func(ctx context.Context) error {
@@ -129,15 +130,4 @@ func scrape(address string) (string, error) {
 		}
 	}
 	return own.String(), err
-}
-
-// freeAddress is one on loopback that is free now.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }

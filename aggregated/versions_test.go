@@ -3,8 +3,7 @@ package aggregated_test
 import (
 	"context"
 	"fmt"
-	"net"
-	"strconv"
+	"net/netip"
 	"sync"
 	"testing"
 
@@ -19,6 +18,7 @@ import (
 
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/aggregated"
+	"github.com/operon-framework/operon/internal/testaid"
 	"github.com/operon-framework/operon/local"
 	"github.com/operon-framework/operon/local/localtest"
 )
@@ -122,13 +122,13 @@ func note(t *testing.T, c client.Client, env *localtest.Env, version schema.Grou
 // serveAs runs an operator that serves versions until the test ends or it is stopped.
 func serveAs(t *testing.T, env *localtest.Env, versions ...schema.GroupVersion) (stop func()) {
 	t.Helper()
-	address, port := freeAddress(t)
+	address := testaid.FreeAddress(t)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() {
 		ended <- operon.Run(ctx, "api-operator", env.Config, operon.Config{
 			LeaderElectionNamespace: env.Namespace,
-			Webhooks:                operon.Webhooks{BindAddress: address, Service: "api", Namespace: env.Namespace, ServicePort: port},
+			Webhooks:                operon.Webhooks{BindAddress: address, Service: "api", Namespace: env.Namespace, ServicePort: int32(netip.MustParseAddrPort(address).Port())},
 		}, served(versions...))
 	}()
 	stop = sync.OnceFunc(func() {
@@ -160,20 +160,4 @@ func served(versions ...schema.GroupVersion) operon.Part {
 		}
 		return nil
 	}, all...)
-}
-
-// freeAddress is one that nobody listened at a moment ago.
-func freeAddress(t *testing.T) (address string, port int32) {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	_, text, _ := net.SplitHostPort(listener.Addr().String())
-	number, err := strconv.ParseInt(text, 10, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return listener.Addr().String(), int32(number)
 }

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operon-framework/operon/deploy"
+	"github.com/operon-framework/operon/internal/testaid"
 	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/up"
 )
@@ -212,9 +213,7 @@ func TestWebhooksOfKubebuilders(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := &fixture{dir: dir, env: newFixture(t).env}
-	if err := writeFile(dir+"/config/rbac/role.yaml", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: manager-role}\n"); err != nil {
-		t.Fatal(err)
-	}
+	testaid.Write(t, dir+"/config/rbac/role.yaml", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: manager-role}\n")
 	_, _, err := f.deploy(t, nil)
 	if missing := refuses(err, "PROJECT:", "cert-manager", "--without-webhooks"); missing != nil {
 		t.Error(missing)

@@ -5,8 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/operon-framework/operon/deploy"
+	"github.com/operon-framework/operon/internal/testaid"
 	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/up"
 )
@@ -40,25 +39,7 @@ func fixtureIn(t *testing.T, env *localtest.Env) *fixture {
 	t.Helper()
 	name := "gadget-" + strings.ToLower(rand.Text()[:6])
 	f := &fixture{dir: t.TempDir(), name: name, group: name + ".example.com", env: env, client: kubernetes.NewForConfigOrDie(env.Config)}
-	root := filepath.Join("..", "up", "testdata", "gadget")
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		relative, err := filepath.Rel(root, strings.TrimSuffix(path, ".txt"))
-		if err != nil {
-			return err
-		}
-		text := strings.NewReplacer("GROUP", f.group, "PROJECT", f.name, "NAMESPACE", env.Namespace).Replace(string(content))
-		return writeFile(filepath.Join(f.dir, relative), text)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testaid.Copy(t, f.dir, filepath.Join("..", "up", "testdata", "gadget"), "GROUP", f.group, "PROJECT", f.name, "NAMESPACE", env.Namespace)
 	t.Cleanup(func() { f.cleanUp(t) })
 	return f
 }
@@ -74,27 +55,10 @@ func (f *fixture) cleanUp(t *testing.T) {
 	}
 }
 
-func writeFile(path, text string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(path, []byte(text), 0o600)
-}
-
 // edit replaces text in one of the project's files.
 func (f *fixture) edit(t *testing.T, file, old, new string) {
 	t.Helper()
-	path := filepath.Join(f.dir, file)
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Contains(content, []byte(old)) {
-		t.Fatalf("%s has no %q", file, old)
-	}
-	if err := writeFile(path, strings.Replace(string(content), old, new, 1)); err != nil {
-		t.Fatal(err)
-	}
+	testaid.Edit(t, filepath.Join(f.dir, file), old, new)
 }
 
 func (f *fixture) namespace() string { return f.name + "-system" }

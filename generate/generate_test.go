@@ -1,12 +1,12 @@
 package generate_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/operon-framework/operon/generate"
+	"github.com/operon-framework/operon/internal/testaid"
 )
 
 // types is an API of one kind.
@@ -72,24 +72,11 @@ func goMod(t *testing.T) string {
 func write(t *testing.T, dir string, all files) {
 	t.Helper()
 	for path, content := range all {
-		file := filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testaid.Write(t, filepath.Join(dir, path), content)
 	}
 }
 
-func read(t *testing.T, file string) string {
-	t.Helper()
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
-}
+func read(t *testing.T, file string) string { t.Helper(); return testaid.Read(t, file) }
 
 // plan generates, and fails the test where that fails.
 func plan(t *testing.T, dir string, flags ...string) *generate.Result {

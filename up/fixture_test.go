@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/operon-framework/operon/internal/testaid"
 	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/up"
 )
@@ -33,49 +33,14 @@ func newFixture(t *testing.T) *fixture {
 	name := "gadget-" + strings.ToLower(rand.Text()[:6])
 	f := &fixture{dir: t.TempDir(), name: name, group: name + ".example.com", env: localtest.Shared(t)}
 	t.Cleanup(func() { f.mustDown(t) })
-	root := filepath.Join("testdata", "gadget")
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		relative, err := filepath.Rel(root, strings.TrimSuffix(path, ".txt"))
-		if err != nil {
-			return err
-		}
-		text := strings.NewReplacer("GROUP", f.group, "PROJECT", f.name, "NAMESPACE", f.env.Namespace).Replace(string(content))
-		return writeFile(filepath.Join(f.dir, relative), text)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testaid.Copy(t, f.dir, filepath.Join("testdata", "gadget"), "GROUP", f.group, "PROJECT", f.name, "NAMESPACE", f.env.Namespace)
 	return f
-}
-
-func writeFile(path, text string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(path, []byte(text), 0o600)
 }
 
 // edit replaces text in one of the project's files.
 func (f *fixture) edit(t *testing.T, file, old, new string) {
 	t.Helper()
-	path := filepath.Join(f.dir, file)
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Contains(content, []byte(old)) {
-		t.Fatalf("%s has no %q", file, old)
-	}
-	if err := writeFile(path, strings.Replace(string(content), old, new, 1)); err != nil {
-		t.Fatal(err)
-	}
+	testaid.Edit(t, filepath.Join(f.dir, file), old, new)
 }
 
 func (f *fixture) where() up.Where { return up.Where{Kubeconfig: f.env.Kubeconfig} }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/operon-framework/operon/internal/testaid"
 	"github.com/operon-framework/operon/up"
 )
 
@@ -107,9 +108,7 @@ func TestAClusterThatDoesNotAnswerIsNamed(t *testing.T) {
 	f := newFixture(t)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	address := listener.Addr().String()
-	if err := writeFile(kubeconfig, "apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: 'https://"+address+"'}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n"); err != nil {
-		t.Fatal(err)
-	}
+	testaid.Write(t, kubeconfig, "apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: 'https://"+address+"'}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n")
 	started := time.Now()
 	got := f.once(t, func(o *up.Options) { o.Where = up.Where{Kubeconfig: kubeconfig} })
 	if got.err == nil {

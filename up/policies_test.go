@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/operon-framework/operon/internal/testaid"
 	"github.com/operon-framework/operon/local/localtest"
 )
 
@@ -58,9 +59,7 @@ func TestLoopTakesUpPolicies(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	file := filepath.Join(f.dir, policyFile)
-	if err := writeFile(file, f.policy("small", "CREATE, UPDATE", "object.spec.size <= 4")); err != nil {
-		t.Fatal(err)
-	}
+	testaid.Write(t, file, f.policy("small", "CREATE, UPDATE", "object.spec.size <= 4"))
 	r := f.loop(t)
 	r.says(t, "1 Role and 1 admission policy", "/one: Ready: all made")
 	resize := func(size int) error {
@@ -97,9 +96,7 @@ func TestLoopTakesUpPolicies(t *testing.T) {
 func TestDownRemovesPoliciesFirst(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	if err := writeFile(filepath.Join(f.dir, policyFile), f.policy("kept", "DELETE", "false")); err != nil {
-		t.Fatal(err)
-	}
+	testaid.Write(t, filepath.Join(f.dir, policyFile), f.policy("kept", "DELETE", "false"))
 	if got := f.once(t, nil); got.err != nil {
 		t.Fatal(got.err)
 	}

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/internal/box"
+	"github.com/operon-framework/operon/internal/testaid"
 	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/webhook"
 	"github.com/operon-framework/operon/webhook/rotation"
@@ -114,7 +115,7 @@ func TestPermissionsOfItsOwnNamesAreEnough(t *testing.T) {
 	limited := rest.CopyConfig(w.Config)
 	limited.Impersonate.UserName = "limited-" + w.Namespace
 	cfg := w.config(limited)
-	cfg.Address = freeAddress(t)
+	cfg.Address = testaid.FreeAddress(t)
 	r := w.startWith(cfg, w.hooks()...)
 	w.eventually("what is missing to be told", func(context.Context) error {
 		if err := r.Check(nil); err == nil || !strings.Contains(err.Error(), "cannot get resource") {

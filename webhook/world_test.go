@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/operon-framework/operon/internal/box"
+	"github.com/operon-framework/operon/internal/testaid"
 	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/webhook"
 	"github.com/operon-framework/operon/webhook/rotation"
@@ -133,7 +134,7 @@ func (w *world) config(config *rest.Config) webhook.Config {
 	direct, err := client.New(config, client.Options{Scheme: w.scheme, HTTPClient: transport, Mapper: mapper})
 	w.must(err)
 	cfg := webhook.Config{
-		Operator: w.name, Name: w.name, Namespaces: []string{w.Namespace}, Address: freeAddress(w.T),
+		Operator: w.name, Name: w.name, Namespaces: []string{w.Namespace}, Address: testaid.FreeAddress(w.T),
 		Times: long, Clock: w.clock, Wire: wired, Client: direct, Mapper: mapper, Log: told(w.T),
 	}
 	if w.balancer != nil {
@@ -357,16 +358,6 @@ func (b *balancer) forward(from net.Conn) {
 		to.Close()
 	}()
 	_, _ = io.Copy(from, to)
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // traffic counts requests to an API server, watches left out.

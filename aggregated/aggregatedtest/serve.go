@@ -6,8 +6,7 @@ package aggregatedtest
 import (
 	"context"
 	"fmt"
-	"net"
-	"strconv"
+	"net/netip"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/testaid"
 	"github.com/operon-framework/operon/local"
 	"github.com/operon-framework/operon/local/localtest"
 )
@@ -45,8 +45,8 @@ func Serve(t testing.TB, version schema.GroupVersion, parts ...operon.Part) (env
 	if err := c.Create(t.Context(), lead); err != nil {
 		t.Fatal(err)
 	}
-	address, port := freeAddress(t)
-	run(t, env, operon.Webhooks{BindAddress: address, Service: service, Namespace: env.Namespace, ServicePort: port}, parts)
+	address = testaid.FreeAddress(t)
+	run(t, env, operon.Webhooks{BindAddress: address, Service: service, Namespace: env.Namespace, ServicePort: int32(netip.MustParseAddrPort(address).Port())}, parts)
 	localtest.Eventually(t, "the API to be available", func(ctx context.Context) error {
 		if err := available(ctx, c, version); err != nil {
 			return err
@@ -88,20 +88,4 @@ func available(ctx context.Context, c client.Client, version schema.GroupVersion
 		}
 	}
 	return fmt.Errorf("its conditions are %v", conditions)
-}
-
-// freeAddress is one that nobody listened at a moment ago.
-func freeAddress(t testing.TB) (address string, port int32) {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	_, text, _ := net.SplitHostPort(listener.Addr().String())
-	number, err := strconv.ParseInt(text, 10, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return listener.Addr().String(), int32(number)
 }

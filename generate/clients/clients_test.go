@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/operon-framework/operon/generate/clients"
+	"github.com/operon-framework/operon/internal/testaid"
 	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/project"
 )
@@ -35,19 +36,9 @@ func api(t *testing.T) string {
 			t.Fatal(err)
 		}
 		text := strings.NewReplacer("module github.com/operon-framework/operon/examples/memcached", "module example.com/cache", "=> ../..", "=> "+root).Replace(string(content))
-		write(t, filepath.Join(dir, to), text)
+		testaid.Write(t, filepath.Join(dir, to), text)
 	}
 	return dir
-}
-
-func write(t *testing.T, file, content string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func generated(t *testing.T, dir string) (map[string][]byte, error) {
@@ -68,7 +59,7 @@ func TestClientsWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, content := range files {
-		write(t, filepath.Join(dir, name), string(content))
+		testaid.Write(t, filepath.Join(dir, name), string(content))
 	}
 	build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-o", "program", ".")
 	build.Dir = dir
@@ -111,7 +102,7 @@ func TestWhatHasNoClients(t *testing.T) {
 		if err := os.RemoveAll(filepath.Dir(file)); err != nil {
 			t.Fatal(err)
 		}
-		write(t, filepath.Join(dir, test.folder, "types.go"), test.change(string(content)))
+		testaid.Write(t, filepath.Join(dir, test.folder, "types.go"), test.change(string(content)))
 		if files, err := generated(t, dir); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %d files, %v", name, len(files), err)
 		}

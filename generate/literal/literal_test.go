@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/operon-framework/operon/generate/literal"
+	"github.com/operon-framework/operon/internal/testaid"
 	"github.com/operon-framework/operon/local/localtest"
 )
 
@@ -48,25 +49,6 @@ func definitions(t *testing.T, group string) []*apiextensionsv1.CustomResourceDe
 	return all
 }
 
-func write(t *testing.T, file, content string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func read(t *testing.T, file string) string {
-	t.Helper()
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
-}
-
 // What is written compiles, has all that the definitions have, and a program installs it in a cluster that serves it then.
 func TestDefinitionsAsGo(t *testing.T) {
 	t.Parallel()
@@ -85,10 +67,10 @@ func TestDefinitionsAsGo(t *testing.T) {
 	}
 	dir := t.TempDir()
 	module := strings.NewReplacer("module github.com/operon-framework/operon/examples/memcached", "module example.com/cache", "=> ../..", "=> "+root)
-	write(t, filepath.Join(dir, "go.mod"), module.Replace(read(t, memcached+"/go.mod")))
-	write(t, filepath.Join(dir, "go.sum"), read(t, memcached+"/go.sum"))
-	write(t, filepath.Join(dir, "main.go"), read(t, "testdata/program/main.go"))
-	write(t, filepath.Join(dir, "crds", literal.File), string(source))
+	testaid.Write(t, filepath.Join(dir, "go.mod"), module.Replace(testaid.Read(t, memcached+"/go.mod")))
+	testaid.Write(t, filepath.Join(dir, "go.sum"), testaid.Read(t, memcached+"/go.sum"))
+	testaid.Write(t, filepath.Join(dir, "main.go"), testaid.Read(t, "testdata/program/main.go"))
+	testaid.Write(t, filepath.Join(dir, "crds", literal.File), string(source))
 	build := exec.CommandContext(t.Context(), "go", "build", "-mod=mod", "-o", "program", ".")
 	build.Dir = dir
 	if output, err := build.CombinedOutput(); err != nil {
