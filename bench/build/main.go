@@ -15,24 +15,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/operon-framework/operon/bench/report"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	rounds := flag.Int("rounds", 7, "how often each is measured")
-	flag.Parse()
-	if err := run(ctx, *rounds); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
-}
+func main() { report.Main(run) }
 
 // image is what `operon build -o json` tells, as far as it is judged here.
 type image struct {
@@ -51,7 +40,9 @@ const (
 	wait = time.Second
 )
 
-func run(ctx context.Context, rounds int) error {
+func run(ctx context.Context) error {
+	rounds := flag.Int("rounds", 7, "how often each is measured")
+	flag.Parse()
 	folder, err := os.MkdirTemp("", "operon-bench-build-")
 	if err != nil {
 		return err
@@ -67,7 +58,7 @@ func run(ctx context.Context, rounds int) error {
 	}
 	var ours, peers []time.Duration
 	var made image
-	for round := range rounds + 1 {
+	for round := range *rounds + 1 {
 		our, told, err := b.operon(ctx)
 		if err != nil {
 			return err

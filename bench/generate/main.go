@@ -14,26 +14,17 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/operon-framework/operon/bench/report"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+func main() { report.Main(run) }
+
+func run(ctx context.Context) error {
 	rounds := flag.Int("rounds", 7, "how often each is measured")
 	flag.Parse()
-	if err := run(ctx, *rounds); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
-}
-
-func run(ctx context.Context, rounds int) error {
 	folder, err := os.MkdirTemp("", "operon-bench-generate-")
 	if err != nil {
 		return err
@@ -43,11 +34,11 @@ func run(ctx context.Context, rounds int) error {
 	if err := b.prepare(ctx); err != nil {
 		return err
 	}
-	for round := range rounds {
+	for round := range *rounds {
 		if err := b.round(ctx, round); err != nil {
 			return err
 		}
-		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, rounds)
+		fmt.Fprintf(os.Stderr, "round %d of %d\n", round+1, *rounds)
 	}
 	return b.write()
 }

@@ -14,24 +14,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/operon-framework/operon/bench/report"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	rounds := flag.Int("rounds", 5, "how often each is measured")
-	flag.Parse()
-	if err := run(ctx, *rounds); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
-}
+func main() { report.Main(run) }
 
 // bench is where everything happens, and what it took.
 type bench struct {
@@ -39,7 +28,9 @@ type bench struct {
 	took   map[string][]time.Duration
 }
 
-func run(ctx context.Context, rounds int) (err error) {
+func run(ctx context.Context) (err error) {
+	rounds := flag.Int("rounds", 5, "how often each is measured")
+	flag.Parse()
 	folder, err := os.MkdirTemp("", "operon-bench-scaffold-")
 	if err != nil {
 		return err
@@ -49,14 +40,14 @@ func run(ctx context.Context, rounds int) (err error) {
 	if err := b.build(ctx); err != nil {
 		return err
 	}
-	for round := range rounds + 1 {
+	for round := range *rounds + 1 {
 		if round == 1 { // the round before filled the compiler's cache
 			clear(b.took)
 		}
 		if err := b.round(ctx, round); err != nil {
 			return err
 		}
-		fmt.Fprintf(os.Stderr, "round %d of %d\n", round, rounds)
+		fmt.Fprintf(os.Stderr, "round %d of %d\n", round, *rounds)
 	}
 	return b.write()
 }
