@@ -42,7 +42,7 @@ func (l *listeners) add(further net.Listener) {
 func (l *listeners) accept(from net.Listener) {
 	for {
 		conn, err := from.Accept()
-		if err != nil && from != l.first {
+		if err != nil && from != l.first && !isTemporary(err) {
 			klog.V(2).InfoS("A further listener of the API server ended", "address", from.Addr(), "cause", err)
 			return
 		}
@@ -58,6 +58,12 @@ func (l *listeners) accept(from net.Listener) {
 			return
 		}
 	}
+}
+
+// isTemporary tells errors after which a server waits a moment and goes on, as when there are too many open files.
+func isTemporary(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) && network.Temporary() //nolint:staticcheck // it is what http.Server goes by
 }
 
 // Accept implements net.Listener.

@@ -3,8 +3,50 @@ package controlplane
 import (
 	"io"
 	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 )
+
+// busy is a listener that cannot accept at first.
+type busy struct {
+	net.Listener
+	failed atomic.Bool
+}
+
+func (b *busy) Accept() (net.Conn, error) {
+	if b.failed.CompareAndSwap(false, true) {
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return b.Listener.Accept()
+}
+
+// A further listener goes on after an error that goes by, which a server waits after.
+func TestAFurtherListenerOutlivesTooManyOpenFiles(t *testing.T) {
+	t.Parallel()
+	listen := func() net.Listener {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return listener
+	}
+	l, further := newListeners(listen()), &busy{Listener: listen()}
+	defer l.Close()
+	l.add(further)
+	server := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: time.Minute}
+	go server.Serve(l)
+	defer server.Close()
+	client := &http.Client{Timeout: time.Minute}
+	answer, err := client.Get("http://" + further.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+}
 
 func TestFurtherListenersAreServedAndClosed(t *testing.T) {
 	t.Parallel()

@@ -79,8 +79,11 @@ func (s *Store) Remove(ctx context.Context, name string) error {
 		return err
 	}
 	err = s.client.ImageService().Delete(ctx, full, images.SynchronousDelete())
+	if err == nil {
+		return nil
+	}
 	if !errdefs.IsNotFound(err) {
-		return err
+		return fmt.Errorf("remove image %s: %w", full, err)
 	}
 	list, err := s.List(ctx)
 	if err != nil {

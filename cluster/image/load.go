@@ -2,6 +2,7 @@ package image
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	containerd "github.com/containerd/containerd/v2/client"
 	"github.com/containerd/containerd/v2/core/content"
@@ -157,17 +159,40 @@ func (s *Store) awaitKnown(ctx context.Context, loaded []Image) error {
 		return fmt.Errorf("the connection to containerd is a %T", s.client.Conn())
 	}
 	service := runtimev1.NewImageServiceClient(connection)
+	ctx, cancel := context.WithTimeoutCause(ctx, knownDeadline, fmt.Errorf("not within %s", knownDeadline))
+	defer cancel()
 	for _, image := range loaded {
-		request := &runtimev1.ImageStatusRequest{Image: &runtimev1.ImageSpec{Image: image.Name}}
-		for known := false; !known; {
-			response, err := service.ImageStatus(ctx, request)
-			if err != nil {
-				return fmt.Errorf("image %s is loaded, but the node does not tell of it: %w", image.Name, err)
-			}
-			known = response.Image != nil
+		if err := awaitOne(ctx, service, image.Name); err != nil {
+			return fmt.Errorf("image %s is loaded, but the node does not tell of it: %w", image.Name, err)
 		}
 	}
 	return nil
+}
+
+const (
+	// knownDeadline bounds the waiting for events, which take milliseconds.
+	knownDeadline = time.Minute
+	// knownPeriod is how often is asked for what they brought.
+	knownPeriod = 5 * time.Millisecond
+)
+
+func awaitOne(ctx context.Context, service runtimev1.ImageServiceClient, name string) error {
+	tick := time.NewTicker(knownPeriod)
+	defer tick.Stop()
+	for {
+		response, err := service.ImageStatus(ctx, &runtimev1.ImageStatusRequest{Image: &runtimev1.ImageSpec{Image: name}})
+		if err != nil {
+			return cmp.Or(context.Cause(ctx), err)
+		}
+		if response.Image != nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
 }
 
 // explain says of an archive what is wrong with it.

@@ -51,23 +51,28 @@ func (c *containers) serveEgress(ctx context.Context, f folder) error {
 		if !node.Inside(address) {
 			return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		}
-		select {
-		case <-c.started:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		if c.err != nil {
-			return nil, c.err
+		if err := c.awaitStart(ctx); err != nil {
+			return nil, err
 		}
 		return c.node.Dial(ctx, address)
 	})
 }
 
+// awaitStart returns when the node's process has said that it is there, or why not. What it starts meanwhile when ctx
+// ends goes with this process.
+func (c *containers) awaitStart(ctx context.Context) error {
+	select {
+	case <-c.started:
+		return c.err
+	case <-ctx.Done():
+		return fmt.Errorf("its process has not started yet: %w", context.Cause(ctx))
+	}
+}
+
 // join returns when the node is ready.
 func (c *containers) join(ctx context.Context, plane *controlplane.ControlPlane) error {
-	<-c.started
-	if c.err != nil {
-		return c.err
+	if err := c.awaitStart(ctx); err != nil {
+		return err
 	}
 	listener, err := c.node.Listen(netip.AddrPortFrom(settings.Address, settings.APIPort))
 	if err != nil {

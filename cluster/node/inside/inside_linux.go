@@ -4,6 +4,7 @@
 package inside
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -88,6 +89,9 @@ func prepare() error {
 	return nil
 }
 
+// errEnded is why a node ends that has a component less.
+var errEnded = errors.New("it ended by itself")
+
 // join runs the components that need the API server, until one ends or ctx does.
 func join(ctx context.Context, dir settings.Dir, s settings.Settings) error {
 	ended := make(chan error)
@@ -97,7 +101,7 @@ func join(ctx context.Context, dir settings.Dir, s settings.Settings) error {
 		"CoreDNS":    runDNS,
 	} {
 		go func() {
-			err := component(ctx, dir, s)
+			err := cmp.Or(component(ctx, dir, s), errEnded)
 			klog.ErrorS(err, "A component of the node ended", "component", name)
 			ended <- fmt.Errorf("%s: %w", name, err)
 		}()

@@ -1,0 +1,25 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// A node that never says that it is there keeps nobody waiting: a start that is interrupted, or takes too long, ends.
+func TestNobodyWaitsForeverForANode(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- (&containers{started: make(chan struct{})}).join(ctx, nil) }()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("the error is %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it still waits for the node")
+	}
+}
