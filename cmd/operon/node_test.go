@@ -1,0 +1,216 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/operon-framework/operon/local/localtest"
+)
+
+// What Kubernetes has for pods works on a node of containers, on one cluster, with a busybox of Debian's.
+func TestNodeOfContainers(t *testing.T) {
+	t.Parallel()
+	n := newNode(t)
+	for name, test := range map[string]func(*testing.T, *node){
+		"attach":                       attach,
+		"exec":                         execInto,
+		"cp":                           copyFiles,
+		"logs":                         followLogs,
+		"logs of a life before":        logsOfBefore,
+		"port-forward":                 forwardPort,
+		"debug":                        debugPod,
+		"init containers and sidecars": ordered,
+		"an init container that fails": failsToBegin,
+		"Jobs":                         jobs,
+		"CronJobs":                     cronJobs,
+		"ConfigMaps and Secrets":       settingsOfPods,
+		"volumes of the machine":       volumes,
+		"readiness and liveness":       probes,
+		"startup":                      startup,
+		"limits":                       limits,
+		"security contexts":            confined,
+		"the end of a pod":             ends,
+		"one that does not end":        stubborn,
+		"names of a StatefulSet":       names,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, n)
+		})
+	}
+}
+
+// node is a cluster with a node of containers, that has the image busybox:1.
+type node struct {
+	kubernetes.Interface
+	env []string
+}
+
+// newNode skips the test where there are no containers, or no busybox for them.
+func newNode(t *testing.T) *node {
+	t.Helper()
+	n := &node{env: append(newReader(t).env, asOperon+"=yes")}
+	up := n.run(t, "", "cluster", "up", "--node", "container", "-o", "json")
+	made := result{}
+	if up.code == 0 {
+		made = n.run(t, "", "image", "from-debian", "busybox-static", "--name", "busybox:1")
+	}
+	if said := up.stderr + made.stderr; lacks.MatchString(said) {
+		t.Skip(said)
+	}
+	if up.code != 0 || made.code != 0 {
+		t.Fatalf("%+v\n%+v", up, made)
+	}
+	var facts struct{ Kubeconfig string }
+	if err := json.Unmarshal([]byte(up.stdout), &facts); err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", facts.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.QPS = -1
+	n.Interface = kubernetes.NewForConfigOrDie(config)
+	localtest.Eventually(t, "the ServiceAccount that pods have", func(ctx context.Context) error {
+		_, err := n.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
+		return err
+	})
+	return n
+}
+
+// command is operon as a user calls it, who may type something.
+func (n *node) command(t *testing.T, typed string, args ...string) *exec.Cmd {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), os.Args[0], args...)
+	command.Env, command.Stdin, command.WaitDelay = n.env, strings.NewReader(typed), 10*time.Second
+	return command
+}
+
+func (n *node) run(t *testing.T, typed string, args ...string) result {
+	t.Helper()
+	return ended(t, n.command(t, typed, args...))
+}
+
+// kubectl has to succeed, and returns what it printed.
+func (n *node) kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	r := n.run(t, "", append([]string{"kubectl"}, args...)...)
+	if r.code != 0 {
+		t.Fatalf("kubectl %q: exit code %d\n%s%s", args, r.code, r.stdout, r.stderr)
+	}
+	return r.stdout
+}
+
+func (n *node) apply(t *testing.T, manifest string) {
+	t.Helper()
+	if r := n.run(t, manifest, "kubectl", "apply", "-f", "-"); r.code != 0 {
+		t.Fatalf("%s\n%s", r.stderr, manifest)
+	}
+}
+
+// pod is a manifest of a pod with one container, app, that runs a script of the shell; more is the rest of its
+// container and, less indented, of its pod.
+func pod(name, script, more string) string {
+	return fmt.Sprintf(`
+apiVersion: v1
+kind: Pod
+metadata: {name: %s, labels: {app: %s}}
+spec:
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: app
+    image: busybox:1
+    command: [sh, -c, %q]
+%s
+---`, name, name, script, more)
+}
+
+// await waits until what is told of a pod is as wanted.
+func (n *node) await(t *testing.T, name, what string, check func(*corev1.Pod) error) *corev1.Pod {
+	t.Helper()
+	var found *corev1.Pod
+	localtest.Eventually(t, "pod "+name+" "+what, func(ctx context.Context) (err error) {
+		if found, err = n.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		if err := check(found); err != nil {
+			return fmt.Errorf("%w: it is %s, %v", err, found.Status.Phase, found.Status.ContainerStatuses)
+		}
+		return nil
+	})
+	return found
+}
+
+func ready(pod *corev1.Pod) error { return hasReady(pod, corev1.ConditionTrue) }
+
+func hasReady(pod *corev1.Pod, want corev1.ConditionStatus) error {
+	has := func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == want }
+	if !slices.ContainsFunc(pod.Status.Conditions, has) {
+		return fmt.Errorf("its readiness is not %s", want)
+	}
+	return nil
+}
+
+// restarted wants the container of a pod to be in its second life.
+func restarted(pod *corev1.Pod) error {
+	if s := pod.Status.ContainerStatuses; len(s) == 0 || s[0].RestartCount == 0 || s[0].State.Running == nil {
+		return errors.New("it was not restarted")
+	}
+	return nil
+}
+
+// says waits until a pod has done what it does without an error, and returns its log.
+func (n *node) says(t *testing.T, name string) string {
+	t.Helper()
+	pod := n.awaitEnd(t, name)
+	said := n.log(t, name, "app")
+	if pod.Status.Phase != corev1.PodSucceeded {
+		t.Fatalf("pod %s is %s: %v\n%s", name, pod.Status.Phase, pod.Status.ContainerStatuses, said)
+	}
+	return said
+}
+
+func (n *node) awaitEnd(t *testing.T, name string) *corev1.Pod {
+	t.Helper()
+	return n.await(t, name, "to end", func(pod *corev1.Pod) error {
+		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			return errors.New("it goes on")
+		}
+		return nil
+	})
+}
+
+func (n *node) log(t *testing.T, name, container string) string {
+	t.Helper()
+	said, err := n.CoreV1().Pods("default").GetLogs(name, &corev1.PodLogOptions{Container: container}).DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(said)
+}
+
+// follow begins to follow a pod's log.
+func (n *node) follow(t *testing.T, name string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	logs, said := n.command(t, "", "kubectl", "logs", "-f", name), &bytes.Buffer{}
+	logs.Stdout, logs.Stderr = said, said
+	if err := logs.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return logs, said
+}

@@ -1,0 +1,320 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operon-framework/operon/local/localtest"
+)
+
+// ordered has containers one after the other, and a sidecar from the first of them to after the last.
+func ordered(t *testing.T, n *node) {
+	const mounts = "volumeMounts: [{name: shared, mountPath: /shared}]"
+	n.apply(t, pod("ordered", "echo main >> /shared/order; cat /shared/order", "    "+mounts+`
+  initContainers:
+  - {name: first, image: "busybox:1", command: [sh, -c, "echo first >> /shared/order"], `+mounts+`}
+  - name: sidecar
+    image: busybox:1
+    restartPolicy: Always
+    command: [sh, -c, "trap 'cat /shared/order; exit' TERM; echo sidecar >> /shared/order; touch /shared/up; while sleep 0.1; do :; done"]
+    startupProbe: {exec: {command: [test, -e, /shared/up]}, periodSeconds: 1, failureThreshold: 60}
+    `+mounts+`
+  - {name: second, image: "busybox:1", command: [sh, -c, "echo second >> /shared/order"], `+mounts+`}
+  volumes: [{name: shared, emptyDir: {}}]`))
+	const order = "first\nsidecar\nsecond\nmain\n"
+	if said := n.says(t, "ordered"); said != order {
+		t.Errorf("the order is %q", said)
+	}
+	if said := n.log(t, "ordered", "sidecar"); said != order {
+		t.Errorf("at its end the sidecar saw %q", said)
+	}
+}
+
+// failsToBegin has an init container fail, and no other start.
+func failsToBegin(t *testing.T, n *node) {
+	n.apply(t, pod("begins", "echo never", `
+  initContainers: [{name: init, image: "busybox:1", command: [sh, -c, "exit 3"]}]`))
+	status := n.awaitEnd(t, "begins").Status
+	if ended := status.InitContainerStatuses[0].State.Terminated; status.Phase != corev1.PodFailed || ended == nil || ended.ExitCode != 3 {
+		t.Errorf("%+v", status)
+	}
+	if waiting := status.ContainerStatuses[0].State.Waiting; waiting == nil || waiting.Reason != "PodInitializing" {
+		t.Errorf("%+v", status.ContainerStatuses)
+	}
+}
+
+const job = `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: %s}
+spec:
+  %s
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{name: app, image: "busybox:1", command: [sh, -c, %q]}]
+---`
+
+// jobs are done as often as they want, or given up.
+func jobs(t *testing.T, n *node) {
+	n.apply(t, fmt.Sprintf(job, "thrice", "completions: 3\n  parallelism: 2", "true")+
+		fmt.Sprintf(job, "fails", "backoffLimit: 1", "exit 1"))
+	if done := n.awaitJob(t, "thrice", batchv1.JobComplete); done.Status.Succeeded != 3 {
+		t.Errorf("%+v", done.Status)
+	}
+	if failed := n.awaitJob(t, "fails", batchv1.JobFailed); failed.Status.Failed != 2 || failed.Status.Succeeded != 0 {
+		t.Errorf("%+v", failed.Status)
+	}
+}
+
+// cronJobs start a Job by hand, too.
+func cronJobs(t *testing.T, n *node) {
+	n.apply(t, `
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: yearly}
+spec:
+  schedule: "0 0 1 1 *"
+  jobTemplate:
+    spec:
+      template:
+        spec:
+          restartPolicy: Never
+          containers: [{name: app, image: "busybox:1", command: ["true"]}]`)
+	n.kubectl(t, "create", "job", "now", "--from=cronjob/yearly")
+	n.awaitJob(t, "now", batchv1.JobComplete)
+}
+
+func (n *node) awaitJob(t *testing.T, name string, want batchv1.JobConditionType) *batchv1.Job {
+	t.Helper()
+	var job *batchv1.Job
+	localtest.Eventually(t, fmt.Sprintf("Job %s to be %s", name, want), func(ctx context.Context) (err error) {
+		if job, err = n.BatchV1().Jobs("default").Get(ctx, name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		for _, condition := range job.Status.Conditions {
+			if condition.Type == want && condition.Status == corev1.ConditionTrue {
+				return nil
+			}
+		}
+		return fmt.Errorf("it is %+v", job.Status)
+	})
+	return job
+}
+
+// settingsOfPods come by the environment and as files, which follow their object, and so does what is told of the pod.
+func settingsOfPods(t *testing.T, n *node) {
+	const script = `echo $FROM_CONFIG $FROM_SECRET $NODE; stat -L -c '%a %s' /secret/key; cat /all/labels; echo
+test -s /all/token && echo token; mount | grep -o 'on /memory type tmpfs'; echo kept > /memory/file && cat /memory/file
+until test $(cat /config/key) = after; do sleep 0.1; done; cat /config/key`
+	n.apply(t, `
+{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {key: before}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: settings}, stringData: {key: hidden}}
+---`+pod("settings", script, `
+    env:
+    - {name: FROM_CONFIG, valueFrom: {configMapKeyRef: {name: settings, key: key}}}
+    - {name: FROM_SECRET, valueFrom: {secretKeyRef: {name: settings, key: key}}}
+    - {name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}
+    volumeMounts:
+    - {name: config, mountPath: /config}
+    - {name: secret, mountPath: /secret}
+    - {name: all, mountPath: /all}
+    - {name: memory, mountPath: /memory}
+  volumes:
+  - {name: config, configMap: {name: settings}}
+  - {name: secret, secret: {secretName: settings, items: [{key: key, path: key, mode: 0400}]}}
+  - {name: memory, emptyDir: {medium: Memory}}
+  - name: all
+    projected:
+      sources:
+      - serviceAccountToken: {path: token}
+      - downwardAPI: {items: [{path: labels, fieldRef: {fieldPath: "metadata.labels"}}]}`))
+	n.await(t, "settings", "to be ready", ready)
+	n.kubectl(t, "patch", "configmap", "settings", "--patch", `{"data": {"key": "after"}}`)
+	const want = "before hidden container-0\n400 6\napp=\"settings\"\ntoken\non /memory type tmpfs\nkept\nafter"
+	if said := n.says(t, "settings"); said != want {
+		t.Errorf("%q, want %q", said, want)
+	}
+}
+
+// volumes keep what is written to them after their pod.
+func volumes(t *testing.T, n *node) {
+	shared, local := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(shared, "here"), []byte("of the machine\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	more := fmt.Sprintf(`
+    volumeMounts: [{name: shared, mountPath: /shared}, {name: claimed, mountPath: /claimed}, {name: local, mountPath: /local}]
+  volumes:
+  - {name: shared, hostPath: {path: %s}}
+  - {name: claimed, persistentVolumeClaim: {claimName: claimed}}
+  - {name: local, persistentVolumeClaim: {claimName: local}}`, shared)
+	n.apply(t, fmt.Sprintf(`
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: local}
+spec:
+  capacity: {storage: 1Mi}
+  accessModes: [ReadWriteOnce]
+  storageClassName: by-hand
+  local: {path: %s}
+  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [container-0]}]}]}}
+---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: local}, spec: {storageClassName: by-hand, accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}}
+---
+{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: claimed}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}}
+---`, local)+pod("writes", "cat /shared/here; echo back > /shared/there; echo one > /claimed/file; echo two > /local/file", more))
+	if said := n.says(t, "writes"); said != "of the machine\n" {
+		t.Errorf("it read %q", said)
+	}
+	if got, err := os.ReadFile(filepath.Join(shared, "there")); err != nil || string(got) != "back\n" {
+		t.Errorf("on the machine is %q, %v", got, err)
+	}
+	n.kubectl(t, "delete", "pod", "writes")
+	n.apply(t, pod("reads", "cat /claimed/file /local/file", more))
+	if said := n.says(t, "reads"); said != "one\ntwo\n" {
+		t.Errorf("the next pod read %q", said)
+	}
+}
+
+// limits of memory and processors hold, and who passes that of memory is told of.
+func limits(t *testing.T, n *node) {
+	const script = `cat /sys/fs/cgroup/cpu.max 2>/dev/null || echo $(cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us /sys/fs/cgroup/cpu/cpu.cfs_period_us)`
+	n.apply(t, pod("quota", script, `    resources: {limits: {cpu: 250m}}`)+
+		pod("hungry", "exec tail /dev/zero", `    resources: {limits: {memory: 24Mi}}`))
+	if said := n.says(t, "quota"); said != "25000 100000\n" {
+		t.Errorf("the control group has %q", said)
+	}
+	ended := n.awaitEnd(t, "hungry").Status.ContainerStatuses[0].State.Terminated
+	if ended == nil || ended.Reason != "OOMKilled" || ended.ExitCode != 137 {
+		t.Errorf("%+v", ended)
+	}
+}
+
+// confined takes rights from a container.
+func confined(t *testing.T, n *node) {
+	n.apply(t, pod("confined", `echo $(id -u) $(id -g); touch /file || touch /tmp/file; grep -E 'CapEff|NoNewPrivs|Seccomp:' /proc/self/status`, `
+    securityContext:
+      runAsUser: 1234
+      runAsGroup: 2345
+      readOnlyRootFilesystem: true
+      allowPrivilegeEscalation: false
+      capabilities: {drop: [ALL]}
+      seccompProfile: {type: RuntimeDefault}
+    volumeMounts: [{name: tmp, mountPath: /tmp}]
+  volumes: [{name: tmp, emptyDir: {}}]`))
+	said := n.says(t, "confined")
+	for _, want := range []string{"1234 2345\n", "Read-only file system", "CapEff:\t0000000000000000\n", "NoNewPrivs:\t1\n", "Seccomp:\t2\n"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %q in:\n%s", want, said)
+		}
+	}
+}
+
+// ends has a pod end in order: what it wants to do before, then what it does when it is told to end.
+func ends(t *testing.T, n *node) {
+	manifest := pod("ends", "trap 'echo told; exit' TERM; echo up; while sleep 0.1; do :; done", `
+    lifecycle: {preStop: {exec: {command: [sh, -c, "echo before > /proc/1/fd/1"]}}}`)
+	n.apply(t, strings.Replace(manifest, "PeriodSeconds: 1\n", "PeriodSeconds: 60\n", 1))
+	n.await(t, "ends", "to be ready", ready)
+	logs, said := n.follow(t, "ends")
+	n.kubectl(t, "delete", "pod", "ends")
+	if err := logs.Wait(); err != nil || said.String() != "up\nbefore\ntold\n" {
+		t.Errorf("%q, %v", said, err)
+	}
+}
+
+// stubborn has a pod that does not end be killed, and not before its time.
+func stubborn(t *testing.T, n *node) {
+	manifest := pod("stubborn", "trap 'echo no' TERM; while sleep 0.1; do :; done", "")
+	n.apply(t, strings.Replace(manifest, "PeriodSeconds: 1\n", "PeriodSeconds: 3\n", 1))
+	n.await(t, "stubborn", "to be ready", ready)
+	logs, said := n.follow(t, "stubborn")
+	began := time.Now()
+	n.kubectl(t, "delete", "pod", "stubborn")
+	if took := time.Since(began); took < 3*time.Second {
+		t.Errorf("it was killed after %s", took)
+	}
+	if err := logs.Wait(); err != nil || !strings.HasPrefix(said.String(), "no\n") {
+		t.Errorf("%q, %v", said, err)
+	}
+	if _, err := n.CoreV1().Pods("default").Get(t.Context(), "stubborn", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("after its deletion: %v", err)
+	}
+}
+
+// names of a StatefulSet's pods lead to each of them.
+func names(t *testing.T, n *node) {
+	n.apply(t, `
+{apiVersion: v1, kind: Service, metadata: {name: named}, spec: {clusterIP: None, selector: {app: named}, ports: [{port: 8080}]}}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: named}
+spec:
+  serviceName: named
+  replicas: 2
+  selector: {matchLabels: {app: named}}
+  template:
+    metadata: {labels: {app: named}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+      - name: app
+        image: busybox:1
+        command: [httpd, -f, -p, "8080", -h, /etc]
+        readinessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1}
+---`+pod("asks", "for i in 0 1; do until wget -q -O - http://named-$i.named.default.svc.cluster.local:8080/hostname; do sleep 0.1; done; done 2>/dev/null", ""))
+	if said := n.says(t, "asks"); said != "named-0\nnamed-1\n" {
+		t.Errorf("%q", said)
+	}
+}
+
+// probes take a pod out of service, and start its container again.
+func probes(t *testing.T, n *node) {
+	manifest := pod("probed", "mkdir -p /www; touch /www/well; exec httpd -f -p 8080 -h /www", `
+    readinessProbe: {httpGet: {path: /well, port: 8080}, periodSeconds: 1, failureThreshold: 1}
+    livenessProbe: {exec: {command: [test, "!", -e, /sick]}, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 60}`)
+	n.apply(t, strings.Replace(manifest, "restartPolicy: Never", "restartPolicy: Always", 1))
+	n.await(t, "probed", "to be ready", ready)
+	n.kubectl(t, "exec", "probed", "--", "rm", "/www/well")
+	n.await(t, "probed", "to be out of service", func(pod *corev1.Pod) error { return hasReady(pod, corev1.ConditionFalse) })
+	n.kubectl(t, "exec", "probed", "--", "touch", "/sick")
+	n.await(t, "probed", "to be started again", restarted)
+	n.await(t, "probed", "to be ready", ready)
+}
+
+// startup starts a container again that does not come up, and leaves one alone that does.
+func startup(t *testing.T, n *node) {
+	const probe = "    startupProbe: {tcpSocket: {port: 8080}, periodSeconds: 1, failureThreshold: %d}"
+	never := pod("never-up", "sleep 600", fmt.Sprintf(probe, 1))
+	n.apply(t, pod("slow", "sleep 2; exec httpd -f -p 8080", fmt.Sprintf(probe, 120))+strings.Replace(never, "restartPolicy: Never", "restartPolicy: Always", 1))
+	slow := n.await(t, "slow", "to be ready", ready)
+	started := slow.Status.ContainerStatuses[0].State.Running
+	if slow.Status.ContainerStatuses[0].RestartCount != 0 || started == nil {
+		t.Errorf("%+v", slow.Status)
+	}
+	for _, condition := range slow.Status.Conditions {
+		if condition.Type == corev1.PodReady && condition.LastTransitionTime.Sub(started.StartedAt.Time) < time.Second {
+			t.Errorf("ready at %s, and started at %s", condition.LastTransitionTime, started.StartedAt)
+		}
+	}
+	n.await(t, "never-up", "to be started again", func(pod *corev1.Pod) error {
+		if s := pod.Status.ContainerStatuses; len(s) == 0 || s[0].LastTerminationState.Terminated == nil {
+			return errors.New("it was not started again")
+		}
+		return nil
+	})
+}

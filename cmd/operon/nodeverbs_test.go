@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// attach types something into the program of a container.
+func attach(t *testing.T, n *node) {
+	n.apply(t, pod("attach", `while read -r line; do echo "got $line"; done; echo end`, "    stdin: true\n    stdinOnce: true"))
+	n.await(t, "attach", "to be ready", ready)
+	if r := n.run(t, "hello\nagain\n", "kubectl", "attach", "-i", "attach"); r.code != 0 || !strings.Contains(r.stdout, "got hello\ngot again\nend\n") {
+		t.Errorf("%+v", r)
+	}
+	n.says(t, "attach")
+}
+
+// execInto gives a program its input, and gets its output, its errors and its exit code.
+func execInto(t *testing.T, n *node) {
+	n.apply(t, pod("exec", "sleep 600", ""))
+	n.await(t, "exec", "to be ready", ready)
+	r := n.run(t, "typed", "kubectl", "exec", "-i", "exec", "--", "sh", "-c", "cat; echo wrong >&2; exit 7")
+	if r.code != 7 || r.stdout != "typed" || !strings.Contains(r.stderr, "wrong\n") {
+		t.Errorf("%+v", r)
+	}
+	if r := n.run(t, "", "kubectl", "exec", "exec", "--", "nothing"); r.code == 0 || !strings.Contains(r.stderr, `"nothing": executable file not found`) {
+		t.Errorf("a program that is not there: %+v", r)
+	}
+}
+
+// copyFiles has a file go into a pod, and come back.
+func copyFiles(t *testing.T, n *node) {
+	n.apply(t, pod("cp", "sleep 600", ""))
+	n.await(t, "cp", "to be ready", ready)
+	here, back := filepath.Join(t.TempDir(), "here"), filepath.Join(t.TempDir(), "back")
+	data := bytes.Repeat([]byte("what is copied\n"), 100_000)
+	if err := os.WriteFile(here, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n.kubectl(t, "cp", here, "cp:/tmp/there")
+	n.kubectl(t, "cp", "cp:/tmp/there", back)
+	if got, err := os.ReadFile(back); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d bytes came back of %d, %v", len(got), len(data), err)
+	}
+}
+
+// followLogs sees what is said before and after, and ends with the pod.
+func followLogs(t *testing.T, n *node) {
+	n.apply(t, pod("logs", "echo before; until test -e /go; do sleep 0.1; done; echo after", ""))
+	n.await(t, "logs", "to be ready", ready)
+	logs := n.command(t, "", "kubectl", "logs", "-f", "logs")
+	out, err := logs.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := logs.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	if line, err := lines.ReadString('\n'); err != nil || line != "before\n" {
+		t.Errorf("%q, %v", line, err)
+	}
+	n.kubectl(t, "exec", "logs", "--", "touch", "/go")
+	if rest, err := io.ReadAll(lines); err != nil || string(rest) != "after\n" {
+		t.Errorf("%q, %v", rest, err)
+	}
+	if err := logs.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// logsOfBefore are those of a container that was started again.
+func logsOfBefore(t *testing.T, n *node) {
+	manifest := pod("previous", "echo x >> /lives/all; echo life $(wc -l < /lives/all); test $(wc -l < /lives/all) = 2 && sleep 600; exit 3", `
+    volumeMounts: [{name: lives, mountPath: /lives}]
+  volumes: [{name: lives, emptyDir: {}}]`)
+	n.apply(t, strings.Replace(manifest, "restartPolicy: Never", "restartPolicy: Always", 1))
+	pod := n.await(t, "previous", "to be started again", restarted)
+	if last := pod.Status.ContainerStatuses[0].LastTerminationState.Terminated; last == nil || last.ExitCode != 3 {
+		t.Errorf("the life before ended: %+v", last)
+	}
+	if said := n.kubectl(t, "logs", "--previous", "previous"); said != "life 1\n" {
+		t.Errorf("the life before said %q", said)
+	}
+}
+
+// forwardPort reaches a server in a pod from this machine.
+func forwardPort(t *testing.T, n *node) {
+	n.apply(t, pod("forward", "exec httpd -f -p 8080 -h /etc", `
+    readinessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1}`))
+	n.await(t, "forward", "to be ready", ready)
+	forward := n.command(t, "", "kubectl", "port-forward", "forward", ":8080")
+	out, err := forward.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := forward.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer forward.Wait()
+	defer forward.Process.Signal(syscall.SIGTERM)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.Get("http://" + regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(line) + "/hostname")
+	if err != nil {
+		t.Fatalf("%s: %v", line, err)
+	}
+	defer response.Body.Close()
+	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "forward\n" {
+		t.Errorf("%q, %v", body, err)
+	}
+}
+
+// debugPod looks at the processes of a container from another one that is put beside it.
+func debugPod(t *testing.T, n *node) {
+	n.apply(t, pod("debugged", "sleep 600 # here", ""))
+	n.await(t, "debugged", "to be ready", ready)
+	n.kubectl(t, "debug", "debugged", "--image=busybox:1", "--container=looks", "--target=app", "--", "sh", "-c", "tr '\\0' ' ' < /proc/1/cmdline")
+	n.await(t, "debugged", "to have been looked at", func(pod *corev1.Pod) error {
+		if s := pod.Status.EphemeralContainerStatuses; len(s) == 0 || s[0].State.Terminated == nil {
+			return errors.New("it was not looked at")
+		}
+		return nil
+	})
+	if said := n.log(t, "debugged", "looks"); !strings.Contains(said, "sleep 600") {
+		t.Errorf("number 1 is seen as %q", said)
+	}
+}
