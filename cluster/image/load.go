@@ -16,6 +16,7 @@ import (
 	"github.com/containerd/containerd/v2/core/content"
 	"github.com/containerd/containerd/v2/core/images"
 	"github.com/containerd/containerd/v2/core/images/archive"
+	"github.com/containerd/containerd/v2/core/leases"
 	"github.com/containerd/errdefs"
 	"github.com/containerd/platforms"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -24,21 +25,28 @@ import (
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
+// leaseTime is how long what a killed Load has put into the store stays there.
+const leaseTime = time.Hour
+
 // Load puts the images of an archive into the store, and returns when pods can use them.
 // The archive is a tar file, as `docker save` writes it or in OCI's layout. On an error,
 // none of them is there that was not before.
-func (s *Store) Load(ctx context.Context, path, snapshotter string) ([]Image, error) {
-	// What no image names yet is kept by the lease, and collected as garbage after it.
-	ctx, done, err := s.client.WithLease(ctx)
+func (s *Store) Load(ctx context.Context, path, snapshotter string) (loaded []Image, err error) {
+	// What no image names yet is kept by the lease, and collected as garbage before its deletion returns.
+	keeper := s.client.LeasesService()
+	lease, err := keeper.Create(ctx, leases.WithRandomID(), leases.WithExpiration(leaseTime))
 	if err != nil {
 		return nil, fmt.Errorf("the node's store of images: %w", err)
 	}
-	defer done(context.WithoutCancel(ctx))
+	defer func() {
+		err = errors.Join(err, keeper.Delete(context.WithoutCancel(ctx), lease, leases.SynchronousDelete))
+	}()
+	ctx = leases.WithLease(ctx, lease.ID)
 	found, err := s.read(ctx, path)
 	if err != nil {
 		return nil, explain(path, err)
 	}
-	loaded := []Image{}
+	loaded = []Image{}
 	for _, image := range found {
 		one, err := s.unpack(ctx, image, snapshotter)
 		if err != nil {

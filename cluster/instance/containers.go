@@ -33,7 +33,7 @@ func startContainers(f folder, spec Spec) *containers {
 	c := &containers{started: make(chan struct{})}
 	go func() {
 		defer close(c.started)
-		c.node, c.err = node.Start(node.Config{Dir: f.node(), FeatureGates: spec.FeatureGates, Log: os.Stderr})
+		c.node, c.err = node.Start(node.Config{Dir: f.node(), Store: spec.images(), FeatureGates: spec.FeatureGates, Log: os.Stderr})
 	}()
 	return c
 }
@@ -133,7 +133,7 @@ func publishServices(ctx context.Context, client kubernetes.Interface) error {
 			{Name: "dns-tcp", Protocol: tcp, Port: 53, TargetPort: intstr.FromInt32(53)},
 		}},
 	}
-	if _, err := client.CoreV1().Services(dns.Namespace).Create(ctx, dns, metav1.CreateOptions{}); unlessExists(err) != nil {
+	if err := createService(ctx, client, dns); err != nil {
 		return fmt.Errorf("service kube-dns: %w", err)
 	}
 	for _, slice := range []*discoveryv1.EndpointSlice{
@@ -145,6 +145,17 @@ func publishServices(ctx context.Context, client kubernetes.Interface) error {
 		}
 	}
 	return nil
+}
+
+// createService makes a Service that a kept state may have. It is asked for first: its address is taken then, which
+// the API server finds before it finds the Service.
+func createService(ctx context.Context, client kubernetes.Interface, service *corev1.Service) error {
+	services := client.CoreV1().Services(service.Namespace)
+	_, err := services.Get(ctx, service.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = services.Create(ctx, service, metav1.CreateOptions{})
+	}
+	return err
 }
 
 // endpoints leads a Service to the node's address.

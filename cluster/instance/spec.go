@@ -56,6 +56,14 @@ const (
 	Container NodeKind = "container"
 )
 
+// Check tells what is wrong with a kind that there is not.
+func (k NodeKind) Check() error {
+	if k != Simulated && k != Container {
+		return fmt.Errorf("%q: want %s or %s", string(k), Simulated, Container)
+	}
+	return nil
+}
+
 // MaxNodes is how many simulated nodes one cluster takes; KWOK's own tests stop there.
 const MaxNodes = 5000
 
@@ -77,8 +85,8 @@ func (s *Spec) complete() error {
 	if s.Node == "" {
 		s.Node = Simulated
 	}
-	if s.Node != Simulated && s.Node != Container {
-		return fmt.Errorf("node: %q: want %s or %s", s.Node, Simulated, Container)
+	if err := s.Node.Check(); err != nil {
+		return fmt.Errorf("node: %w", err)
 	}
 	if s.Node == Container {
 		if err := node.Check(); err != nil {
@@ -118,6 +126,14 @@ func (s *Spec) volumes(f folder) string {
 		return filepath.Join(s.Data, "volumes")
 	}
 	return f.file("volumes")
+}
+
+// images is where a node of containers keeps images: with the state that knows of what runs them, or where it likes.
+func (s *Spec) images() string {
+	if s.Data == "" {
+		return ""
+	}
+	return filepath.Join(s.Data, "images")
 }
 
 // config is the control plane's part of the spec.

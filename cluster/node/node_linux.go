@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,9 @@ const ending = 20 * time.Second
 type Config struct {
 	// Dir is the node's folder. It is made; everything of the node's lies in it.
 	Dir string
+	// Store is the folder of images, and of what is known of containers, which outlives the node. Default: it
+	// is in Dir, and does not.
+	Store string
 	// FeatureGates are switched for the kubelet and kube-proxy.
 	FeatureGates map[string]bool
 	// Log gets what the node's components log.
@@ -54,7 +58,8 @@ func Start(cfg Config) (*Node, error) {
 	}
 	n := &Node{dir: settings.Dir(cfg.Dir), ended: make(chan struct{})}
 	err = n.dir.Write(settings.Settings{
-		Runc: h.runc, ProxyMode: h.proxyMode, KeepOOMScore: h.keepOOMScore, FeatureGates: cfg.FeatureGates,
+		Store: cmp.Or(cfg.Store, n.dir.File("containerd")),
+		Runc:  h.runc, ProxyMode: h.proxyMode, KeepOOMScore: h.keepOOMScore, FeatureGates: cfg.FeatureGates,
 	})
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ var errSystem = errors.New("this machine cannot run a node of real containers: t
 
 // Config says what node to start.
 type Config struct {
-	Dir          string
+	Dir, Store   string
 	FeatureGates map[string]bool
 	Log          *os.File
 }

@@ -62,15 +62,27 @@ type result struct {
 
 func (h *home) run(args ...string) result {
 	h.t.Helper()
+	return h.ended(h.command(args...))
+}
+
+// command is a call that is not made yet.
+func (h *home) command(args ...string) *exec.Cmd {
+	h.t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	command := exec.Command(self, args...)
 	command.Env = append(os.Environ(), asCommand+"=1", "OPERON_HOME="+h.path)
+	return command
+}
+
+// ended makes a call.
+func (h *home) ended(command *exec.Cmd) result {
+	h.t.Helper()
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
-	err = command.Run()
+	err := command.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		h.t.Fatal(err)
@@ -180,6 +192,10 @@ func TestMistakes(t *testing.T) {
 	if err := os.WriteFile(setting, []byte("apiServer: {max-request-inflight: \"3\"}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	kind := filepath.Join(t.TempDir(), "kind.yaml")
+	if err := os.WriteFile(kind, []byte("node: vm\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		name string
 		args []string
@@ -196,6 +212,8 @@ func TestMistakes(t *testing.T) {
 		{"bad name", []string{"up", "--name", "No_Good"}, exitFailed, "lower-case letters"},
 		{"port taken", []string{"up", "--port", port}, exitFailed, "address already in use"},
 		{"no nodes", []string{"up", "--nodes", "0"}, exitUsage, "at least 1"},
+		{"unknown kind of node", []string{"up", "--node", "vm"}, exitUsage, `--node "vm": want sim or container`},
+		{"unknown kind of node in a file", []string{"up", "--config", kind}, exitFailed, `node: "vm": want sim or container`},
 		{"missing config", []string{"up", "--config", "nope.yaml"}, exitFailed, "nope.yaml"},
 		{"unknown field", []string{"up", "--config", config}, exitFailed, `unknown field "nods"`},
 		{"unknown setting", []string{"up", "--config", setting}, exitFailed, `kube-apiserver has no setting "max-request-inflight"`},

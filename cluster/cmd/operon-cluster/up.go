@@ -84,6 +84,9 @@ func (f *upFlags) spec(command *cobra.Command) (instance.Spec, error) {
 	given := command.Flags().Changed
 	if given("node") {
 		spec.Node = instance.NodeKind(f.node)
+		if err := spec.Node.Check(); err != nil {
+			return spec, usageError{fmt.Errorf("--node %w", err)}
+		}
 	}
 	if given("nodes") {
 		if f.nodes < 1 {

@@ -44,7 +44,7 @@ func startContainerd(ctx context.Context, dir settings.Dir, s settings.Settings)
 	if err := log.SetLevel("warn"); err != nil {
 		return err
 	}
-	snapshotter := snapshotterFor(dir.File("containerd"))
+	snapshotter := snapshotterFor(s.Store)
 	if err := os.WriteFile(dir.Snapshotter(), []byte(snapshotter), 0o600); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func containerdConfig(dir settings.Dir, s settings.Settings, snapshotter string)
 	}
 	return &srvconfig.Config{
 		Version: version.ConfigVersion,
-		Root:    dir.File("containerd"),
+		Root:    s.Store,
 		State:   stateDir,
 		TempDir: dir.File("tmp"),
 		Plugins: table{

@@ -43,6 +43,8 @@ func APIServer() string { return fmt.Sprintf("https://%s", netip.AddrPortFrom(Ad
 
 // Settings are what a node's process is told.
 type Settings struct {
+	// Store is the folder of images, and of what containerd knows of containers.
+	Store string `json:"store"`
 	// Runc is the path of that program.
 	Runc string `json:"runc"`
 	// ProxyMode is how kube-proxy leads to Services: iptables or nftables.

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What a kept state knows of runs again, of the images that were there; a reset ends it.
+func TestDataOutlivesContainers(t *testing.T) {
+	t.Parallel()
+	needsNode(t)
+	h := newHome(t)
+	up := []string{"--name", "kept-" + strings.ToLower(filepath.Base(h.path)), "--node", "container", "--data", filepath.Join(h.path, "data")}
+	name := up[:2]
+	call := func(verb string, args ...string) string {
+		return h.must(append(append([]string{verb}, name...), args...)...)
+	}
+	h.up(up...)
+	h.must("image", "load", name[0], name[1], archive(t, "app:1", runtime.GOARCH, buildApp(t)))
+	h.apply(web+strings.Replace(pod("web", "serve"), "restartPolicy: Never", "restartPolicy: Always", 1)+pod("once", "say", "once"), name...)
+	call("kubectl", "wait", "pod/web", "--for=condition=Ready", "--timeout=120s")
+	call("kubectl", "wait", "pod/once", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=120s")
+	call("down")
+
+	h.up(up...)
+	if list := h.must("image", "ls", name[0], name[1]); !strings.Contains(list, "docker.io/library/app:1") {
+		t.Errorf("images:\n%s", list)
+	}
+	call("kubectl", "wait", "pod/web", "--for=jsonpath={.status.containerStatuses[0].restartCount}=1", "--timeout=120s")
+	call("kubectl", "wait", "pod/web", "--for=condition=Ready", "--timeout=120s")
+	if said := call("kubectl", "exec", "web", "--", "/app", "say", "again"); said != "[again]\n" {
+		t.Errorf("exec: %q", said)
+	}
+	h.apply(pod("asks", "get", "http://web.default.svc.cluster.local"), name...)
+	call("kubectl", "wait", "pod/asks", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=120s")
+	if restarts := call("kubectl", "get", "pod", "once", "-o", "jsonpath={.status.phase} {.status.containerStatuses[0].restartCount}"); restarts != "Succeeded 0" {
+		t.Errorf("what was done before is %s", restarts)
+	}
+
+	if len(runningGroups(t, h)) == 0 {
+		t.Fatal("no container is seen while one runs: what follows means nothing")
+	}
+	call("reset")
+	if pods := call("kubectl", "get", "pods", "-A", "-o", "name"); pods != "" {
+		t.Errorf("pods after the reset: %s", pods)
+	}
+	for ended := time.Now().Add(time.Minute); len(runningGroups(t, h)) > 0; time.Sleep(50 * time.Millisecond) { // a process that ends tells nobody
+		if time.Now().After(ended) {
+			t.Fatalf("a minute after the reset there are\n%s", strings.Join(runningGroups(t, h), "\n"))
+		}
+	}
+	h.apply(pod("web", "serve"), name...)
+	call("kubectl", "wait", "pod/web", "--for=condition=Ready", "--timeout=120s")
+}
+
+// runningGroups lists the control groups of a home's containers that have a process.
+func runningGroups(t *testing.T, h *home) []string {
+	t.Helper()
+	var found []string
+	for _, pattern := range []string{"/sys/fs/cgroup/operon/*", "/sys/fs/cgroup/memory/operon/*"} {
+		all, err := filepath.Glob(pattern + "-" + strings.ToLower(filepath.Base(h.path)) + "-*/kubepods*/*/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		deeper, err := filepath.Glob(pattern + "-" + strings.ToLower(filepath.Base(h.path)) + "-*/kubepods*/*/*/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, group := range append(all, deeper...) {
+			processes, err := os.ReadFile(filepath.Join(group, "cgroup.procs"))
+			if err == nil && len(processes) > 0 {
+				found = append(found, group)
+			}
+		}
+	}
+	return found
+}

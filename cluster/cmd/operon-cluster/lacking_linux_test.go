@@ -1,0 +1,151 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// What a machine lacks for containers is told in one error, with what does without.
+func TestMachinesThatLackSomething(t *testing.T) {
+	t.Parallel()
+	needsNode(t)
+	h := newHome(t)
+	empty, some := t.TempDir(), t.TempDir()
+	for _, program := range []string{"runc"} {
+		path, err := exec.LookPath(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(path, filepath.Join(some, program)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const runc, nft = "the program runc (Debian: apt install runc)", "the program nft or iptables (Debian: apt install nftables)"
+	for name, c := range map[string]struct {
+		spoil       func(*exec.Cmd)
+		want, never string
+	}{
+		"no programs": {func(c *exec.Cmd) { c.Env = append(c.Env, "PATH="+empty) }, "it lacks " + runc + ", and " + nft, "root"},
+		"no nft":      {func(c *exec.Cmd) { c.Env = append(c.Env, "PATH="+some) }, "it lacks " + nft, "runc"},
+		"not root": {func(c *exec.Cmd) {
+			c.Path = "/proc/self/exe" // which lies where only root may look
+			c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		}, "it needs root", "lacks"},
+	} {
+		command := h.command("up", "--node", "container")
+		c.spoil(command)
+		r := h.ended(command)
+		if r.code != exitFailed || !strings.Contains(r.stderr, "this machine cannot run a node of real containers: "+c.want) ||
+			!strings.Contains(r.stderr, "simulated nodes (--node sim) need nothing of that") || strings.Contains(r.stderr, c.never) || strings.Count(r.stderr, "\n") != 1 {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	simulated := h.command("up", "--node", "sim")
+	simulated.Env = append(simulated.Env, "PATH="+empty)
+	if r := h.ended(simulated); r.code != 0 {
+		t.Errorf("simulated nodes without programs: %+v", r)
+	}
+}
+
+// A disk that is full takes no image, nor a part of one, and the cluster goes on.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	needsNode(t)
+	h := newHome(t)
+	disk := mountDisk(t, h)
+	program := buildApp(t)
+	h.up("--node", "container")
+	h.must("image", "load", archive(t, "app:1", runtime.GOARCH, program))
+	h.apply(pod("web", "serve"))
+	h.must("kubectl", "wait", "pod/web", "--for=condition=Ready", "--timeout=120s")
+
+	const room = 40 << 20
+	disk.limit(t, room)
+	before := disk.files(t)
+	big := archive(t, "big:1", runtime.GOARCH, slices.Concat(program, make([]byte, 2*room)))
+	if r := h.run("image", "load", big); r.code != exitFailed || !strings.Contains(r.stderr, "the disk of the node's store is full") || !strings.Contains(r.stderr, "OPERON_HOME") {
+		t.Errorf("an image that is too large: %+v", r)
+	}
+	if list := h.must("image", "ls"); strings.Contains(list, "big") || !strings.Contains(list, "docker.io/library/app:1") {
+		t.Errorf("images:\n%s", list)
+	}
+	if after := disk.files(t); !slices.Equal(after, before) {
+		t.Errorf("in the store are %q, before there were %q", after, before)
+	}
+	if said := h.must("kubectl", "exec", "web", "--", "/app", "say", "on"); said != "[on]\n" {
+		t.Errorf("exec: %q", said)
+	}
+	h.must("image", "load", archive(t, "small:1", runtime.GOARCH, program))
+	h.apply(strings.Replace(pod("small", "serve"), "app:1", "small:1", 1))
+	h.must("kubectl", "wait", "pod/small", "--for=condition=Ready", "--timeout=120s")
+}
+
+// disk is the one that a home lies on.
+type disk struct{ path string }
+
+// mountDisk gives the home a disk of its own, which this test and what it starts see, and nobody else.
+func mountDisk(t *testing.T, h *home) disk {
+	t.Helper()
+	// The thread is never unlocked, and ends with the test: nothing else ever runs on it.
+	runtime.LockOSThread()
+	err := unix.Unshare(unix.CLONE_FS | unix.CLONE_NEWNS)
+	if err == nil {
+		err = unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
+	}
+	if err == nil {
+		err = unix.Mount("tmpfs", h.path, "tmpfs", 0, "size=1g")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		h.must("down", "--all")
+		if err := unix.Unmount(h.path, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return disk{h.path}
+}
+
+// limit leaves so much room.
+func (d disk) limit(t *testing.T, room uint64) {
+	t.Helper()
+	var stat unix.Statfs_t
+	if err := unix.Statfs(d.path, &stat); err != nil {
+		t.Fatal(err)
+	}
+	size := (stat.Blocks-stat.Bfree)*uint64(stat.Bsize) + room
+	if err := unix.Mount("", d.path, "", unix.MS_REMOUNT, fmt.Sprintf("size=%d", size)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files lists what is in the store of large files, and of those that are being written.
+func (d disk) files(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(filepath.Join(d.path, "clusters/default/node/containerd/io.containerd.content.v1.content"), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			found = append(found, strings.TrimPrefix(path, d.path))
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
