@@ -75,7 +75,9 @@ type Cluster struct {
 	Version string   `json:"version"`
 	Node    NodeKind `json:"node"`
 	// Nodes that are simulated.
-	Nodes        int       `json:"nodes"`
+	Nodes int `json:"nodes"`
+	// Registry is the address to push images to, and what their names begin with; empty without a container node.
+	Registry     string    `json:"registry"`
 	StartedAt    time.Time `json:"startedAt"`
 	ReadySeconds float64   `json:"readySeconds"`
 	// Log is the path of the cluster's log.

@@ -27,13 +27,14 @@ type containers struct {
 	started chan struct{}
 	node    *node.Node
 	err     error
+	images  *images
 }
 
-func startContainers(f folder, spec Spec) *containers {
-	c := &containers{started: make(chan struct{})}
+func startContainers(f folder, spec Spec, i *images) *containers {
+	c := &containers{started: make(chan struct{}), images: i}
 	go func() {
 		defer close(c.started)
-		c.node, c.err = node.Start(node.Config{Dir: f.node(), Store: spec.images(), FeatureGates: spec.FeatureGates, Log: os.Stderr})
+		c.node, c.err = node.Start(node.Config{Dir: f.node(), Store: spec.images(), FeatureGates: spec.FeatureGates, Registry: i.names(), Log: os.Stderr})
 	}()
 	return c
 }
@@ -79,6 +80,9 @@ func (c *containers) join(ctx context.Context, plane *controlplane.ControlPlane)
 		return fmt.Errorf("the API server cannot listen in the node's network: %w", err)
 	}
 	plane.Attach(listener)
+	if err := c.images.serveNode(ctx, c.node.Listen); err != nil {
+		return err
+	}
 	if err := writeIdentities(plane, c.node.Dir()); err != nil {
 		return err
 	}
@@ -87,6 +91,9 @@ func (c *containers) join(ctx context.Context, plane *controlplane.ControlPlane)
 		return err
 	}
 	if err := publishServices(ctx, client); err != nil {
+		return err
+	}
+	if err := c.images.publish(ctx, client); err != nil {
 		return err
 	}
 	if err := c.node.Join(); err != nil {

@@ -23,14 +23,16 @@ const (
 
 // Facts are what a program wants to know of a cluster.
 type Facts struct {
-	Name         string    `json:"name"`
-	State        State     `json:"state"`
-	Server       string    `json:"server,omitempty"`
-	Kubeconfig   string    `json:"kubeconfig,omitempty"`
-	PID          int       `json:"pid,omitempty"`
-	Version      string    `json:"version,omitempty"`
-	Node         NodeKind  `json:"node,omitempty"`
-	Nodes        int       `json:"nodes,omitempty"` // simulated ones
+	Name       string   `json:"name"`
+	State      State    `json:"state"`
+	Server     string   `json:"server,omitempty"`
+	Kubeconfig string   `json:"kubeconfig,omitempty"`
+	PID        int      `json:"pid,omitempty"`
+	Version    string   `json:"version,omitempty"`
+	Node       NodeKind `json:"node,omitempty"`
+	Nodes      int      `json:"nodes,omitempty"` // simulated ones
+	// Registry is where images are pushed, and how their names begin.
+	Registry     string    `json:"registry,omitempty"`
 	Data         string    `json:"data,omitempty"`
 	TTL          string    `json:"ttl,omitempty"`
 	StartedAt    time.Time `json:"startedAt,omitzero"`

@@ -110,7 +110,11 @@ func (s *server) start(ctx context.Context) error {
 
 func (s *server) startComponents(ctx context.Context) error {
 	if s.spec.Node == Container {
-		s.containers = startContainers(s.folder, s.spec)
+		images, err := serveImages(ctx, s.folder, s.spec)
+		if err != nil {
+			return fmt.Errorf("image registry: %w", err)
+		}
+		s.containers = startContainers(s.folder, s.spec, images)
 		if err := s.containers.serveEgress(ctx, s.folder); err != nil {
 			return err
 		}
@@ -201,6 +205,9 @@ func (s *server) publish() error {
 		StartedAt:    s.started.UTC(),
 		ReadySeconds: time.Since(s.started).Seconds(),
 		Log:          s.folder.log(),
+	}
+	if s.containers != nil {
+		facts.Registry = s.containers.images.address
 	}
 	if s.spec.TTL.Duration > 0 {
 		facts.TTL = s.spec.TTL.Duration.String()

@@ -25,6 +25,9 @@ type Spec struct {
 	Nodes int `json:"nodes,omitempty"`
 	// Port of the API server on loopback. Default: one that is free.
 	Port int `json:"port,omitempty"`
+	// RegistryPort is the port of the cluster's image registry on loopback, where there is a
+	// node of containers. Default: the one by which images in Data are called, or one that is free.
+	RegistryPort int `json:"registryPort,omitempty"`
 	// Data is a folder that keeps the state across down and up. Default: the state ends
 	// with the cluster.
 	Data string `json:"data,omitempty"`
@@ -102,6 +105,12 @@ func (s *Spec) complete() error {
 	if s.Port < 0 || s.Port > 65535 {
 		return fmt.Errorf("port: %d: want 1 to 65535", s.Port)
 	}
+	if s.RegistryPort < 0 || s.RegistryPort > 65535 {
+		return fmt.Errorf("registryPort: %d: want 1 to 65535", s.RegistryPort)
+	}
+	if s.Node != Container && s.RegistryPort != 0 {
+		return errors.New("registryPort: only a node of containers pulls images; say --node container, too")
+	}
 	if s.LogLevel < 0 || s.LogLevel > 10 {
 		return fmt.Errorf("logLevel: %d: want 0 to 10", s.LogLevel)
 	}
@@ -134,6 +143,14 @@ func (s *Spec) images() string {
 		return ""
 	}
 	return filepath.Join(s.Data, "images")
+}
+
+// registry is where the registry's images lie: with the state that names them.
+func (s *Spec) registry(f folder) string {
+	if s.Data != "" {
+		return filepath.Join(s.Data, "registry")
+	}
+	return f.file("registry")
 }
 
 // config is the control plane's part of the spec.

@@ -33,6 +33,8 @@ type Config struct {
 	Store string
 	// FeatureGates are switched for the kubelet and kube-proxy.
 	FeatureGates map[string]bool
+	// Registry are the names of the cluster's own registry.
+	Registry []string
 	// Log gets what the node's components log.
 	Log *os.File
 }
@@ -59,7 +61,7 @@ func Start(cfg Config) (*Node, error) {
 	n := &Node{dir: settings.Dir(cfg.Dir), ended: make(chan struct{})}
 	err = n.dir.Write(settings.Settings{
 		Store: cmp.Or(cfg.Store, n.dir.File("containerd")),
-		Runc:  h.runc, ProxyMode: h.proxyMode, KeepOOMScore: h.keepOOMScore, FeatureGates: cfg.FeatureGates,
+		Runc:  h.runc, ProxyMode: h.proxyMode, KeepOOMScore: h.keepOOMScore, FeatureGates: cfg.FeatureGates, Registry: cfg.Registry,
 	})
 	if err != nil {
 		return nil, err

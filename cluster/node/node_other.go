@@ -19,6 +19,7 @@ var errSystem = errors.New("this machine cannot run a node of real containers: t
 type Config struct {
 	Dir, Store   string
 	FeatureGates map[string]bool
+	Registry     []string
 	Log          *os.File
 }
 

@@ -196,6 +196,10 @@ func TestMistakes(t *testing.T) {
 	if err := os.WriteFile(kind, []byte("node: vm\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	pushing := filepath.Join(t.TempDir(), "pushing.yaml")
+	if err := os.WriteFile(pushing, []byte("registryPort: 5000\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		name string
 		args []string
@@ -211,6 +215,7 @@ func TestMistakes(t *testing.T) {
 		{"kubectl of unknown name", []string{"kubectl", "--name", "nope", "get", "pods"}, exitFailed, `there is no cluster "nope"`},
 		{"bad name", []string{"up", "--name", "No_Good"}, exitFailed, "lower-case letters"},
 		{"port taken", []string{"up", "--port", port}, exitFailed, "address already in use"},
+		{"registry without containers", []string{"up", "--config", pushing}, exitFailed, "only a node of containers pulls images"},
 		{"no nodes", []string{"up", "--nodes", "0"}, exitUsage, "at least 1"},
 		{"unknown kind of node", []string{"up", "--node", "vm"}, exitUsage, `--node "vm": want sim or container`},
 		{"unknown kind of node in a file", []string{"up", "--config", kind}, exitFailed, `node: "vm": want sim or container`},

@@ -130,7 +130,7 @@ func TestContainers(t *testing.T) {
 	t.Parallel()
 	needsNode(t)
 	h := newHome(t)
-	h.up("--node", "container")
+	facts := h.up("--node", "container")
 	program := buildApp(t)
 	if said := h.must("image", "load", archive(t, "app:1", runtime.GOARCH, program)); !strings.Contains(said, "docker.io/library/app:1 is loaded") {
 		t.Errorf("image load: %s", said)
@@ -171,6 +171,7 @@ func TestContainers(t *testing.T) {
 			t.Errorf("images after rm:\n%s", list)
 		}
 	})
+	t.Run("images that are pushed", func(t *testing.T) { pushes(t, h, facts.Registry, program) })
 }
 
 // refuses looks at what is said of images and pods that cannot work.

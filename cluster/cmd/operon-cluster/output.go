@@ -55,6 +55,9 @@ func printFacts(w io.Writer, facts instance.Facts) error {
 		row("server", facts.Server)
 		row("version", facts.Version)
 		row("nodes", fmt.Sprintf("%d, simulated", facts.Nodes))
+		if facts.Registry != "" {
+			row("registry", facts.Registry)
+		}
 		row("up for", age(facts.StartedAt))
 		row("kubeconfig", facts.Kubeconfig)
 		row("process", facts.PID)

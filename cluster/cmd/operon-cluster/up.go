@@ -14,6 +14,7 @@ type upFlags struct {
 	config, data, auditPolicy string
 	node                      string
 	nodes, port, logLevel     int
+	registryPort              int
 	ttl                       time.Duration
 	gates                     map[string]string
 	merge                     bool
@@ -66,6 +67,7 @@ func (f *upFlags) add(command *cobra.Command) {
 	set.StringVar(&f.data, "data", "", "folder that keeps the state across down and up")
 	set.DurationVar(&f.ttl, "ttl", 0, "stop the cluster after so long without use, 0 for never")
 	set.IntVar(&f.port, "port", 0, "port of the API server on loopback, 0 for a free one")
+	set.IntVar(&f.registryPort, "registry-port", 0, "port of the image registry on loopback, with --node container; 0 for a free one, or the one that --data knows")
 	set.StringToStringVar(&f.gates, "feature-gates", nil, "feature gates of all components, as Name=true,Other=false")
 	set.IntVarP(&f.logLevel, "log-level", "v", 0, "verbosity of the components' log, 0 to 10")
 	set.StringVar(&f.auditPolicy, "audit-policy", "", "file with an audit policy; the log goes to audit.log in the cluster's folder")
@@ -102,6 +104,9 @@ func (f *upFlags) spec(command *cobra.Command) (instance.Spec, error) {
 	}
 	if given("port") {
 		spec.Port = f.port
+	}
+	if given("registry-port") {
+		spec.RegistryPort = f.registryPort
 	}
 	if given("log-level") {
 		spec.LogLevel = f.logLevel
@@ -152,6 +157,9 @@ func sayUp(command *cobra.Command, facts instance.Facts, started bool, spec inst
 		if spec.Nodes > 0 && spec.Nodes != facts.Nodes || spec.Data != "" && spec.Data != facts.Data {
 			fmt.Fprintf(command.ErrOrStderr(), "its settings stay as they were; take it down first to change them\n")
 		}
+	}
+	if facts.Registry != "" {
+		fmt.Fprintf(out, "push images to %s/NAME, with any tool, and pods run them by that name\n", facts.Registry)
 	}
 	if facts.MergedInto != "" {
 		fmt.Fprintf(out, "your kubeconfig %s points to it\n", facts.MergedInto)

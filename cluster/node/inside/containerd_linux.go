@@ -38,8 +38,8 @@ func startContainerd(ctx context.Context, dir settings.Dir, s settings.Settings)
 	if err := writeNetwork(dir); err != nil {
 		return err
 	}
-	if err := serveRegistry(ctx, dir); err != nil {
-		return fmt.Errorf("registry: %w", err)
+	if err := configureRegistries(ctx, dir, s); err != nil {
+		return fmt.Errorf("registries: %w", err)
 	}
 	if err := log.SetLevel("warn"); err != nil {
 		return err

@@ -13,27 +13,44 @@ import (
 	"github.com/operon-framework/operon/cluster/node/settings"
 )
 
-// registryAddress is where containerd asks for every image that is not in the store. It is
-// in the node's network, on its loopback.
-const registryAddress = "127.0.0.1:5000"
+// nowhere is where containerd asks for every image that is neither in the store nor of the
+// cluster's own registry. It is in the node's network, on its loopback.
+const nowhere = "127.0.0.1:5000"
 
 // registryTimeout is how long containerd may take to send the head of a request.
 const registryTimeout = 10 * time.Second
 
 func registries(dir settings.Dir) string { return dir.File("registries") }
 
-// serveRegistry has every image that is not in the store be not found, at once: there is no
-// way to the registry that its name tells, and the error would be about that.
-func serveRegistry(ctx context.Context, dir settings.Dir) error {
-	folder := filepath.Join(registries(dir), "_default")
+// configureRegistries leads containerd to the cluster's registry, by the names that it has
+// on the machine, and to no other.
+func configureRegistries(ctx context.Context, dir settings.Dir, s settings.Settings) error {
+	for _, name := range s.Registry {
+		if err := leadTo(dir, name, settings.Registry.String()); err != nil {
+			return err
+		}
+	}
+	return serveNowhere(ctx, dir)
+}
+
+// leadTo has containerd ask at an address for the images of a registry, or with the name
+// _default, for those of all others.
+func leadTo(dir settings.Dir, name, address string) error {
+	folder := filepath.Join(registries(dir), name)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	hosts := "server = \"http://" + registryAddress + "\"\n"
-	if err := os.WriteFile(filepath.Join(folder, "hosts.toml"), []byte(hosts), 0o600); err != nil {
+	hosts := "server = \"http://" + address + "\"\n"
+	return os.WriteFile(filepath.Join(folder, "hosts.toml"), []byte(hosts), 0o600)
+}
+
+// serveNowhere has every other image that is not in the store be not found, at once: there
+// is no way to the registry that its name tells, and the error would be about that.
+func serveNowhere(ctx context.Context, dir settings.Dir) error {
+	if err := leadTo(dir, "_default", nowhere); err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", registryAddress)
+	listener, err := net.Listen("tcp", nowhere)
 	if err != nil {
 		return err
 	}

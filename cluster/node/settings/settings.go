@@ -27,6 +27,9 @@ var (
 	DNS = netip.MustParseAddr("198.19.0.10")
 )
 
+// Registry is where the cluster's images are pulled from, in the node's network.
+var Registry = netip.MustParseAddrPort("127.0.0.2:5000")
+
 const (
 	// APIPort is where the API server listens on Address.
 	APIPort = 6443
@@ -52,6 +55,8 @@ type Settings struct {
 	// KeepOOMScore keeps containers from having a lower score than the node's process,
 	// for which the machine does not let it have the right.
 	KeepOOMScore bool `json:"keepOOMScore,omitempty"`
+	// Registry are the names of the cluster's own registry, by which images in it are called.
+	Registry []string `json:"registry,omitempty"`
 	// FeatureGates are switched for the kubelet and kube-proxy.
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
 }

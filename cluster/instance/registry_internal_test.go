@@ -1,0 +1,89 @@
+package instance
+
+import (
+	"context"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// Images that are kept keep their names: the registry comes back at the port that is part
+// of them, or not at all.
+func TestKeptImagesKeepTheirNames(t *testing.T) {
+	t.Parallel()
+	spec := Spec{Data: t.TempDir()}
+	ctx, stop := context.WithCancel(t.Context())
+	first, err := serveImages(ctx, folder{}, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := name.ParseReference(first.address + "/web:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := random.Image(100, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(to, image); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := serveImages(t.Context(), folder{}, spec); err == nil || !strings.Contains(err.Error(), "call them anew with --registry-port") {
+		t.Errorf("on a port that is taken: %v", err)
+	}
+	stop()
+	awaitFree(t, first.address)
+	again, err := serveImages(t.Context(), folder{}, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.address != first.address {
+		t.Errorf("it was at %s, and is at %s", first.address, again.address)
+	}
+	if _, err := remote.Head(to); err != nil {
+		t.Error(err)
+	}
+}
+
+// awaitFree waits until nobody listens at an address: a server closes when it comes to it.
+func awaitFree(t *testing.T, address string) {
+	t.Helper()
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			return
+		}
+		conn.Close()
+	}
+	t.Fatalf("%s stays taken", address)
+}
+
+func TestRegistryPortThatCannotBe(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	port := taken.Addr().(*net.TCPAddr).Port
+	if _, err := serveImages(t.Context(), folder{path: t.TempDir()}, Spec{RegistryPort: port}); err == nil || !strings.Contains(err.Error(), "--registry-port "+strconv.Itoa(port)) {
+		t.Errorf("a port that is taken: %v", err)
+	}
+	data := t.TempDir()
+	if err := os.MkdirAll((&Spec{Data: data}).registry(folder{}), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(portFile((&Spec{Data: data}).registry(folder{})), []byte("many"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := serveImages(t.Context(), folder{}, Spec{Data: data}); err == nil || !strings.Contains(err.Error(), "port:") {
+		t.Errorf("a file that holds no port: %v", err)
+	}
+}

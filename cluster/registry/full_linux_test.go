@@ -1,0 +1,37 @@
+package registry_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A full disk is told, with what to do, and leaves nothing of the upload; what fits is taken.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	disk := t.TempDir()
+	if os.Geteuid() != 0 {
+		t.Skip("a small disk is mounted, which takes root")
+	}
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=256k"); err != nil {
+		t.Skipf("no small disk can be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(disk, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	s := serve(t, filepath.Join(disk, "registry"))
+	response, said := s.ask("POST", "/v2/web/blobs/uploads/?digest=sha256:"+strings.Repeat("0", 64), strings.NewReader(strings.Repeat("x", 1<<20)))
+	if response.StatusCode != http.StatusInsufficientStorage || !strings.Contains(said, "is full: make room") {
+		t.Errorf("%s: %s", response.Status, said)
+	}
+	if left := append(s.files("uploads"), s.files("blobs")...); len(left) > 0 {
+		t.Errorf("left %q", left)
+	}
+	s.upload("small")
+}

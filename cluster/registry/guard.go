@@ -1,0 +1,68 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// headTimeout is how long a client may take to send the head of a request.
+const headTimeout = 10 * time.Second
+
+// Guard lets only some users of this machine use a registry that listens on loopback, and
+// only by its own names, so that no page in a browser gets there by a name that it owns.
+type Guard struct {
+	// Users are the user ids of those that may.
+	Users []uint32
+	// Hosts are the names, with ports, that the registry goes by.
+	Hosts []string
+	// Next is the registry.
+	Next http.Handler
+}
+
+// peerKey is the key of the guard's finding about a connection.
+type peerKey struct{}
+
+// peer is who is at the other end of a connection.
+type peer struct {
+	uid uint32
+	err error
+}
+
+// Server is one whose connections are guarded.
+func (g Guard) Server() *http.Server {
+	return &http.Server{
+		Handler:           http.HandlerFunc(g.serve),
+		ReadHeaderTimeout: headTimeout,
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			uid, err := userOf(conn)
+			return context.WithValue(ctx, peerKey{}, peer{uid, err})
+		},
+	}
+}
+
+func (g Guard) serve(w http.ResponseWriter, request *http.Request) {
+	if failure := g.refuses(request); failure != nil {
+		answer(w, failure)
+		return
+	}
+	g.Next.ServeHTTP(w, request)
+}
+
+func (g Guard) refuses(request *http.Request) *Failure {
+	if !slices.Contains(g.Hosts, request.Host) {
+		return &Failure{http.StatusMisdirectedRequest, "DENIED", fmt.Sprintf("this registry goes by %q, and not by %q", g.Hosts, request.Host)}
+	}
+	who, ok := request.Context().Value(peerKey{}).(peer)
+	if !ok || who.err != nil {
+		return &Failure{http.StatusForbidden, "DENIED", fmt.Sprintf("who is asking cannot be told: %v", who.err)}
+	}
+	if !slices.Contains(g.Users, who.uid) {
+		return &Failure{http.StatusForbidden, "DENIED", fmt.Sprintf(
+			"this registry is that of another user's cluster, whose images run as root: you are user %d, and it takes from %d only", who.uid, g.Users)}
+	}
+	return nil
+}
