@@ -4,7 +4,9 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -12,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
@@ -20,7 +23,17 @@ import (
 	"github.com/operon-framework/operon/image"
 )
 
+// buildsProject names the project that this binary builds when it is not to test, saying what it does.
+const buildsProject = "OPERON_TEST_BUILD"
+
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(buildsProject); dir != "" {
+		if _, err := build.Run(context.Background(), dir, build.Options{Tell: func(doing string) { fmt.Println(doing) }}); err != nil {
+			panic(err)
+		}
+		fmt.Println("built")
+		time.Sleep(time.Hour) // until it is killed, with the lock, as who delivers the image has it
+	}
 	home, err := os.MkdirTemp("", "operon-build-")
 	if err != nil {
 		panic(err)

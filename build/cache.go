@@ -37,7 +37,11 @@ func openCache(ctx context.Context, dir string, waiting func()) (*cache, error) 
 	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
-	return &cache{folder, store, lock}, nil
+	c := &cache{folder, store, lock}
+	if err := c.sweep(); err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	return c, nil
 }
 
 // program is a program that was built, and what it was built from.
@@ -104,5 +108,23 @@ func (c *cache) tidy(built image.Image) error {
 	return c.store.Keep(built, layers...)
 }
 
-// program is where it is compiled to, and removed from once it is a layer.
-func (c *cache) program() string { return filepath.Join(c.folder, "program") }
+// compiling begins the names of folders that programs are compiled to.
+const compiling = "compile-"
+
+// scratch is a new folder to compile to. It is none that was there before: the compiler of a run that was killed may be
+// about to write there, and not what is compiled now.
+func (c *cache) scratch() (string, error) { return os.MkdirTemp(c.folder, compiling) }
+
+// sweep removes what runs left that were killed.
+func (c *cache) sweep() error {
+	left, err := glob.In(c.folder, compiling+"*")
+	if err != nil {
+		return err
+	}
+	for _, dir := range left {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}

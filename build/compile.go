@@ -47,7 +47,7 @@ func (t toolchain) command(ctx context.Context, env []string, arguments ...strin
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Dir = t.dir
 	command.Env = append(append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath"), env...)
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.SysProcAttr = attributes()
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGINT) }
 	command.WaitDelay = 5 * time.Second
 	return command
@@ -75,10 +75,14 @@ func (t toolchain) compile(ctx context.Context, target platform, main, file stri
 // refused makes what the go command has against the project a CompileError.
 func refused(target platform, err error) error {
 	var failed *exec.ExitError
-	if errors.As(err, &failed) {
-		return &CompileError{Platform: target.String(), Output: strings.TrimSpace(string(failed.Stderr))}
+	if !errors.As(err, &failed) {
+		return err
 	}
-	return err
+	said := strings.TrimSpace(string(failed.Stderr))
+	if strings.Contains(said, syscall.ENOSPC.Error()) { // it comes from another process, as text
+		return fmt.Errorf("a disk is full, of those that Go compiles on (GOCACHE, GOTMPDIR) or that OPERON_HOME is on: make room, or name other places\n%s", said)
+	}
+	return &CompileError{Platform: target.String(), Output: said}
 }
 
 // output runs the go command and returns what it prints; its errors have what it said.

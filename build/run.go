@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -226,8 +227,12 @@ func (b *builder) key(target platform) string {
 
 // compile builds the program, and a layer of it unless it is the one that is known.
 func (b *builder) compile(ctx context.Context, target platform, known program, fresh *program) error {
-	file := b.cache.program()
-	defer os.Remove(file)
+	dir, err := b.cache.scratch()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, Program)
 	if err := b.tools.compile(ctx, target, b.main(), file); err != nil {
 		return err
 	}
