@@ -1,16 +1,7 @@
 package image
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"syscall"
-	"time"
 
 	"github.com/operon-framework/operon/local"
 )
@@ -91,51 +82,11 @@ func (s *Store) Deliver(ctx context.Context, name Name, image Image, to Delivery
 		to.Cluster = local.DefaultName
 	}
 	done.Cluster = to.Cluster
-	to.tell("loading " + name.Short + " into the nodes of cluster " + to.Cluster)
-	return done, s.load(ctx, to.Cluster, name, image)
+	return done, s.load(ctx, to, name, image)
 }
 
 func (d Delivery) tell(doing string) {
 	if d.Tell != nil {
 		d.Tell(doing)
 	}
-}
-
-// exitUsage is the exit code of an operon-cluster that does not know what is asked of it.
-const exitUsage = 2
-
-// load has operon-cluster put the image into a cluster's nodes.
-func (s *Store) load(ctx context.Context, cluster string, name Name, image Image) error {
-	binary, err := local.Binary(ctx, os.Stderr)
-	if err != nil {
-		return err
-	}
-	file := filepath.Join(s.dir, "load.tar")
-	defer os.Remove(file)
-	if err := s.WriteArchive(ctx, file, name, image); err != nil {
-		return err
-	}
-	command := exec.CommandContext(ctx, binary, "image", "load", "--name", cluster, file)
-	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
-	command.WaitDelay = 10 * time.Second
-	var stderr bytes.Buffer
-	command.Stderr = &stderr
-	err = command.Run()
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
-		return err
-	}
-	said := strings.TrimPrefix(strings.TrimSpace(stderr.String()), filepath.Base(binary)+": ")
-	if exit.ExitCode() == exitUsage {
-		return fmt.Errorf("load the image into cluster %q: %s cannot do that (%s); --tar FILE, --layout DIR and --push NAME put the image elsewhere", cluster, binary, firstLine(said))
-	}
-	return fmt.Errorf("load the image into cluster %q: %s", cluster, said)
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }

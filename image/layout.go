@@ -6,14 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
 // WriteLayout puts the image into the OCI layout in dir, which is made if need be: only blobs that are not there
-// yet are written, and images with other names stay. It returns how many blobs were written.
+// yet are written, and images with other names stay. It returns how many blobs were written. What it could not end it takes back.
 func (s *Store) WriteLayout(ctx context.Context, dir string, name Name, image Image) (int, error) {
 	written, err := s.layout(ctx, dir, name, image)
 	if err != nil {
@@ -31,32 +34,85 @@ func (s *Store) layout(ctx context.Context, dir string, name Name, image Image) 
 	if err != nil {
 		return 0, err
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "blobs", "sha256"), 0o755); err != nil {
-		return 0, err
+	var made addition
+	err = s.fill(ctx, dir, blobs, &made)
+	if err == nil {
+		err = list(dir, index, name, image, &made)
 	}
-	written := 0
+	if err != nil {
+		return 0, errors.Join(err, made.takeBack())
+	}
+	return made.blobs, nil
+}
+
+// addition is what a run adds to a layout, each path after the one that it is in.
+type addition struct {
+	paths []string
+	blobs int
+}
+
+// takeBack removes what nothing lists yet. A folder in which somebody else has put something meanwhile stays.
+func (a *addition) takeBack() error {
+	for _, path := range slices.Backward(a.paths) {
+		if err := os.Remove(path); err != nil && !errors.Is(err, syscall.ENOTEMPTY) {
+			return err
+		}
+	}
+	return nil
+}
+
+// folder makes one, unless it is there.
+func (a *addition) folder(path string) error {
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return err
+	}
+	a.paths = append(a.paths, path)
+	return nil
+}
+
+// fill puts blobs into a layout that does not have them.
+func (s *Store) fill(ctx context.Context, dir string, blobs []v1.Descriptor, made *addition) error {
+	for _, folder := range []string{dir, filepath.Join(dir, "blobs"), filepath.Join(dir, "blobs", "sha256")} {
+		if err := made.folder(folder); err != nil {
+			return err
+		}
+	}
 	for _, blob := range blobs {
 		if err := ctx.Err(); err != nil {
-			return 0, err
+			return err
 		}
-		fresh, err := s.copyTo(filepath.Join(dir, filepath.FromSlash(blobPath(blob))), blob)
+		path := filepath.Join(dir, filepath.FromSlash(blobPath(blob)))
+		fresh, err := s.copyTo(path, blob)
 		if err != nil {
-			return 0, err
+			return err
 		}
 		if fresh {
-			written++
+			made.paths = append(made.paths, path)
+			made.blobs++
 		}
 	}
+	return nil
+}
+
+// list has the layout list the image, at last.
+func list(dir string, index *v1.IndexManifest, name Name, image Image, made *addition) error {
 	into := &Store{dir}
 	replace(index, name, image, into.subjectOf)
 	content, err := json.Marshal(index)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return written, errors.Join(
-		writeWhole(filepath.Join(dir, marker), 0o644, bytesTo([]byte(markerText))),
-		writeWhole(filepath.Join(dir, indexFile), 0o644, bytesTo(content)),
-	)
+	mark := filepath.Join(dir, marker)
+	if _, err := os.Stat(mark); errors.Is(err, fs.ErrNotExist) {
+		if err := writeWhole(mark, 0o644, bytesTo([]byte(markerText))); err != nil {
+			return err
+		}
+		made.paths = append(made.paths, mark)
+	}
+	return writeWhole(filepath.Join(dir, indexFile), 0o644, bytesTo(content))
 }
 
 // copyTo copies a blob, unless it is there already.

@@ -1,0 +1,93 @@
+package image
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/operon-framework/operon/local"
+)
+
+// exitUsage is the exit code of an operon-cluster that does not know what is asked of it.
+const exitUsage = 2
+
+// load has operon-cluster put the image into a cluster's nodes, unless they have it.
+func (s *Store) load(ctx context.Context, to Delivery, name Name, image Image) error {
+	binary, err := local.Binary(ctx, os.Stderr)
+	if err != nil {
+		return err
+	}
+	n := node{binary, to.Cluster}
+	there, err := n.has(ctx, name, image)
+	if err != nil {
+		return err
+	}
+	if there {
+		to.tell("the nodes of cluster " + to.Cluster + " have " + name.Short + " already")
+		return nil
+	}
+	to.tell("loading " + name.Short + " into the nodes of cluster " + to.Cluster)
+	file := filepath.Join(s.dir, "load.tar")
+	defer os.Remove(file)
+	if err := s.WriteArchive(ctx, file, name, image); err != nil {
+		return err
+	}
+	_, err = n.images(ctx, "load", file)
+	return err
+}
+
+// node is that of a local cluster.
+type node struct{ binary, cluster string }
+
+// has tells whether the image is there under its name: a name is given once all of an image is in place.
+func (n node) has(ctx context.Context, name Name, image Image) (bool, error) {
+	said, err := n.images(ctx, "ls")
+	if err != nil {
+		return false, err
+	}
+	var list []struct{ Name, Digest string }
+	if err := json.Unmarshal(said, &list); err != nil {
+		return false, fmt.Errorf("list the images of cluster %q: %w", n.cluster, err)
+	}
+	for _, one := range list {
+		if one.Name == name.Full && one.Digest == image.Descriptor.Digest.String() {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// images runs a verb of `operon-cluster image` and returns what it prints, as JSON.
+func (n node) images(ctx context.Context, verb string, files ...string) ([]byte, error) {
+	command := exec.CommandContext(ctx, n.binary, append([]string{"image", verb, "--name", n.cluster, "-o", "json"}, files...)...)
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = 10 * time.Second
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err := command.Run()
+	if cause := context.Cause(ctx); cause != nil {
+		return nil, cause
+	}
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return stdout.Bytes(), err
+	}
+	said := strings.TrimPrefix(strings.TrimSpace(stderr.String()), filepath.Base(n.binary)+": ")
+	if exit.ExitCode() == exitUsage {
+		return nil, fmt.Errorf("load the image into cluster %q: %s cannot do that (%s); --tar FILE, --layout DIR and --push NAME put the image elsewhere", n.cluster, n.binary, firstLine(said))
+	}
+	return nil, fmt.Errorf("load the image into cluster %q: %s", n.cluster, said)
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}

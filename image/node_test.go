@@ -1,0 +1,36 @@
+package image
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What a node has under the name already is not written and loaded again; another image of that name is.
+func TestNodesGetWhatTheyDoNotHave(t *testing.T) {
+	store, name := newStore(t), named(t, "web:1")
+	made, other := sample(t, store, "program", "linux/amd64"), sample(t, store, "another", "linux/amd64")
+	calls := filepath.Join(t.TempDir(), "calls")
+	binary := filepath.Join(t.TempDir(), "operon-cluster")
+	script := fmt.Sprintf("#!/bin/sh\necho \"$*\" >> %s\n[ $2 = ls ] && echo '[{\"name\":%q,\"digest\":%q}]' || echo '[]'\n", calls, name.Full, made.Descriptor.Digest)
+	if err := os.WriteFile(binary, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("OPERON_CLUSTER_BINARY", binary)
+	var told []string
+	for _, image := range []Image{made, other} {
+		if _, err := store.Deliver(t.Context(), name, image, Delivery{Cluster: "dev", Tell: func(doing string) { told = append(told, doing) }}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"the nodes of cluster dev have web:1 already", "loading web:1 into the nodes of cluster dev"}; !slices.Equal(told, want) {
+		t.Errorf("told was %q", told)
+	}
+	called, err := os.ReadFile(calls)
+	if err != nil || strings.Count(string(called), "image load --name dev -o json ") != 1 {
+		t.Errorf("called with\n%s%v", called, err)
+	}
+}
