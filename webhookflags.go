@@ -7,8 +7,8 @@ import (
 
 // webhookFlags are those of Main that are about webhooks.
 type webhookFlags struct {
-	address, service, certs string
-	port                    int
+	address, name, service, certs string
+	port                          int
 }
 
 // define adds them to a set.
@@ -24,6 +24,7 @@ func (f *webhookFlags) define(set *flag.FlagSet, name string) {
 		address = ":9443"
 	}
 	set.StringVar(&f.address, "webhook-bind-address", address, "`ADDRESS` that API servers ask, 0 for none; outside a cluster on loopback, beside the API server")
+	set.StringVar(&f.name, "webhook-name", "", "`NAME` of what is registered (default the operator's name and its namespaces)")
 	set.StringVar(&f.service, "webhook-service", service, "`NAME` of the Service that leads there, in $POD_NAMESPACE; none: API servers are told the address")
 	set.IntVar(&f.port, "webhook-service-port", 443, "`PORT` of that Service")
 	set.StringVar(&f.certs, "webhook-cert-dir", "", "`FOLDER` of tls.crt, tls.key and ca.crt that somebody else renews (default: the operator is its own CA)")
@@ -34,5 +35,5 @@ func (f *webhookFlags) config() Webhooks {
 	if f.address == "0" || f.address == "" {
 		return Webhooks{}
 	}
-	return Webhooks{BindAddress: f.address, Service: f.service, ServicePort: int32(f.port), CertDir: f.certs}
+	return Webhooks{BindAddress: f.address, Name: f.name, Service: f.service, ServicePort: int32(f.port), CertDir: f.certs}
 }

@@ -45,6 +45,9 @@ type Lifetimes = rotation.Times
 type Webhooks struct {
 	// BindAddress is host:port.
 	BindAddress string
+	// Name is what is registered with API servers, as far as it is not one for each kind. Empty: the operator's name and
+	// the namespaces that it is limited to, so that several in one cluster do not meet.
+	Name string
 	// Service is the name of the Service that leads to all replicas, in Namespace. Its certificates are kept there in the
 	// Secret of that name and -certificates. Empty: API servers are told the BindAddress, which has to
 	// be on their machine, and of several processes one is asked.
@@ -74,7 +77,7 @@ func (o *operator) serveWebhooks(cfg Config) error {
 	}
 	config := webhook.Config{
 		Operator:    o.name,
-		Name:        Name(configurationName, append([]string{o.name}, cfg.namespaces()...)...),
+		Name:        cmp.Or(hooks.Name, Name(configurationName, append([]string{o.name}, cfg.namespaces()...)...)),
 		Namespaces:  cfg.namespaces(),
 		Address:     hooks.BindAddress,
 		ServicePort: hooks.ServicePort,

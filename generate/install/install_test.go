@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -186,6 +187,15 @@ func TestSharingTakesRights(t *testing.T) {
 		}
 		if got := role.Rules[0]; got.Resources[0] != "leases" || !slices.Equal(got.Verbs, want) {
 			t.Errorf("%d shards: %+v, want %q", shards, got, want)
+		}
+		at = slices.IndexFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetKind() == "ClusterRole" })
+		everywhere := rbacv1.ClusterRole{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[at].Object, &everywhere); err != nil {
+			t.Fatal(err)
+		}
+		labels := rbacv1.PolicyRule{APIGroups: []string{"cache.example.com"}, Resources: []string{"memcacheds"}, Verbs: []string{"patch"}}
+		if got := slices.ContainsFunc(everywhere.Rules, func(rule rbacv1.PolicyRule) bool { return reflect.DeepEqual(rule, labels) }); got != (shards > 0) {
+			t.Errorf("%d shards: may label objects: %t", shards, got)
 		}
 	}
 }

@@ -24,7 +24,7 @@ const (
 // rights are Roles and what binds them to the operator's identity: where the project says, or in the
 // namespaces that it works in.
 func (o Operator) rights() []runtime.Object {
-	everywhere := o.askingRules()
+	everywhere := append(o.askingRules(), o.sharingRules()...)
 	within := map[string][]rbacv1.PolicyRule{o.Namespace: o.ownRules()}
 	var objects []runtime.Object
 	for _, grant := range o.Grants {
@@ -74,6 +74,21 @@ func (o Operator) askingRules() []rbacv1.PolicyRule {
 		{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
 		{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
 	}
+}
+
+// sharingRules let replicas label the objects that they share, where the API server does not tell them apart. Of
+// kinds that the project does not define, its Roles have to allow it.
+func (o Operator) sharingRules() []rbacv1.PolicyRule {
+	if o.Shards == 0 {
+		return nil
+	}
+	var rules []rbacv1.PolicyRule
+	for _, definition := range o.Definitions {
+		group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+		plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{plural}, Verbs: []string{"patch"}})
+	}
+	return rules
 }
 
 // metricsReader is a role for who scrapes. Nobody has it before somebody binds it.

@@ -30,8 +30,12 @@ func DefaultResources() corev1.ResourceRequirements {
 	}
 }
 
+// settled is how many seconds a container has to run that nobody can ask whether it is ready: until then it
+// may be one that ends after its start.
+const settled = 5
+
 func (o Operator) deployment() *appsv1.Deployment {
-	return &appsv1.Deployment{
+	made := &appsv1.Deployment{
 		ObjectMeta: o.meta(),
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &o.Replicas,
@@ -39,6 +43,10 @@ func (o Operator) deployment() *appsv1.Deployment {
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: o.labels(), Annotations: o.PodAnnotations}, Spec: o.pod()},
 		},
 	}
+	if o.Unprobed {
+		made.Spec.MinReadySeconds = settled
+	}
+	return made
 }
 
 func (o Operator) pod() corev1.PodSpec {
@@ -99,6 +107,9 @@ func (o Operator) arguments() []string {
 	all := []string{"--leader-elect", "--metrics-bind-address=:8080", "--metrics-secure", "--health-probe-bind-address=:8081"}
 	if len(o.Watch) > 0 {
 		all = append(all, "--namespace="+strings.Join(o.Watch, ","))
+	}
+	if o.Webhooks {
+		all = append(all, "--webhook-name="+o.Name) // by which the Roles have it, whatever the namespaces
 	}
 	if o.Shards > 0 {
 		all = append(all, "--shards="+strconv.Itoa(o.Shards))
