@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -28,6 +29,8 @@ type fixture struct {
 	dir, name, group string
 	env              *localtest.Env
 	client           kubernetes.Interface
+	// where is the cluster, by default that of env.
+	where up.Where
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -64,7 +67,8 @@ func (f *fixture) edit(t *testing.T, file, old, new string) {
 func (f *fixture) namespace() string { return f.name + "-system" }
 
 func (f *fixture) target(out *output) deploy.Target {
-	return deploy.Target{Dir: f.dir, Where: up.Where{Kubeconfig: f.env.Kubeconfig}, Timeout: time.Minute, Progress: out}
+	where := cmp.Or(f.where, up.Where{Kubeconfig: f.env.Kubeconfig})
+	return deploy.Target{Dir: f.dir, Where: where, Timeout: time.Minute, Progress: out}
 }
 
 // deploy deploys the fixture as the change says.

@@ -1,10 +1,12 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,8 +77,8 @@ func (d *deployer) try(ctx context.Context, object *unstructured.Unstructured) e
 	if err != nil {
 		return err
 	}
-	if found.Scope.Name() == meta.RESTScopeNameNamespace && object.GetNamespace() == "" {
-		object.SetNamespace(metav1.NamespaceDefault)
+	if found.Scope.Name() == meta.RESTScopeNameNamespace {
+		object.SetNamespace(d.asked(object.GetNamespace()))
 	}
 	objects, err := d.cluster.objects(object)
 	if err != nil {
@@ -84,6 +86,14 @@ func (d *deployer) try(ctx context.Context, object *unstructured.Unstructured) e
 	}
 	_, err = objects.Create(ctx, object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
+}
+
+// asked is the namespace in which API servers ask webhooks about a sample: one of those that the operator works in.
+func (d *deployer) asked(namespace string) string {
+	if watched := d.operator.Watch; len(watched) > 0 && !slices.Contains(watched, namespace) {
+		return watched[0]
+	}
+	return cmp.Or(namespace, metav1.NamespaceDefault)
 }
 
 // defines tells whether an object is of a kind of the project's own.

@@ -42,6 +42,8 @@ type rollout struct {
 	said    string
 	trouble trouble
 	since   time.Time
+	// told: the trouble was said.
+	told bool
 }
 
 // wait returns nil when all pods are ready and of the newest template. It ends with the reason when
@@ -143,13 +145,15 @@ func (r *rollout) progress(deployment *appsv1.Deployment) {
 func (r *rollout) judge(ctx context.Context, deployment *appsv1.Deployment, pods []corev1.Pod) error {
 	found := troubleOf(deployment, pods)
 	if found.reason != r.trouble.reason {
-		r.since = time.Now()
-		if found.text != "" {
-			r.target.say("%s", found.text)
-		}
+		r.since, r.told = time.Now(), false
 	}
 	r.trouble = found
-	if found.text == "" || !found.lasting || time.Since(r.since) < grace {
+	stands := time.Since(r.since) >= grace
+	if found.text != "" && !r.told && (stands || !found.usual) {
+		r.told = true
+		r.target.say("%s", found.text)
+	}
+	if found.text == "" || !found.lasting || !stands {
 		return nil
 	}
 	return errors.New(found.tell(ctx, r))

@@ -21,6 +21,8 @@ type trouble struct {
 	reason, text string
 	// lasting trouble does not go by itself.
 	lasting bool
+	// usual: every pod has it for a moment after its start, so that it is said only when it stands.
+	usual bool
 	// pod whose log tells more, and whether it is that of an earlier container.
 	pod       string
 	container string
@@ -39,7 +41,8 @@ func (t trouble) tell(ctx context.Context, r *rollout) string {
 	if len(lines) == 0 {
 		return t.text + "; its log is empty"
 	}
-	return t.text + "; its log ends with\n  " + strings.Join(child.Crash(lines, shownTail), "\n  ")
+	end := strings.Join(child.Crash(lines, shownTail), "\n  ")
+	return t.text + adviceOfLog(t.text, end) + "; its log ends with\n  " + end
 }
 
 // tail are the last lines of a container's log.
@@ -138,7 +141,7 @@ func troubleOfRunning(pod corev1.Pod, container corev1.ContainerStatus) trouble 
 			text: fmt.Sprintf("the operator ends after its start, with exit code %d (%s)%s%s", ended.ExitCode, ended.Reason, said(ended.Message), advice(ended.Message)),
 		}
 	case container.State.Running != nil && !container.Ready:
-		return trouble{reason: "unready", pod: pod.Name, container: container.Name, text: fmt.Sprintf("pod %s runs and is not ready: its probe /readyz fails, as while webhooks are not served", pod.Name)}
+		return trouble{reason: "unready", usual: true, pod: pod.Name, container: container.Name, text: fmt.Sprintf("pod %s runs and is not ready: its probe /readyz fails, as while webhooks are not served", pod.Name)}
 	}
 	return trouble{}
 }
@@ -148,12 +151,23 @@ func advice(message string) string {
 	switch {
 	case strings.Contains(message, "exec format error"):
 		return "; the image is for another architecture than the node's"
+	case strings.Contains(message, "no command specified"):
+		return "; the image names no command to run"
 	case strings.Contains(message, "executable file not found"), strings.Contains(message, "no such file or directory"):
 		return "; the image does not have the command that it is to run"
 	case strings.Contains(message, "non-numeric user"), strings.Contains(message, "will run as root"):
 		return "; the image has to name a numeric user that is not 0"
 	}
 	return ""
+}
+
+// adviceOfLog is that on what the runtime wrote into the container's log, in the place of a program.
+func adviceOfLog(text, end string) string {
+	found := advice(end)
+	if !strings.Contains(end, "exec format error") || strings.Contains(text, found) {
+		return ""
+	}
+	return found
 }
 
 func said(message string) string {

@@ -31,6 +31,8 @@ type Removal struct {
 	Namespace string `json:"namespace"`
 	Cluster   string `json:"cluster"`
 	DryRun    bool   `json:"dryRun,omitempty"`
+	// Absent: there was no deployment to remove.
+	Absent bool `json:"absent,omitempty"`
 	// Removed are objects, in order.
 	Removed []string `json:"removed"`
 	// Kept are objects that stay, each with the reason.
@@ -65,6 +67,7 @@ func Undeploy(ctx context.Context, options UndeployOptions) (*Removal, error) {
 		return nil, err
 	}
 	if len(u.members) == 0 && u.stored == nil {
+		u.result.Absent = true
 		options.say("nothing to remove: there is no deployment of %s in namespace %s of %s", u.record.operator, u.record.namespace, u.cluster.Title)
 		return u.result, nil
 	}

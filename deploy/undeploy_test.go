@@ -266,7 +266,7 @@ func TestForeignObjectsInTheNamespace(t *testing.T) {
 	if _, err := f.client.CoreV1().ConfigMaps(f.namespace()).Get(t.Context(), "mine", metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
-	if _, said, err := f.undeploy(t, nil); err != nil || !strings.Contains(said, "nothing to remove") {
+	if again, said, err := f.undeploy(t, nil); err != nil || !again.Absent || !strings.Contains(said, "nothing to remove") {
 		t.Errorf("again: %v\n%s", err, said)
 	}
 }

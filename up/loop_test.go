@@ -98,7 +98,7 @@ func TestLoopTakesUpEveryChange(t *testing.T) {
 	f.hasSize(t, 50)
 
 	f.edit(t, "main.go", "VERSION one", "VERSION \" two")
-	r.says(t, "problem  the operator does not compile; the last good one runs on", "./main.go:43")
+	r.says(t, "problem  the operator does not compile; the last good one runs on", "./main.go:50")
 	f.edit(t, "main.go", "VERSION \" two", "VERSION two")
 	r.says(t, "operator | VERSION two", "solved   the operator does not compile")
 

@@ -60,6 +60,9 @@ that does not run.`,
 }
 
 func printRemoved(out io.Writer, removal *deploy.Removal) error {
+	if removal.Absent {
+		return nil // which was said
+	}
 	var lines []string
 	verb := "removed"
 	if removal.DryRun {
@@ -68,7 +71,11 @@ func printRemoved(out io.Writer, removal *deploy.Removal) error {
 			lines = append(lines, verb+" "+object)
 		}
 	}
-	lines = append(lines, fmt.Sprintf("%s %d objects of %s from %s, kept %d", verb, len(removal.Removed), removal.Operator, removal.Cluster, len(removal.Kept)))
+	objects := "objects"
+	if len(removal.Removed) == 1 {
+		objects = "object"
+	}
+	lines = append(lines, fmt.Sprintf("%s %d %s of %s from %s, kept %d", verb, len(removal.Removed), objects, removal.Operator, removal.Cluster, len(removal.Kept)))
 	_, err := fmt.Fprintln(out, strings.Join(lines, "\n"))
 	return err
 }

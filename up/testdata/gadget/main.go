@@ -1,6 +1,6 @@
 // This operator is what the tests of package up run. It needs the standard library only,
 // so that it builds in a moment: it polls for Gadgets, makes a ConfigMap for each, reports
-// on it, and minds a finalizer where the spec wants one.
+// on it, minds a finalizer where the spec wants one, and answers probes.
 package main
 
 import (
@@ -9,8 +9,10 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"regexp"
@@ -40,6 +42,11 @@ func (o object) text(fields ...string) string {
 }
 
 func main() {
+	probes := flag.String("health-probe-bind-address", "0", "where probes are answered, 0 for nowhere")
+	flag.Parse()
+	if *probes != "0" {
+		go http.ListenAndServe(*probes, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	}
 	fmt.Fprintln(os.Stderr, "VERSION one")
 	c := connect()
 	for ; ; time.Sleep(50 * time.Millisecond) {
@@ -85,8 +92,23 @@ type client struct {
 	server, token string
 }
 
-// connect reads the kubeconfig line by line, which is enough for one of `operon up`.
+// account is where a pod finds what its ServiceAccount connects by.
+const account = "/var/run/secrets/kubernetes.io/serviceaccount/"
+
 func connect() *client {
+	if os.Getenv("KUBECONFIG") != "" {
+		return connectByKubeconfig()
+	}
+	authority, err := os.ReadFile(account + "ca.crt")
+	if err != nil {
+		panic(err)
+	}
+	server := "https://" + net.JoinHostPort(os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT"))
+	return newClient(server, account+"token", authority)
+}
+
+// connectByKubeconfig reads it line by line, which is enough for one of `operon up`.
+func connectByKubeconfig() *client {
 	content, err := os.ReadFile(os.Getenv("KUBECONFIG"))
 	if err != nil {
 		panic(err)
@@ -102,10 +124,14 @@ func connect() *client {
 	if err != nil {
 		panic(err)
 	}
+	return newClient(field("server"), field("tokenFile"), authority)
+}
+
+func newClient(server, token string, authority []byte) *client {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(authority)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
-	return &client{http: http.Client{Transport: transport}, server: field("server"), token: field("tokenFile")}
+	return &client{http: http.Client{Transport: transport}, server: server, token: token}
 }
 
 // call returns the answer's body, nil for an error, which is logged as client libraries do.
