@@ -36,10 +36,10 @@ func TestTimeoutInCompose(t *testing.T) {
 			return ctx.Err()
 		}
 		return copies(b, out)
-	}), operon.Timeout(time.Second), operon.Concurrency(1))
+	}), operon.Timeout(2*time.Second), operon.Concurrency(1))
 	slow := w.box("slow", nil)
-	w.ready(slow, metav1.ConditionFalse, "TimedOut", "the reconcile takes longer than 1s, in its step compose")
-	w.event("TimedOut", "1s")
+	w.ready(slow, metav1.ConditionFalse, "TimedOut", "the reconcile takes longer than 2s, in its step compose")
+	w.event("TimedOut", "2s")
 	w.isReady(w.box("good", nil))
 	cured.Store(true)
 	w.isReady(slow)
@@ -52,7 +52,7 @@ func TestTimeoutInObserve(t *testing.T) {
 	w.run(observing{copies, func(ctx context.Context, _ *Box, _ *operon.Observed) error {
 		<-ctx.Done()
 		return ctx.Err()
-	}}, operon.Timeout(200*time.Millisecond))
+	}}, operon.Timeout(2*time.Second))
 	w.ready(w.box("slow", nil), metav1.ConditionFalse, "TimedOut", "in its step status")
 	w.lives("slow")
 }
