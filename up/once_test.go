@@ -72,8 +72,8 @@ func TestOnceSaysWhatIsWrong(t *testing.T) {
 		"a bad value":      {"config/samples/gadget.yaml", "size: 3", "size: 10", []string{"config/samples/gadget.yaml:7: spec.size: Invalid value", "less than or equal to 9"}},
 		"an unknown kind":  {"config/samples/gadget.yaml", "kind: Gadget", "kind: Gizmo", []string{"config/samples/gadget.yaml:1", `"Gizmo"`}},
 		"a refused kind":   {"config/crd/gadgets.yaml", "type: integer", "type: intger", []string{"CustomResourceDefinition gadgets.", "config/crd/gadgets.yaml:25:", `Unsupported value: "intger"`}},
-		"no compilation":   {"main.go", "func main() {", "func main() {\n\tx := 1", []string{"the operator does not compile:\n", "./main.go:43:2: declared and not used: x"}},
-		"a panic":          {"main.go", "func main() {", "func main() {\n\tpanic(`ouch`)", []string{"the operator exited with code 2", "panic: ouch", "main.go:43"}},
+		"no compilation":   {"main.go", "func main() {", "func main() {\n\tx := 1", []string{"the operator does not compile:\n", "./main.go:45:2: declared and not used: x"}},
+		"a panic":          {"main.go", "func main() {", "func main() {\n\tpanic(`ouch`)", []string{"the operator exited with code 2", "panic: ouch", "main.go:45"}},
 		"an exit":          {"main.go", "func main() {", "func main() {\n\tprintln(`no luck`); os.Exit(7)", []string{"the operator exited with code 7", "no luck"}},
 		"a missing rule": {"config/rbac/role.yaml", "resources: [configmaps]", "resources: [secrets]", []string{
 			"not ready after", "Gadget", "the operator has not written its status yet", "the operator lacks permissions; add to the rules in config/rbac/role.yaml:",
