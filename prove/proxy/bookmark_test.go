@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/prove/fault"
 	"github.com/operon-framework/operon/prove/proxy"
 )
@@ -76,7 +77,7 @@ func TestBookmarksWait(t *testing.T) {
 		if took := time.Since(began); event.Type != watch.Bookmark || took < still.Duration {
 			t.Errorf("%s after %s", event.Type, took)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(localtest.Patience):
 		t.Error("no bookmark")
 	}
 }

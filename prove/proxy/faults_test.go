@@ -1,7 +1,9 @@
 package proxy_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
+	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/prove/fault"
 	"github.com/operon-framework/operon/prove/proxy"
 	"github.com/operon-framework/operon/prove/record"
@@ -88,13 +91,16 @@ func TestThrottle(t *testing.T) {
 			if took := time.Since(started); took < time.Second {
 				t.Errorf("tried again after %s", took)
 			}
-			var statuses []int
-			for _, r := range s.Record().Requests() {
-				statuses = append(statuses, r.Status)
-			}
-			if len(statuses) != 2 || statuses[0] != http.StatusTooManyRequests {
-				t.Errorf("statuses %v", statuses)
-			}
+			localtest.Eventually(t, "the record of two requests", func(context.Context) error {
+				var statuses []int
+				for _, r := range s.Record().Requests() {
+					statuses = append(statuses, r.Status)
+				}
+				if len(statuses) != 2 || statuses[0] != http.StatusTooManyRequests {
+					return fmt.Errorf("statuses %v", statuses)
+				}
+				return nil
+			})
 		})
 	}
 }
@@ -147,7 +153,7 @@ func TestCutAfterTheAnswer(t *testing.T) {
 		_, err := client.Create(t.Context(), configMap(name, nil), metav1.CreateOptions{})
 		s.must(err)
 	}
-	ended := time.After(time.Minute)
+	ended := time.After(localtest.Patience)
 	for open := true; open; {
 		select {
 		case _, open = <-watch.ResultChan():
@@ -215,16 +221,24 @@ func TestDelay(t *testing.T) {
 			client := s.configMaps()
 			_, err := client.Create(t.Context(), configMap("one", nil), metav1.CreateOptions{})
 			s.must(err)
-			early := make(chan bool, 1)
-			time.AfterFunc(while/2, func() { early <- s.there("two") })
-			started := time.Now()
+			started, made := time.Now(), make(chan time.Time, 1)
+			go func() {
+				for !s.there("two") && pause(t.Context(), while/20) == nil {
+				}
+				made <- time.Now()
+			}()
 			_, err = client.Create(t.Context(), configMap("two", nil), metav1.CreateOptions{})
 			s.must(err)
-			if took := time.Since(started); took < while {
+			answered := time.Now()
+			if took := answered.Sub(started); took < while {
 				t.Errorf("took %s", took)
 			}
-			if there := <-early; there != (moment == fault.Effect) {
-				t.Errorf("half-way it is there: %v", there)
+			there := <-made
+			if moment == fault.Before && there.Sub(started) < while {
+				t.Errorf("it is there after %s", there.Sub(started))
+			}
+			if moment == fault.Effect && there.After(answered) {
+				t.Error("it is not there before the answer")
 			}
 		})
 	}

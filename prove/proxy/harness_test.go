@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -101,7 +100,7 @@ func (s *stand) there(name string) bool {
 func (s *stand) recorded(verb, name string) record.Request {
 	s.Helper()
 	var found *record.Request
-	localtest.Within(s, 5*time.Second, "the record of "+verb+" "+name, func(context.Context) error {
+	localtest.Eventually(s, "the record of "+verb+" "+name, func(context.Context) error {
 		for _, r := range s.Record().Requests() {
 			if r.Verb == verb && r.Name == name {
 				found = &r

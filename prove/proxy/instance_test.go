@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/prove/fault"
 	"github.com/operon-framework/operon/prove/proxy"
 	"github.com/operon-framework/operon/prove/record"
@@ -75,7 +76,7 @@ func TestRevoke(t *testing.T) {
 			one.Revoke()
 			select {
 			case <-ended:
-			case <-time.After(time.Minute):
+			case <-time.After(localtest.Patience):
 				t.Error("the watch goes on")
 			}
 			before := s.Record().Number()
@@ -197,7 +198,7 @@ func TestRevokeByAKill(t *testing.T) {
 			}
 			select {
 			case <-killed:
-			case <-time.After(time.Minute):
+			case <-time.After(localtest.Patience):
 				t.Fatal("the revocation does not return")
 			}
 			if _, err := client.Get(t.Context(), "one", metav1.GetOptions{}); err == nil {

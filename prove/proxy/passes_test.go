@@ -194,7 +194,7 @@ func (s *stand) events(client typedcorev1.ConfigMapInterface, of metav1.ListOpti
 			if seen++; seen == enough {
 				return seen
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(localtest.Patience):
 			s.Fatalf("no event for a while after %d", seen)
 		}
 	}
@@ -256,7 +256,7 @@ func (s *stand) next(stream watch.Interface, want watch.EventType) {
 			if event.Type != watch.Bookmark { // which come when they will
 				s.Fatalf("event %s, want %s: %+v", event.Type, want, event.Object)
 			}
-		case <-time.After(time.Minute):
+		case <-time.After(localtest.Patience):
 			s.Fatalf("no event %s", want)
 		}
 	}

@@ -36,21 +36,22 @@ func TestOutage(t *testing.T) {
 				if (err == nil) != (moment == fault.Answer) || v.there("two") != (moment != fault.Before) {
 					t.Errorf("%v, and two is there: %v", err, v.there("two"))
 				}
-				for err = error(nil); err == nil && time.Since(began) < f.For.Duration/2; { // an answer may still be on its way
+				for err = error(nil); err == nil && time.Since(began) < f.For.Duration; { // an answer may still be on its way
 					_, err = client.Create(t.Context(), configMap("zero", nil), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 				}
-				if now, _ := v.Activity(); err == nil || !now.Disturbed {
-					t.Errorf("answered with %v, activity %+v", err, now)
+				if err == nil {
+					t.Error("answered all the time")
 				}
+				v.disturbed(began, f.For.Duration)
 				v.write(direct, "three", "1")
-				localtest.Within(t, time.Minute, "an answer", func(ctx context.Context) error {
+				localtest.Eventually(t, "an answer", func(ctx context.Context) error {
 					_, err := client.Get(ctx, "one", metav1.GetOptions{})
 					return err
 				})
 				if took := time.Since(began); took < f.For.Duration {
 					t.Errorf("answered after %s", took)
 				}
-				localtest.Within(t, time.Minute, "the watch", func(context.Context) error {
+				localtest.Eventually(t, "the watch", func(context.Context) error {
 					if !v.has("three") {
 						return fmt.Errorf("shown is %s", v.shown())
 					}
@@ -58,6 +59,15 @@ func TestOutage(t *testing.T) {
 				})
 			})
 		})
+	}
+}
+
+// disturbed checks that a fault goes on which came after a time and lasts for a while. Where the machine
+// took longer until it looks, there is nothing to be seen.
+func (s *stand) disturbed(since time.Time, while time.Duration) {
+	s.Helper()
+	if now, _ := s.Activity(); !now.Disturbed && time.Since(since) < while {
+		s.Errorf("the activity is %+v", now)
 	}
 }
 
@@ -76,8 +86,7 @@ func TestExpire(t *testing.T) {
 	for _, moment := range []fault.Moment{fault.Before, fault.Effect} {
 		t.Run(string(moment), func(t *testing.T) {
 			t.Parallel()
-			const lasts = 8 * time.Second // a busy machine takes seconds for the looks below
-			s := newStand(t, fault.Fault{Kind: fault.Expire, Moment: moment, For: metav1.Duration{Duration: lasts}, On: fault.Match{Verb: "create"}})
+			s := newStand(t, fault.Fault{Kind: fault.Expire, Moment: moment, On: fault.Match{Verb: "create"}})
 			if _, err := s.NewInstance(""); err == nil {
 				t.Error("an instance has no place for a new token")
 			}
@@ -91,27 +100,26 @@ func TestExpire(t *testing.T) {
 			if there := s.there("one"); there != (moment == fault.Effect) {
 				t.Errorf("it is there: %v", there)
 			}
-			if _, err := client.Get(t.Context(), "x", metav1.GetOptions{}); !apierrors.IsUnauthorized(err) {
+			_, err = client.Get(t.Context(), "x", metav1.GetOptions{})
+			if !apierrors.IsUnauthorized(err) && time.Since(began) < fault.DefaultExpire {
 				t.Errorf("the old token: %v", err)
 			}
 			if _, err := s.configMaps(i.Config()).Get(t.Context(), "x", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 				t.Errorf("the new token: %v", err)
 			}
-			if now, _ := s.Activity(); !now.Disturbed {
-				t.Errorf("the activity is %+v", now)
-			}
-			localtest.Within(t, time.Minute, "an answer to the old token", func(ctx context.Context) error {
+			s.disturbed(began, fault.DefaultExpire)
+			localtest.Eventually(t, "an answer to the old token", func(ctx context.Context) error {
 				_, err := client.Get(ctx, "x", metav1.GetOptions{})
 				if !apierrors.IsNotFound(err) {
 					return fmt.Errorf("got %w", err)
 				}
 				return nil
 			})
-			if took := time.Since(began); took < lasts {
+			if took := time.Since(began); took < fault.DefaultExpire {
 				t.Errorf("the old token was refused for %s", took)
 			}
 			s.write(s.configMaps(s.Env.Config), "three", "1")
-			localtest.Within(t, time.Minute, "the watch", func(context.Context) error {
+			localtest.Eventually(t, "the watch", func(context.Context) error {
 				if !v.has("three") {
 					return fmt.Errorf("shown is %s", v.shown())
 				}
@@ -136,7 +144,7 @@ func TestOverlap(t *testing.T) {
 	}
 	select {
 	case <-started:
-	case <-time.After(time.Minute):
+	case <-time.After(localtest.Patience):
 		t.Error("no second instance was started")
 	}
 	script, err := fault.NewScript(fault.Fault{Kind: fault.Overlap})
@@ -175,7 +183,7 @@ func TestPast(t *testing.T) {
 				if f.Moment == fault.Effect {
 					all += " +four"
 				}
-				localtest.Within(t, time.Minute, "the past", func(context.Context) error {
+				localtest.Eventually(t, "the past", func(context.Context) error {
 					if left := v.script.Pending(); left != nil {
 						return fmt.Errorf("pending are %v", left)
 					}
@@ -238,12 +246,13 @@ func (s *stand) election(ctx context.Context, config *rest.Config, name string) 
 	return leads, stopped
 }
 
-func (s *stand) within(what string, limit time.Duration, happened <-chan struct{}) {
+// comes waits until something happens.
+func (s *stand) comes(what string, happened <-chan struct{}) {
 	s.Helper()
 	select {
 	case <-happened:
-	case <-time.After(limit):
-		s.Errorf("%s: not within %s", what, limit)
+	case <-time.After(localtest.Patience):
+		s.Errorf("%s: not within %s", what, localtest.Patience)
 	}
 }
 
@@ -253,21 +262,21 @@ func TestLoseLease(t *testing.T) {
 	s := standWith(t, proxy.Options{Admin: localtest.Shared(t).Config}, fault.Fault{Kind: fault.LoseLease, On: fault.Match{Verb: "create", Resource: "configmaps"}})
 	one, _ := s.instance()
 	leads, stopped := s.election(t.Context(), one.Config(), "one")
-	s.within("the first leads", 30*time.Second, leads)
+	s.comes("the first leads", leads)
 	s.write(s.configMaps(one.Config()), "x", "1")
 	lease, err := kubernetes.NewForConfigOrDie(s.Env.Config).CoordinationV1().Leases(s.Namespace).Get(t.Context(), "leader", metav1.GetOptions{})
 	s.must(err)
 	if *lease.Spec.HolderIdentity != proxy.OtherHolder {
 		t.Errorf("the lease is held by %s", *lease.Spec.HolderIdentity)
 	}
-	s.within("the first gives up", 30*time.Second, stopped)
+	s.comes("the first gives up", stopped)
 	if now, _ := s.Activity(); !now.Disturbed {
 		t.Error("nobody has taken a lease")
 	}
 	one.Revoke()
 	two, _ := s.instance()
 	leads, _ = s.election(t.Context(), two.Config(), "two")
-	s.within("the second leads", 30*time.Second, leads)
+	s.comes("the second leads", leads)
 	if now, _ := s.Activity(); now.Disturbed {
 		t.Errorf("the activity is %+v", now)
 	}

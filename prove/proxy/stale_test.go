@@ -81,7 +81,7 @@ func TestAStaleReadIsFound(t *testing.T) {
 			s := newStand(t, faults...)
 			direct := s.runCareless()
 			s.must(direct.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "parent", Namespace: s.Namespace}}))
-			localtest.Within(t, time.Minute, "children, and silence", func(ctx context.Context) error {
+			localtest.Eventually(t, "children, and silence", func(ctx context.Context) error {
 				now, _ := s.Activity()
 				if now.Disturbed || now.Pending > 0 || time.Since(now.Last) < 3*time.Second || now.Count < int64(want) {
 					return fmt.Errorf("the activity is %+v", now)

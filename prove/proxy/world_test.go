@@ -105,7 +105,7 @@ func TestWorldsAreApart(t *testing.T) {
 		if object := event.Object.(*corev1.ConfigMap); object.Namespace != two.Namespace {
 			t.Errorf("saw %s/%s", object.Namespace, object.Name)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(localtest.Patience):
 		t.Error("the world's own change is not shown")
 	}
 }
@@ -125,7 +125,7 @@ func TestKindsMayComeLater(t *testing.T) {
 		s.must(err)
 		t.Cleanup(func() { s.must(boxes.Delete(context.WithoutCancel(t.Context()), s.Namespace, metav1.DeleteOptions{})) })
 	}
-	localtest.Within(t, time.Minute, "the world's boxes", func(ctx context.Context) error {
+	localtest.Eventually(t, "the world's boxes", func(ctx context.Context) error {
 		list, err := client.List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
