@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -33,7 +32,7 @@ const startDeadline = 2 * time.Minute
 // Serve runs the cluster that Up prepared, in this process, until it is told to stop, has
 // been idle for its TTL, or fails. It reports on ready when it serves, or why it cannot.
 func Serve(ctx context.Context, name string, ready io.WriteCloser) error {
-	debug.SetGCPercent(garbagePercent)
+	targetGarbage()
 	s, err := newServer(name)
 	if err == nil {
 		err = s.start(ctx)
