@@ -8,7 +8,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"k8s.io/utils/clock"
 
 	"github.com/operon-framework/operon/external"
 	"github.com/operon-framework/operon/outcome"
@@ -281,4 +284,37 @@ func TestRehearse(t *testing.T) {
 	if s.next > 0 || st.writes > 0 || len(result.Deeds) != 1 || result.Deeds[0].Verb != external.MarkIt {
 		t.Errorf("made %d, wrote %d, would %+v", s.next, st.writes, result.Deeds)
 	}
+}
+
+// Whoever waits for its turn until its mark has grown too old begins nothing under it: to others it is over
+// after a time that counts from the mark.
+func TestACreationWaitsNoLongerThanItsMark(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, st := newSystem(), &store{}
+		d := &desk{T: t, Keeper: outside.NewKeeper(clock.RealClock{}, nil), store: st, provider: finding{s}}
+		var marked time.Time
+		st.after = func() error {
+			marked = time.Now()
+			return nil
+		}
+		limit := 300 * time.Millisecond
+		s.before = func(call string) error {
+			if age := time.Since(marked); call == "create" && age > limit {
+				t.Errorf("a creation begins %s after its mark, which is good for %s", age, limit)
+			}
+			return nil
+		}
+		d.options = []external.KindOption{external.Limit(limit), external.Rate(1, 600*time.Millisecond)}
+		d.keep(thing{Size: "s"}, "a")
+		if len(s.keys()) > 0 {
+			t.Errorf("there are %q", s.keys())
+		}
+		limit = time.Second
+		d.options = []external.KindOption{external.Limit(limit), external.Rate(1, 600*time.Millisecond)}
+		d.keep(thing{Size: "s"}, "a")
+		if len(s.keys()) != 1 {
+			t.Errorf("there are %q, want one", s.keys())
+		}
+	})
 }

@@ -236,15 +236,16 @@ func (r *run) call(ctx context.Context, items []*item) {
 
 // one makes the call of an item.
 func (r *run) one(ctx context.Context, it *item) error {
-	if it.action.Verb == external.Create && !it.memory.called && r.clock.Now().Sub(it.memory.began) > it.kind.Limit {
-		return nil // it waited for its turn for long: another mark first
-	}
 	gate := r.gates.of(it.kind)
 	left, err := gate.pass(ctx)
 	if err != nil {
 		return err
 	}
 	if it.action.Verb == external.Create {
+		if !it.memory.called && r.clock.Now().Sub(it.memory.began) > it.kind.Limit {
+			gate.left(ctx, nil, false)
+			return nil // it waited for its turn for long: another mark first
+		}
 		it.memory.called, it.memory.open = true, r.clock.Now().Add(openFor*it.kind.Limit)
 	}
 	limited, cancel := context.WithTimeout(ctx, it.kind.Limit)
