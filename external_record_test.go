@@ -47,7 +47,7 @@ func TestExternalRecords(t *testing.T) {
 // Two operators without leader election, on the same objects: each thing is made once.
 func TestExternalOverlap(t *testing.T) {
 	t.Parallel()
-	w, k := newWorld(t), newKeeper(external.Limit(time.Second))
+	w, k := newWorld(t), newKeeper(external.Limit(2*time.Second))
 	w.run(k)
 	w.run(k)
 	var boxes []*Box

@@ -49,7 +49,7 @@ func fixtureIn(t *testing.T, env *localtest.Env) *fixture {
 
 // cleanUp removes whatever the test left.
 func (f *fixture) cleanUp(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), localtest.Patience)
 	defer cancel()
 	out := &output{}
 	_, err := deploy.Undeploy(ctx, deploy.UndeployOptions{Target: f.target(out), GiveUpFinalizers: true})
