@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,10 +38,36 @@ type Env struct {
 // the test ends.
 func Shared(t testing.TB) *Env {
 	t.Helper()
-	env := start(t, local.Options{Name: SharedName, TTL: idle})
+	env := shared.join(t)
 	env.makeNamespace(t)
 	t.Cleanup(func() { env.removeNamespace(t) })
 	return env
+}
+
+// shared is what this process knows of the cluster that all tests share.
+var shared common
+
+// common is a cluster that is asked for now and then, and not for each test: that is a process each time.
+type common struct {
+	mu    sync.Mutex
+	env   *Env
+	asked time.Time
+}
+
+// fresh is how long a cluster that was there is taken to be there still: short against how long it stays
+// without use.
+const fresh = idle / 10
+
+// join returns an environment without a namespace yet.
+func (c *common) join(t testing.TB) *Env {
+	t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.env == nil || time.Since(c.asked) > fresh {
+		c.env = start(t, local.Options{Name: SharedName, TTL: idle})
+		c.asked = time.Now()
+	}
+	return &Env{Config: rest.CopyConfig(c.env.Config), Kubeconfig: c.env.Kubeconfig, Namespace: uniqueName(t.Name())}
 }
 
 // New starts a cluster for this test alone, which is stopped when the test ends. A name
