@@ -31,9 +31,9 @@ func (w *world) fail(ctx context.Context, f *workload.Failure) error {
 	if f.How == workload.UnboundVolume {
 		return w.annotate(ctx, namespaceOf(w.namespace), simUnbound)
 	}
-	pods := w.pods()
-	if len(pods) == 0 {
-		return errors.New("there is no pod that could fail")
+	pods, err := w.podsToCome(ctx)
+	if err != nil {
+		return err
 	}
 	if f.Pods > 0 && f.Pods < len(pods) {
 		pods = pods[:f.Pods]
@@ -137,6 +137,24 @@ func (w *world) fails() bool {
 		}
 	}
 	return false
+}
+
+// podsToCome are the world's pods. Where there are none it waits for some: on a slow cluster the
+// controllers that make them have not come to it yet.
+func (w *world) podsToCome(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, scaled(w.pace.Patience, w.Witness.Slowness()))
+	defer cancel()
+	for {
+		changed := w.scene.Changed()
+		if pods := w.pods(); len(pods) > 0 {
+			return pods, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, errors.New("there is no pod that could fail")
+		}
+	}
 }
 
 // pods are those of the world that nobody deletes.

@@ -1,9 +1,14 @@
 package world_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
 	"github.com/operon-framework/operon/prove/trace"
@@ -134,4 +139,33 @@ func TestUnboundVolume(t *testing.T) {
 			t.Errorf("step %s: the claim is %s", seen.Steps[i].Name, got)
 		}
 	}
+}
+
+// What is to fail may come only later: controllers of a slow cluster take their time.
+func TestPodsToComeFail(t *testing.T) {
+	t.Parallel()
+	late := world.Function(func(ctx context.Context, access world.Access) error {
+		pods := kubernetes.NewForConfigOrDie(access.Config).CoreV1().Pods(access.Namespace)
+		if _, err := pods.List(ctx, metav1.ListOptions{}); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(2 * time.Second): // the step has begun, as the operator is silent
+		}
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: "late", Labels: map[string]string{"app": "late"}},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.com/c:1"}}},
+		}
+		if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return nil
+	})
+	seen := carry(t, newStage(t, late), workload.Workload{Steps: []workload.Step{
+		{Name: "fail", Fail: &workload.Failure{How: "crash-loop"}},
+	}})
+	expect(t, seen, 0, map[string]podCount{"late": {unready: 1}})
 }
