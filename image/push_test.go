@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -51,6 +52,7 @@ func TestMain(m *testing.M) {
 // server is a registry over TLS that wants credentials, and a transport that takes every name for its own.
 type server struct {
 	transport *http.Transport
+	mu        sync.Mutex // blobs come side by side
 	uploads   []string
 }
 
@@ -59,7 +61,9 @@ func serve(t *testing.T, handler http.Handler) *server {
 	s := &server{}
 	web := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut || r.Method == http.MethodPatch {
+			s.mu.Lock()
 			s.uploads = append(s.uploads, r.URL.Path)
+			s.mu.Unlock()
 		}
 		if name, given, ok := r.BasicAuth(); !ok || name != user || given != word {
 			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
