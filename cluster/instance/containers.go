@@ -24,14 +24,15 @@ import (
 // containers is the node of a cluster that runs containers. It starts while the control
 // plane does: node and err are final when started is closed.
 type containers struct {
-	started chan struct{}
-	node    *node.Node
-	err     error
-	images  *images
+	started   chan struct{}
+	node      *node.Node
+	err       error
+	images    *images
+	published []published
 }
 
-func startContainers(f folder, spec Spec, i *images) *containers {
-	c := &containers{started: make(chan struct{}), images: i}
+func startContainers(f folder, spec Spec, i *images, ports []published) *containers {
+	c := &containers{started: make(chan struct{}), images: i, published: ports}
 	go func() {
 		defer close(c.started)
 		c.node, c.err = node.Start(node.Config{Dir: f.node(), Store: spec.images(), FeatureGates: spec.FeatureGates, Registry: i.names(), Log: os.Stderr})
@@ -96,6 +97,7 @@ func (c *containers) join(ctx context.Context, plane *controlplane.ControlPlane)
 	if err := c.images.publish(ctx, client); err != nil {
 		return err
 	}
+	c.servePublished(ctx)
 	if err := c.node.Join(); err != nil {
 		return err
 	}

@@ -32,7 +32,9 @@ type Facts struct {
 	Node       NodeKind `json:"node,omitempty"`
 	Nodes      int      `json:"nodes,omitempty"` // simulated ones
 	// Registry is where images are pushed, and how their names begin.
-	Registry     string    `json:"registry,omitempty"`
+	Registry string `json:"registry,omitempty"`
+	// Published are ports of this machine that lead to the node's, as IP:HOSTPORT:NODEPORT.
+	Published    []string  `json:"published,omitempty"`
 	Data         string    `json:"data,omitempty"`
 	TTL          string    `json:"ttl,omitempty"`
 	StartedAt    time.Time `json:"startedAt,omitzero"`

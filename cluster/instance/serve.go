@@ -113,7 +113,11 @@ func (s *server) startComponents(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("image registry: %w", err)
 		}
-		s.containers = startContainers(s.folder, s.spec, images)
+		ports, err := publishPorts(s.spec)
+		if err != nil {
+			return err
+		}
+		s.containers = startContainers(s.folder, s.spec, images, ports)
 		if err := s.containers.serveEgress(ctx, s.folder); err != nil {
 			return err
 		}
@@ -207,6 +211,9 @@ func (s *server) publish() error {
 	}
 	if s.containers != nil {
 		facts.Registry = s.containers.images.address
+		for _, p := range s.containers.published {
+			facts.Published = append(facts.Published, p.String())
+		}
 	}
 	if s.spec.TTL.Duration > 0 {
 		facts.TTL = s.spec.TTL.Duration.String()

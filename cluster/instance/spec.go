@@ -28,6 +28,9 @@ type Spec struct {
 	// RegistryPort is the port of the cluster's image registry on loopback, where there is a
 	// node of containers. Default: the one by which images in Data are called, or one that is free.
 	RegistryPort int `json:"registryPort,omitempty"`
+	// Publish lists ports of this machine that lead to ports of the node of containers, as
+	// [IP:]HOSTPORT:NODEPORT. Default: none; IP is by default loopback.
+	Publish []string `json:"publish,omitempty"`
 	// Data is a folder that keeps the state across down and up. Default: the state ends
 	// with the cluster.
 	Data string `json:"data,omitempty"`
@@ -116,6 +119,9 @@ func (s *Spec) complete() error {
 	}
 	if s.TTL.Duration < 0 || (s.TTL.Duration > 0 && s.TTL.Duration < time.Second) {
 		return fmt.Errorf("ttl: %s: want at least 1s, or 0 for a cluster that is not stopped by itself", s.TTL.Duration)
+	}
+	if err := s.checkPublished(); err != nil {
+		return err
 	}
 	return errors.Join(absolute(&s.Data), absolute(&s.AuditPolicy))
 }

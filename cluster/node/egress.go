@@ -79,12 +79,19 @@ func Inside(address string) bool {
 	return err == nil && settings.All.Contains(ip)
 }
 
-// join passes on what either side says until one has said all and the other answered it.
+// join passes on what either side says until one has said all and the other answered it. A
+// side that breaks breaks for the other, too, and what it said before is passed on.
 func join(there, here net.Conn, read io.Reader) {
 	var both sync.WaitGroup
 	pass := func(to net.Conn, from io.Reader) {
-		// Either side may end at any time, and the other is told by closing.
-		_, _ = io.Copy(to, from)
+		said := &source{Reader: from}
+		if _, err := io.Copy(to, said); err != nil && said.err == nil {
+			return // it takes nothing any more: how it ends is seen where it is read
+		}
+		if said.err != nil {
+			reset(to)
+			return
+		}
 		if half, ok := to.(interface{ CloseWrite() error }); ok {
 			_ = half.CloseWrite()
 		}
@@ -92,4 +99,27 @@ func join(there, here net.Conn, read io.Reader) {
 	both.Go(func() { pass(there, read) })
 	both.Go(func() { pass(here, there) })
 	both.Wait()
+}
+
+// source remembers what reading ended of, which a copy does not tell from what writing did.
+type source struct {
+	io.Reader
+	err error
+}
+
+// Read implements io.Reader.
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
+
+// reset ends a connection in a way that the other side takes for an error, and no end.
+func reset(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // it may be closed already
+	}
+	_ = conn.Close()
 }

@@ -39,7 +39,7 @@ func (n network) do(f func() error) error {
 
 func (n network) listen(address netip.AddrPort) (listener net.Listener, err error) {
 	err = n.do(func() error {
-		listener, err = net.Listen("tcp", address.String())
+		listener, err = net.Listen("tcp4", address.String())
 		return err
 	})
 	return listener, err

@@ -39,6 +39,7 @@ func (n *Node) Join() error                                    { return errSyste
 func (n *Node) Dir() settings.Dir                              { return "" }
 func (n *Node) Listen(netip.AddrPort) (net.Listener, error)    { return nil, errSystem }
 func (n *Node) Dial(context.Context, string) (net.Conn, error) { return nil, errSystem }
+func (n *Node) Publish(context.Context, net.Listener, uint16)  {}
 func (n *Node) Ended() <-chan struct{}                         { return nil }
 func (n *Node) Err() error                                     { return errSystem }
 func (n *Node) Stop() error                                    { return nil }

@@ -216,6 +216,7 @@ func TestMistakes(t *testing.T) {
 		{"bad name", []string{"up", "--name", "No_Good"}, exitFailed, "lower-case letters"},
 		{"port taken", []string{"up", "--port", port}, exitFailed, "address already in use"},
 		{"registry without containers", []string{"up", "--config", pushing}, exitFailed, "only a node of containers pulls images"},
+		{"publish without containers", []string{"up", "--publish", "8080:30080"}, exitFailed, "simulated pods serve nothing"},
 		{"no nodes", []string{"up", "--nodes", "0"}, exitUsage, "at least 1"},
 		{"unknown kind of node", []string{"up", "--node", "vm"}, exitUsage, `--node "vm": want sim or container`},
 		{"unknown kind of node in a file", []string{"up", "--config", kind}, exitFailed, `node: "vm": want sim or container`},

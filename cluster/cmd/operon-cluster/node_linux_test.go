@@ -130,7 +130,7 @@ func TestContainers(t *testing.T) {
 	t.Parallel()
 	needsNode(t)
 	h := newHome(t)
-	facts := h.up("--node", "container")
+	facts := h.up("--node", "container", "--publish", "0:30080", "--publish", "0:8088")
 	program := buildApp(t)
 	if said := h.must("image", "load", archive(t, "app:1", runtime.GOARCH, program)); !strings.Contains(said, "docker.io/library/app:1 is loaded") {
 		t.Errorf("image load: %s", said)
@@ -161,6 +161,7 @@ func TestContainers(t *testing.T) {
 			t.Errorf("log: %q", log)
 		}
 	})
+	t.Run("ports", func(t *testing.T) { reachesPorts(t, h, facts.Published) })
 	t.Run("what does not work", func(t *testing.T) { refuses(t, h, program) })
 	t.Run("images", func(t *testing.T) {
 		if list := h.must("image", "ls"); strings.Count(list, "\n") != 2 || !strings.Contains(list, "docker.io/library/app:1") {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ type upFlags struct {
 	node                      string
 	nodes, port, logLevel     int
 	registryPort              int
+	publish                   []string
 	ttl                       time.Duration
 	gates                     map[string]string
 	merge                     bool
@@ -67,6 +69,7 @@ func (f *upFlags) add(command *cobra.Command) {
 	set.StringVar(&f.data, "data", "", "folder that keeps the state across down and up")
 	set.DurationVar(&f.ttl, "ttl", 0, "stop the cluster after so long without use, 0 for never")
 	set.IntVar(&f.port, "port", 0, "port of the API server on loopback, 0 for a free one")
+	set.StringSliceVar(&f.publish, "publish", nil, "[IP:]HOSTPORT:NODEPORT: lead a port of this machine, by default on loopback, to a NodePort or hostPort; with --node container")
 	set.IntVar(&f.registryPort, "registry-port", 0, "port of the image registry on loopback, with --node container; 0 for a free one, or the one that --data knows")
 	set.StringToStringVar(&f.gates, "feature-gates", nil, "feature gates of all components, as Name=true,Other=false")
 	set.IntVarP(&f.logLevel, "log-level", "v", 0, "verbosity of the components' log, 0 to 10")
@@ -104,6 +107,9 @@ func (f *upFlags) spec(command *cobra.Command) (instance.Spec, error) {
 	}
 	if given("port") {
 		spec.Port = f.port
+	}
+	if given("publish") {
+		spec.Publish = f.publish
 	}
 	if given("registry-port") {
 		spec.RegistryPort = f.registryPort
@@ -154,12 +160,16 @@ func sayUp(command *cobra.Command, facts instance.Facts, started bool, spec inst
 	}
 	if !started {
 		fmt.Fprintf(out, "cluster %q is up already, for %s: Kubernetes %s at %s\n", facts.Name, age(facts.StartedAt), facts.Version, facts.Server)
-		if spec.Nodes > 0 && spec.Nodes != facts.Nodes || spec.Data != "" && spec.Data != facts.Data {
+		if spec.Nodes > 0 && spec.Nodes != facts.Nodes || spec.Data != "" && spec.Data != facts.Data || len(spec.Publish) > len(facts.Published) {
 			fmt.Fprintf(command.ErrOrStderr(), "its settings stay as they were; take it down first to change them\n")
 		}
 	}
 	if facts.Registry != "" {
 		fmt.Fprintf(out, "push images to %s/NAME, with any tool, and pods run them by that name\n", facts.Registry)
+	}
+	for _, port := range facts.Published {
+		at := port[:strings.LastIndexByte(port, ':')]
+		fmt.Fprintf(out, "%s leads to port %s of the node\n", at, port[len(at)+1:])
 	}
 	if facts.MergedInto != "" {
 		fmt.Fprintf(out, "your kubeconfig %s points to it\n", facts.MergedInto)

@@ -3,7 +3,8 @@
 // cannot be linked in, and each of them starts the next; this one is this program itself
 // and takes a few milliseconds.
 //
-// Pods reach each other, the node and Services; there is no way out of the node's network.
+// Pods reach each other, the node and Services, and are reached at ports of the node's
+// (hostPort) if they ask for some.
 package cni
 
 import (
@@ -38,6 +39,8 @@ type Settings struct {
 	Route netip.Prefix `json:"route"`
 	// Leases is the folder that holds a file for each address in use.
 	Leases string `json:"leases"`
+	// Ports is the folder that holds a file for each pod that ports of the node lead to.
+	Ports string `json:"ports"`
 }
 
 // Main is the plugin's main function.
@@ -45,22 +48,29 @@ func Main() {
 	skel.PluginMainFuncs(skel.CNIFuncs{Add: add, Del: del, Check: check}, version.All, "connects pods of an Operon node")
 }
 
-func read(args *skel.CmdArgs) (Settings, string, error) {
-	var read struct {
-		Settings
-		Version string `json:"cniVersion"`
-	}
+// asking is what the runtime asks for: the network's settings, and what this pod has.
+type asking struct {
+	Settings
+	Version string `json:"cniVersion"`
+	Runtime struct {
+		Ports []Port `json:"portMappings"`
+	} `json:"runtimeConfig"`
+}
+
+func read(args *skel.CmdArgs) (asking, error) {
+	var read asking
 	if err := json.Unmarshal(args.StdinData, &read); err != nil {
-		return Settings{}, "", fmt.Errorf("the network's settings: %w", err)
+		return asking{}, fmt.Errorf("the network's settings: %w", err)
 	}
-	return read.Settings, read.Version, nil
+	return read, nil
 }
 
 func add(args *skel.CmdArgs) error {
-	s, asked, err := read(args)
+	asks, err := read(args)
 	if err != nil {
 		return err
 	}
+	s := asks.Settings
 	address, err := lease(s, args.ContainerID)
 	if err != nil {
 		return err
@@ -69,14 +79,19 @@ func add(args *skel.CmdArgs) error {
 	if err != nil {
 		return errors.Join(err, release(s, args.ContainerID))
 	}
-	return types.PrintResult(result, asked)
+	if err := openPorts(s, args.ContainerID, address, asks.Runtime.Ports); err != nil {
+		return errors.Join(err, del(args))
+	}
+	return types.PrintResult(result, asks.Version)
 }
 
 func del(args *skel.CmdArgs) error {
-	s, _, err := read(args)
+	asks, err := read(args)
 	if err != nil {
 		return err
 	}
+	s := asks.Settings
+	closed := closePorts(s, args.ContainerID)
 	link, err := netlink.LinkByName(hostLink(args.ContainerID))
 	if err == nil {
 		err = netlink.LinkDel(link)
@@ -84,7 +99,7 @@ func del(args *skel.CmdArgs) error {
 	if missing := new(netlink.LinkNotFoundError); errors.As(err, missing) {
 		err = nil // it goes with the pod's namespace
 	}
-	return errors.Join(err, release(s, args.ContainerID))
+	return errors.Join(closed, err, release(s, args.ContainerID))
 }
 
 func check(args *skel.CmdArgs) error {

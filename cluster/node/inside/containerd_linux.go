@@ -96,17 +96,18 @@ func networkDir(dir settings.Dir) string { return dir.File("network") }
 
 // writeNetwork writes the settings of the pods' network.
 func writeNetwork(dir settings.Dir) error {
-	leases := dir.File("leases")
-	for _, folder := range []string{networkDir(dir), leases} {
+	leases, ports := dir.File("leases"), dir.File("ports")
+	for _, folder := range []string{networkDir(dir), leases, ports} {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return err
 		}
 	}
 	plugin := struct {
-		Type string `json:"type"`
+		Type         string          `json:"type"`
+		Capabilities map[string]bool `json:"capabilities"`
 		cni.Settings
-	}{cni.Name, cni.Settings{
-		Bridge: settings.Bridge, Subnet: settings.Pods, Gateway: settings.Address, Route: settings.All, Leases: leases,
+	}{cni.Name, map[string]bool{"portMappings": true}, cni.Settings{
+		Bridge: settings.Bridge, Subnet: settings.Pods, Gateway: settings.Address, Route: settings.All, Leases: leases, Ports: ports,
 	}}
 	data, err := json.Marshal(map[string]any{"cniVersion": "1.0.0", "name": "operon", "plugins": []any{plugin}})
 	if err != nil {

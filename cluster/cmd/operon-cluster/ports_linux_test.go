@@ -1,0 +1,69 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+const byNodePort = `
+apiVersion: v1
+kind: Service
+metadata: {name: web-by-node}
+spec:
+  type: NodePort
+  selector: {app: web}
+  ports: [{port: 80, targetPort: 8080, nodePort: 30080}]
+---`
+
+// reachesPorts reaches a Service and a pod at ports of this machine, and the pod from others.
+func reachesPorts(t *testing.T, h *home, published []string) {
+	if len(published) != 2 || !strings.HasPrefix(published[0], "127.0.0.1:") || !strings.HasSuffix(published[0], ":30080") {
+		t.Fatalf("published: %q", published)
+	}
+	service, direct := strings.TrimSuffix(published[0], ":30080"), strings.TrimSuffix(published[1], ":8088")
+	onNode := strings.Replace(pod("onnode", "serve"), "    args:", "    ports: [{containerPort: 8080, hostPort: 8088}]\n    args:", 1)
+	h.apply(byNodePort + onNode)
+	h.must("kubectl", "wait", "pod/onnode", "--for=condition=Ready", "--timeout=60s")
+	awaitAnswer(t, "a NodePort", func() bool { return get(service) == "hello" })
+	awaitAnswer(t, "a hostPort", func() bool { return get(direct) == "hello" })
+	h.apply(pod("asksnode", "get", "http://198.18.128.1:8088"))
+	h.must("kubectl", "wait", "pod/asksnode", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s")
+	if log := h.must("kubectl", "logs", "asksnode"); log != "hello" {
+		t.Errorf("a hostPort, from a pod: %q", log)
+	}
+	h.must("kubectl", "delete", "pod", "onnode")
+	awaitAnswer(t, "the hostPort to lead nowhere", func() bool { return get(direct) == "" })
+	wrong := strings.Replace(onNode, "hostPort: 8088", "hostPort: 8088, hostIP: 127.0.0.1", 1)
+	h.apply(strings.ReplaceAll(wrong, "onnode", "wrong"))
+	awaitAnswer(t, "the error of an address that the node does not have", func() bool {
+		return strings.Contains(h.must("kubectl", "get", "events", "--field-selector=involvedObject.name=wrong"), "leave hostIP out")
+	})
+	h.must("kubectl", "delete", "pod", "wrong")
+}
+
+// get returns what a web server says, or nothing.
+func get(address string) string {
+	response, err := http.Get("http://" + address)
+	if err != nil {
+		return ""
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return ""
+	}
+	return string(body)
+}
+
+// awaitAnswer waits until rules of the node's network have changed, of which nobody tells.
+func awaitAnswer(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for until := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}

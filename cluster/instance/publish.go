@@ -1,0 +1,89 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// published is a port of the node's that this machine reaches at one of its own.
+type published struct {
+	listener net.Listener
+	port     uint16
+}
+
+// String is how it is told: where to connect, and to what that leads.
+func (p published) String() string { return fmt.Sprintf("%s:%d", p.listener.Addr(), p.port) }
+
+// parsePublication reads [IP:]HOSTPORT:NODEPORT.
+func parsePublication(text string) (at netip.AddrPort, port uint16, err error) {
+	wrong := fmt.Errorf("publish %q: want HOSTPORT:NODEPORT, such as 8080:30080, or with an address of this machine in front, such as 127.0.0.1:8080:30080", text)
+	last := strings.LastIndexByte(text, ':')
+	if last < 0 {
+		return at, 0, wrong
+	}
+	here, there := text[:last], text[last+1:]
+	if !strings.Contains(here, ":") {
+		here = "127.0.0.1:" + here
+	}
+	if at, err = netip.ParseAddrPort(here); err != nil {
+		return at, 0, wrong
+	}
+	number, err := strconv.ParseUint(there, 10, 16)
+	if err != nil || number == 0 {
+		return at, 0, wrong
+	}
+	return at, uint16(number), nil
+}
+
+// publishPorts listens at what is to be published. Connections wait until they are served.
+func publishPorts(spec Spec) (all []published, err error) {
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, p := range all {
+			p.listener.Close()
+		}
+	}()
+	for _, text := range spec.Publish {
+		at, port, err := parsePublication(text)
+		if err != nil {
+			return all, err
+		}
+		network := "tcp6"
+		if at.Addr().Is4() { // with tcp, 0.0.0.0 would be all addresses of version 6, too
+			network = "tcp4"
+		}
+		listener, err := net.Listen(network, at.String())
+		if err != nil {
+			return all, fmt.Errorf("publish %s: %w; choose another port of this machine, or 0 for a free one", text, err)
+		}
+		all = append(all, published{listener, port})
+	}
+	return all, nil
+}
+
+// servePublished has what is published lead to the node.
+func (c *containers) servePublished(ctx context.Context) {
+	for _, p := range c.published {
+		c.node.Publish(ctx, p.listener, p.port)
+	}
+}
+
+// checkPublished finds mistakes in what is to be published.
+func (s *Spec) checkPublished() error {
+	if s.Node != Container && len(s.Publish) > 0 {
+		return errors.New("publish: simulated pods serve nothing; say --node container, too")
+	}
+	for _, text := range s.Publish {
+		if _, _, err := parsePublication(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
