@@ -83,6 +83,27 @@ func TestKindsThatCannotBe(t *testing.T) {
 	}
 }
 
+// A group is told to be whole or not as it is, whatever project it is for.
+func TestGroupsThatCannotBe(t *testing.T) {
+	t.Parallel()
+	for group, want := range map[string]string{
+		"cache":             `group "cache" is not complete, as nothing tells the domain: write cache.example.com with a domain of yours`,
+		"k8s.io":            "group k8s.io is in a domain of the Kubernetes project",
+		"kubernetes.io":     "group kubernetes.io is in a domain of the Kubernetes project",
+		"a.kubernetes.io":   "group a.kubernetes.io is in a domain of the Kubernetes project",
+		"mykubernetes.io":   "",
+		"cache.example.com": "",
+	} {
+		err := scaffold.CheckGroup(group)
+		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v", group, err)
+		}
+	}
+	if err := scaffold.CheckDomain("k8s.io"); err == nil || !strings.HasPrefix(err.Error(), "domain k8s.io is in a domain of the Kubernetes project") {
+		t.Errorf("the domain k8s.io: %v", err)
+	}
+}
+
 func TestProjectsThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for want, wanted := range map[string]scaffold.Init{

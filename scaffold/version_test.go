@@ -159,7 +159,11 @@ func TestVersionsOfKindsThatShareAPackage(t *testing.T) {
 		t.Errorf("a conversion in the other direction: %v", err)
 	}
 	same(t, look(t, dir), before)
+	put(t, dir, "both.go", "package main\n\nimport (\n\thome \"example.com/home-operator/api/v1\"\n\told \"example.com/home-operator/api/v1alpha1\"\n)\n\nfunc both(l *home.Lamp, f *old.Fan) bool { return l != nil && f != nil }\n")
 	carryOut(t, scaffold.Version{Dir: dir, Kind: "Fan", Version: "v1", Storage: true})
+	if both := read(t, dir, "both.go"); !strings.Contains(both, "home.Lamp, f *home.Fan)") || strings.Count(both, "home-operator/api/") != 1 {
+		t.Errorf("what imports the new hub already is\n%s", both)
+	}
 	fan := read(t, dir, "api/v1/fan_types.go")
 	for part, wanted := range map[string]bool{"type Fan struct": true, "func (f *Fan) Small()": true, `"strings"`: true, "type Power": false, "Lamp": false, "+groupName": false, "AddToScheme": false, "storageversion": true} {
 		if strings.Contains(fan, part) != wanted {
