@@ -87,6 +87,8 @@ func (l *logs) once(ctx context.Context) error {
 func (l *logs) follow(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
+	ctx, stop := context.WithCancel(ctx) // what is being read ends with an error of looking, too
+	defer stop()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {

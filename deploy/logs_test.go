@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,6 +34,8 @@ type nodes struct {
 	// more lines that follow, by pod, and how they were asked for.
 	more  map[string]chan string
 	asked []url.Values
+	// denying: pods cannot be listed any more.
+	denying atomic.Bool
 }
 
 func newNodes(t *testing.T, f *fixture) *nodes {
@@ -51,6 +54,10 @@ func newNodes(t *testing.T, f *fixture) *nodes {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if pod, is := strings.CutSuffix(r.URL.Path, "/log"); is {
 			n.log(w, r, filepath.Base(pod))
+			return
+		}
+		if n.denying.Load() && strings.HasSuffix(r.URL.Path, "/pods") {
+			http.Error(w, "no longer", http.StatusForbidden)
 			return
 		}
 		forward.ServeHTTP(w, r)
@@ -187,6 +194,28 @@ func TestFollowLogs(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// Who may not look at pods any more is told, although a log goes on.
+func TestFollowedLogsEndWithAnError(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.mustDeploy(t, nil)
+	n, out := newNodes(t, f), &output{}
+	options := deploy.LogsOptions{Target: f.target(&output{}), Out: out, Follow: true}
+	options.Where = n.where
+	ended := make(chan error, 1)
+	go func() { ended <- deploy.Logs(t.Context(), options) }()
+	f.says(t, out, "two of "+podsOf(t, f)[0])
+	n.denying.Store(true)
+	select {
+	case err := <-ended:
+		if missing := refuses(err, "no longer"); missing != nil {
+			t.Error(missing)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it goes on")
 	}
 }
 
