@@ -46,7 +46,8 @@ type Node struct {
 	network network
 	life    *os.File // the node ends when it is closed
 	orders  *os.File
-	report  *json.Decoder
+	reports *os.File
+	report  *json.Decoder // of reports
 	ended   chan struct{}
 	cause   error // what the process ended of; read after ended is closed
 }
@@ -67,7 +68,7 @@ func Start(cfg Config) (*Node, error) {
 		return nil, err
 	}
 	if err := n.launch(cfg); err != nil {
-		return nil, errors.Join(err, Clear(cfg.Dir))
+		return nil, errors.Join(err, n.Stop())
 	}
 	if err := n.awaitReport(); err != nil {
 		return nil, errors.Join(err, n.Stop())
@@ -85,27 +86,11 @@ func (n *Node) launch(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	var inherited []*os.File
-	defer func() {
-		for _, file := range inherited {
-			file.Close()
-		}
-	}()
-	life, lifeEnd, err := os.Pipe()
+	inherited, err := n.connect()
+	defer closeAll(inherited...)
 	if err != nil {
 		return err
 	}
-	orders, ordersEnd, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	report, reportEnd, err := os.Pipe()
-	if err != nil {
-		return err
-	}
-	inherited = []*os.File{life, orders, reportEnd}
-	n.life, n.orders, n.report = lifeEnd, ordersEnd, json.NewDecoder(report)
-
 	n.process = exec.Command(self, append([]string{cfg.Dir}, groups...)...)
 	n.process.Args[0] = machine.Name
 	n.process.Stdout, n.process.Stderr = cfg.Log, cfg.Log
@@ -123,6 +108,31 @@ func (n *Node) launch(cfg Config) error {
 	}()
 	n.network, err = networkOf(n.process.Process.Pid)
 	return err
+}
+
+// connect makes the pipes to the node's process, and returns its ends of them, whose others are the node's.
+func (n *Node) connect() (inherited []*os.File, err error) {
+	pipe := func() (read, write *os.File) {
+		if err == nil {
+			read, write, err = os.Pipe()
+		}
+		return read, write
+	}
+	var life, orders, report *os.File
+	life, n.life = pipe()
+	orders, n.orders = pipe()
+	n.reports, report = pipe()
+	n.report = json.NewDecoder(n.reports)
+	return []*os.File{life, orders, report}, err
+}
+
+// closeAll closes pipes and what is like them, at whose end there is nothing to say.
+func closeAll(files ...*os.File) {
+	for _, file := range files {
+		if file != nil {
+			file.Close()
+		}
+	}
 }
 
 func (n *Node) awaitReport() error {
@@ -170,8 +180,19 @@ func (n *Node) Err() error {
 
 // Stop ends everything of the node and removes it, but its folder.
 func (n *Node) Stop() error {
-	n.life.Close()
-	n.orders.Close()
+	closeAll(n.life, n.orders)
+	if err := n.end(); err != nil {
+		return err
+	}
+	closeAll(n.reports, n.network.file)
+	return Clear(string(n.dir))
+}
+
+// end returns when the node's process has ended, if it was started.
+func (n *Node) end() error {
+	if n.process == nil || n.process.Process == nil {
+		return nil
+	}
 	select {
 	case <-n.ended:
 	case <-time.After(ending):
@@ -181,7 +202,7 @@ func (n *Node) Stop() error {
 		}
 		<-n.ended
 	}
-	return Clear(string(n.dir))
+	return nil
 }
 
 // Clear removes what a node leaves on the machine outside of its folder, which are its
