@@ -97,11 +97,7 @@ func (c *cluster) objectsOf(ctx context.Context, definition *unstructured.Unstru
 	if err != nil {
 		return nil, fmt.Errorf("list the objects of CustomResourceDefinition %s: %w", definition.GetName(), err)
 	}
-	var all []*unstructured.Unstructured
-	for i := range list.Items {
-		all = append(all, &list.Items[i])
-	}
-	return all, nil
+	return itemsOf(list), nil
 }
 
 // storedAs is the version in which objects are stored, which nobody has to convert, or if that is not served

@@ -75,11 +75,7 @@ func (c *cluster) list(ctx context.Context, kind schema.GroupVersionResource, na
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", kind.GroupResource(), err)
 	}
-	var all []*unstructured.Unstructured
-	for i := range list.Items {
-		all = append(all, &list.Items[i])
-	}
-	return all, nil
+	return itemsOf(list), nil
 }
 
 // removeNamespaces removes the operator's namespace, unless somebody else has things there.
@@ -110,8 +106,10 @@ func (u *undeployer) disown(ctx context.Context, namespace *unstructured.Unstruc
 		return err
 	}
 	body := fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, plan.PartOfLabel)
-	_, err = objects.Patch(ctx, namespace.GetName(), types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: manager})
-	return err
+	if _, err := objects.Patch(ctx, namespace.GetName(), types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: manager}); err != nil {
+		return fmt.Errorf("take the deployment's label off %s, which stays: %w", addressOf(namespace), err)
+	}
+	return nil
 }
 
 // inside are the objects in a namespace that Kubernetes did not make there by itself.

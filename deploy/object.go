@@ -12,6 +12,15 @@ import (
 
 func addressOf(object *unstructured.Unstructured) string { return tree.Address(object) }
 
+// itemsOf are the objects of a list.
+func itemsOf(list *unstructured.UnstructuredList) []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+	return all
+}
+
 func isDefinition(object *unstructured.Unstructured) bool {
 	return object.GetKind() == "CustomResourceDefinition"
 }

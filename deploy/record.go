@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -176,7 +177,7 @@ func (c *cluster) labelled(ctx context.Context, r *record, kind schema.GroupKind
 		return nil, err
 	}
 	spaces := []string{""}
-	if found.Scope.Name() == "namespace" {
+	if found.Scope.Name() == meta.RESTScopeNameNamespace {
 		spaces = []string{r.namespace}
 		for space := range r.namespaces {
 			spaces = append(spaces, space)
@@ -191,9 +192,7 @@ func (c *cluster) labelled(ctx context.Context, r *record, kind schema.GroupKind
 		if err != nil {
 			return nil, err
 		}
-		for i := range list.Items {
-			all = append(all, &list.Items[i])
-		}
+		all = append(all, itemsOf(list)...)
 	}
 	return all, nil
 }

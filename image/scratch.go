@@ -36,11 +36,11 @@ func NewScratch(ctx context.Context) (*Scratch, error) {
 	}
 	lock, err := local.TryLock(filepath.Join(dir, "lock"))
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	store, err := Open(dir)
 	if err != nil {
-		return nil, errors.Join(err, lock.Unlock())
+		return nil, errors.Join(err, os.RemoveAll(dir), lock.Unlock())
 	}
 	return &Scratch{store, lock}, nil
 }

@@ -57,12 +57,11 @@ type building struct {
 	name, roots string
 }
 
-func (b building) run(command *cobra.Command, dir string) error {
+func (b building) run(command *cobra.Command, dir string) (err error) {
 	if err := errors.Join(b.Options.Check(), b.check()); err != nil {
 		return usageError{err}
 	}
 	if b.roots != "" {
-		var err error
 		if b.Roots, err = os.ReadFile(b.roots); err != nil {
 			return fmt.Errorf("--ca-certificates: %w", err)
 		}
@@ -74,7 +73,7 @@ func (b building) run(command *cobra.Command, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer made.Close()
+	defer func() { err = errors.Join(err, made.Close()) }()
 	name, err := image.ParseName(b.nameOr(made.Name))
 	if err != nil {
 		return err

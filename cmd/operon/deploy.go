@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -49,10 +50,7 @@ removed. It waits until the operator is ready, or says why it is not.`,
 	set.BoolVar(&options.DryRun, "dry-run", false, "tell what would be done, and write nothing")
 	set.StringVarP(&output, "output", "o", "text", "how to print the result, text or json")
 	command.RunE = func(command *cobra.Command, args []string) error {
-		if err := textOrJSON(output); err != nil {
-			return err
-		}
-		if err := oneCluster(options.Where); err != nil {
+		if err := errors.Join(textOrJSON(output), oneCluster(options.Where)); err != nil {
 			return err
 		}
 		if err := options.Check(); err != nil {

@@ -90,7 +90,7 @@ func (m *making) check() error {
 }
 
 // make makes the image of files that list gives, which may use a folder for that, and delivers it.
-func (m *making) make(command *cobra.Command, by string, list func(context.Context, string) ([]image.File, error)) error {
+func (m *making) make(command *cobra.Command, by string, list func(context.Context, string) ([]image.File, error)) (err error) {
 	name, err := image.ParseName(m.name)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func (m *making) make(command *cobra.Command, by string, list func(context.Conte
 	if err != nil {
 		return err
 	}
-	defer scratch.Close()
+	defer func() { err = errors.Join(err, scratch.Close()) }()
 	files, err := list(ctx, scratch.Folder())
 	if err != nil {
 		return err

@@ -36,10 +36,7 @@ that does not run.`,
 	set.BoolVar(&options.DryRun, "dry-run", false, "tell what would be removed, and remove nothing")
 	set.StringVarP(&output, "output", "o", "text", "how to print the result, text or json")
 	command.RunE = func(command *cobra.Command, args []string) error {
-		if err := textOrJSON(output); err != nil {
-			return err
-		}
-		if err := oneCluster(options.Where); err != nil {
+		if err := errors.Join(textOrJSON(output), oneCluster(options.Where)); err != nil {
 			return err
 		}
 		if options.KeepData && options.GiveUpFinalizers {
