@@ -88,9 +88,10 @@ func (p *Plan) inCopy(do func(copied string) error) error {
 	return do(copied)
 }
 
-// lay writes planned files into the copy. There, go.mod refers to folders by absolute paths.
+// lay writes planned files into the copy, and those that the go command writes to in place, which are links until then.
+// There, go.mod refers to folders by absolute paths.
 func (p *Plan) lay(copied string, paths ...string) error {
-	for _, path := range append(paths, "go.mod") {
+	for _, path := range append(paths, "go.mod", "go.sum") {
 		content, err := p.read(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -172,7 +173,7 @@ func (p *Plan) named(err error, copied string) error {
 }
 
 // copyTree copies what a project consists of, by links where the file system allows. Nothing in
-// the copy is written to in place.
+// the copy is written to in place but what lay lays.
 func copyTree(from, to string) error {
 	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -130,7 +130,7 @@ func (p *Plan) require(ctx context.Context, copied string, tell func(string)) er
 	if err := p.merge(file, known, imported); err != nil {
 		return err
 	}
-	return p.lay(copied, "go.mod", "go.sum")
+	return p.lay(copied)
 }
 
 // checkoutOf is the folder that replaces Operon, "" for none.

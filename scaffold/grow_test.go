@@ -83,10 +83,12 @@ func TestAnAPIServer(t *testing.T) {
 // createServed adds a kind that the operator serves by itself. It needs modules that are looked for.
 func createServed(t *testing.T, dir, group, version, kind string) {
 	t.Helper()
+	before := look(t, dir)
 	plan, err := scaffold.APIServer{Dir: dir, Group: group, Version: version, Kind: kind}.Plan(t.Context(), func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
+	same(t, look(t, dir), before) // until it is applied
 	if _, err := plan.Apply(t.Context()); err != nil {
 		t.Fatal(err)
 	}
