@@ -8,7 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -110,7 +110,7 @@ func (c *common[T]) prepare(ctx context.Context, object T) error {
 	if object.GetName() == "" {
 		return apierrors.NewInvalid(c.kind.GroupKind(), "", field.ErrorList{field.Required(at, "name or generateName is required")})
 	}
-	if wrong := path.IsValidPathSegmentName(object.GetName()); len(wrong) > 0 {
+	if wrong := content.IsPathSegmentName(object.GetName()); len(wrong) > 0 {
 		return apierrors.NewInvalid(c.kind.GroupKind(), object.GetName(), field.ErrorList{field.Invalid(at, object.GetName(), wrong[0])})
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -51,7 +50,6 @@ type Server struct {
 	// converts is closed when API servers ask for conversions.
 	converts chan struct{}
 
-	mu       sync.Mutex
 	listener net.Listener
 	place    place
 }

@@ -8,12 +8,12 @@ import (
 	"go/format"
 	"go/parser"
 	"go/token"
-	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
 	"text/template"
+
+	"github.com/operon-framework/operon/internal/glob"
 )
 
 // registerFile is where declarations go that the author did not write.
@@ -92,21 +92,24 @@ func (v *version) register(dir string, files map[string][]byte) error {
 // declarations are the names that a package's author declares, and the package's.
 func declarations(folder string) (name string, declared map[string]bool, err error) {
 	declared = map[string]bool{}
-	all, err := parser.ParseDir(token.NewFileSet(), folder, func(file fs.FileInfo) bool {
-		return !strings.HasSuffix(file.Name(), "_test.go") && file.Name() != registerFile
-	}, parser.SkipObjectResolution)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	sources, err := glob.In(folder, "*.go")
+	if err != nil {
 		return "", nil, err
 	}
-	for _, one := range all {
-		name = one.Name
-		for _, file := range one.Files {
-			for _, declaration := range file.Decls {
-				declare(declaration, declared)
-			}
+	for _, source := range sources {
+		if strings.HasSuffix(source, "_test.go") || filepath.Base(source) == registerFile {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return "", nil, err
+		}
+		name = file.Name.Name
+		for _, declaration := range file.Decls {
+			declare(declaration, declared)
 		}
 	}
-	return name, declared, err
+	return name, declared, nil
 }
 
 func declare(declaration ast.Decl, declared map[string]bool) {
