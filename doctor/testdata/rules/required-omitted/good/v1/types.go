@@ -19,4 +19,21 @@ type WebSpec struct {
 	//
 	// +required
 	Size int32 `json:"size"`
+
+	// What follows has no zero value that the API server would take.
+	//
+	// +required
+	Name string `json:"name,omitempty"`
+	// +required
+	Color string `json:"color,omitempty"`
+	// +required
+	Path string `json:"path,omitempty"`
+	// +required
+	Since string `json:"since,omitempty"`
+	// +required
+	Depth int32 `json:"depth,omitempty"`
+	// +required
+	Height int32 `json:"height,omitempty"`
+	// +required
+	Pages []string `json:"pages,omitempty"`
 }

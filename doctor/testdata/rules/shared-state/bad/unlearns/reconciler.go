@@ -1,0 +1,28 @@
+// Package unlearns has a reconciler that deletes from a map of its own.
+package unlearns
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+)
+
+// Reconciler forgets.
+type Reconciler struct {
+	client.Client
+	seen map[string]int
+}
+
+func (r *Reconciler) Reconcile(_ context.Context, req ctrl.Request) (ctrl.Result, error) {
+	delete(r.seen, req.Name)
+	return ctrl.Result{}, nil
+}
+
+// Add adds it to a manager.
+func (r *Reconciler) Add(m ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(m).For(&appsv1.Deployment{}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).Complete(r)
+}
