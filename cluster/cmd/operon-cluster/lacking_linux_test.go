@@ -70,6 +70,9 @@ func TestFullDisk(t *testing.T) {
 	h.apply(pod("web", "serve"))
 	h.must("kubectl", "wait", "pod/web", "--for=condition=Ready", "--timeout=120s")
 
+	if told := h.must("kubectl", "get", "--raw", "/api/v1/nodes/container-0/proxy/configz"); !strings.Contains(told, `"evictionHard":{"memory.available":"50Mi"}`) {
+		t.Errorf("for want of disk, the kubelet would end pods and remove images: %s", told)
+	}
 	const room = 40 << 20
 	disk.limit(t, room)
 	before := disk.files(t)

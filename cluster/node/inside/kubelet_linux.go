@@ -70,8 +70,10 @@ func configure(c *kubeletconfig.KubeletConfiguration, dir settings.Dir, s settin
 	c.FailSwapOn = false
 	c.EnforceNodeAllocatable = nil
 	c.MakeIPTablesUtilChains = false
-	c.EvictionHard = map[string]string{"memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%"}
-	c.ImageGCHighThresholdPercent = 100 // images were loaded by hand: nothing would bring them back
+	c.EvictionHard = map[string]string{"memory.available": "50Mi"}
+	// The machine's disk is, too. Where it fills up, a kubelet would remove images, which were loaded by hand and which
+	// nothing would bring back, then pods, and take none for five minutes.
+	c.ImageGCHighThresholdPercent = 100
 
 	// One node, and an API server beside it: nothing is spared.
 	c.MaxPods = 500
