@@ -35,6 +35,10 @@ func enterCgroups() error {
 		if err := unix.Unmount(path, unix.MNT_DETACH); err != nil {
 			return fmt.Errorf("unmount %s: %w", path, err)
 		}
+		// Version 2 beside version 1 controls nothing, and runc would make groups there, on the machine's side.
+		if options == unified {
+			continue
+		}
 		if err := unix.Mount("cgroup", path, "cgroup", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, options); err != nil {
 			return fmt.Errorf("mount %s: %w", path, err)
 		}
@@ -42,7 +46,10 @@ func enterCgroups() error {
 	return nil
 }
 
-// hierarchies lists the mounts of version 1: path → the options that tell the hierarchy.
+// unified stands for the options of a hierarchy of version 2.
+const unified = "version 2"
+
+// hierarchies lists the mounts below cgroupRoot: path → the options that tell the hierarchy, or unified.
 func hierarchies() (map[string]string, error) {
 	mounts, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -55,8 +62,14 @@ func hierarchies() (map[string]string, error) {
 		before, after, _ := strings.Cut(lines.Text(), " - ")
 		mount, kind := strings.Fields(before), strings.Fields(after)
 		const path, options = 4, 2
-		if len(mount) > path && len(kind) > options && kind[0] == "cgroup" && strings.HasPrefix(mount[path], cgroupRoot+"/") {
+		if len(mount) <= path || len(kind) <= options || !strings.HasPrefix(mount[path], cgroupRoot+"/") {
+			continue
+		}
+		switch kind[0] {
+		case "cgroup":
 			found[mount[path]] = controllers(kind[options])
+		case "cgroup2":
+			found[mount[path]] = unified
 		}
 	}
 	return found, lines.Err()
