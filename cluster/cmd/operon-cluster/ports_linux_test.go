@@ -44,9 +44,11 @@ func reachesPorts(t *testing.T, h *home, published []string) {
 	h.must("kubectl", "delete", "pod", "wrong")
 }
 
-// get returns what a web server says, or nothing.
+// get returns what a web server says, or nothing. Each asks by a connection of its own: one
+// to a pod that is gone may be silent for long.
 func get(address string) string {
-	response, err := http.Get("http://" + address)
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Get("http://" + address)
 	if err != nil {
 		return ""
 	}
