@@ -25,6 +25,10 @@ type resource struct {
 // title is the kind with its group.
 func (r resource) title() string { return strings.TrimSuffix(r.kind+"."+r.Group, ".") }
 
+// measured is the group of what nodes and pods use, whose resources have the names of the
+// core's. There is no object behind it, and nothing to explain.
+const measured = "metrics.k8s.io"
+
 // resources are all kinds that can be read, of each the preferred version. API groups whose
 // server does not answer are left out.
 func resources(client discovery.DiscoveryInterface) ([]resource, error) {
@@ -37,6 +41,9 @@ func resources(client discovery.DiscoveryInterface) ([]resource, error) {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
 			return nil, err
+		}
+		if version.Group == measured {
+			continue
 		}
 		for _, r := range list.APIResources {
 			if slices.Contains(r.Verbs, "get") && !strings.Contains(r.Name, "/") {

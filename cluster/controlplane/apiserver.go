@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -12,6 +13,8 @@ import (
 	aggregator "k8s.io/kube-aggregator/pkg/apiserver"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+
+	"github.com/operon-framework/operon/cluster/metrics"
 )
 
 // slowHooks write the bootstrap objects one by one, and each waits a second before its
@@ -25,6 +28,7 @@ var slowHooks = sets.New(
 // apiServer is an API server that is ready to run.
 type apiServer struct {
 	aggregator *aggregator.APIAggregator
+	server     *genericapiserver.GenericAPIServer // which stands behind the aggregator
 }
 
 // apiServerSettings are the flags that Operon sets.
@@ -103,6 +107,7 @@ func newAPIServer(ctx context.Context, cfg *Config, k *keys, socket string, list
 		return nil, fmt.Errorf("kube-apiserver: %w", err)
 	}
 	rememberCertificates(config)
+	metrics.Describe(config.KubeAPIs.ControlPlane.Generic)
 	if cfg.durable() {
 		wrapHandler(config, wrap)
 		return buildChain(config)
@@ -114,7 +119,8 @@ func newAPIServer(ctx context.Context, cfg *Config, k *keys, socket string, list
 	if err != nil {
 		return nil, err
 	}
-	return server, documents.install(server.aggregator)
+	documents.install(server)
+	return server, nil
 }
 
 func buildChain(config *app.Config) (*apiServer, error) {
@@ -126,7 +132,14 @@ func buildChain(config *app.Config) (*apiServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kube-apiserver: %w", err)
 	}
-	return &apiServer{aggregator: chain}, nil
+	server, ok := chain.GenericAPIServer.NextDelegate().(*genericapiserver.GenericAPIServer)
+	if !ok {
+		return nil, errors.New("kube-apiserver: the aggregator has no API server behind it")
+	}
+	if err := metrics.Install(server); err != nil {
+		return nil, fmt.Errorf("API group %s: %w", metrics.GroupVersion.Group, err)
+	}
+	return &apiServer{aggregator: chain, server: server}, nil
 }
 
 // wrapHandler puts wrap's handler before the whole chain.

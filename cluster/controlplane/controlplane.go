@@ -142,10 +142,15 @@ func (cp *ControlPlane) openStore(ctx context.Context) error {
 		return err
 	}
 	empty, err := cp.store.empty(ctx)
-	if err != nil || !empty {
+	if err != nil {
 		return err
 	}
-	return seed(ctx, cp.store.client)
+	if empty {
+		if err := seed(ctx, cp.store.client); err != nil {
+			return err
+		}
+	}
+	return announceMetrics(ctx, cp.store.client)
 }
 
 type kubeconfigs struct{ controllerManager, scheduler string }

@@ -3,7 +3,6 @@ package controlplane
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/apiserver/pkg/server/mux"
 	"k8s.io/apiserver/pkg/server/routes"
 	"k8s.io/klog/v2"
-	aggregator "k8s.io/kube-aggregator/pkg/apiserver"
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 )
@@ -69,17 +67,12 @@ func newOpenAPI(config *app.Config) *openAPI {
 
 // install puts the documents' handlers into the API server, which stands behind the
 // aggregator.
-func (o *openAPI) install(chain *aggregator.APIAggregator) error {
-	server, ok := chain.GenericAPIServer.NextDelegate().(*genericapiserver.GenericAPIServer)
-	if !ok {
-		return errors.New("kube-apiserver: the aggregator has no API server behind it")
-	}
-	o.server, o.merged = server, chain.GenericAPIServer.UnprotectedHandler()
-	paths := server.Handler.NonGoRestfulMux
+func (o *openAPI) install(s *apiServer) {
+	o.server, o.merged = s.server, s.aggregator.GenericAPIServer.UnprotectedHandler()
+	paths := s.server.Handler.NonGoRestfulMux
 	paths.Handle("/openapi/v2", http.HandlerFunc(o.serve))
 	paths.Handle(openAPIV3, http.HandlerFunc(o.serveRoot))
 	paths.HandlePrefix(openAPIV3+"/", http.HandlerFunc(o.serve))
-	return nil
 }
 
 func (o *openAPI) build() http.Handler {

@@ -102,21 +102,25 @@ func namespace(name string) *corev1.Namespace {
 }
 
 func seedEntry(o bootstrapObject, now metav1.Time) (clientv3.Op, error) {
+	info, ok := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
+	if !ok {
+		return clientv3.Op{}, fmt.Errorf("the API server's scheme has no %s", runtime.ContentTypeProtobuf)
+	}
+	return storedEntry(o, now, o.resource.Resource, legacyscheme.Codecs.EncoderForVersion(info.Serializer, o.resource.GroupVersion()))
+}
+
+// storedEntry stores an object as a new one under a prefix.
+func storedEntry(o bootstrapObject, now metav1.Time, prefix string, encoder runtime.Encoder) (clientv3.Op, error) {
 	accessor, err := meta.Accessor(o.object)
 	if err != nil {
 		return clientv3.Op{}, err
 	}
 	accessor.SetUID(uuid.NewUUID())
 	accessor.SetCreationTimestamp(now)
-	info, ok := runtime.SerializerInfoForMediaType(legacyscheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
-	if !ok {
-		return clientv3.Op{}, fmt.Errorf("the API server's scheme has no %s", runtime.ContentTypeProtobuf)
-	}
-	encoder := legacyscheme.Codecs.EncoderForVersion(info.Serializer, o.resource.GroupVersion())
 	data, err := runtime.Encode(encoder, o.object)
 	if err != nil {
 		return clientv3.Op{}, fmt.Errorf("encode %s %s: %w", o.resource.Resource, accessor.GetName(), err)
 	}
-	key := registry + path.Join(o.resource.Resource, accessor.GetNamespace(), accessor.GetName())
+	key := registry + path.Join(prefix, accessor.GetNamespace(), accessor.GetName())
 	return clientv3.OpPut(key, string(data)), nil
 }

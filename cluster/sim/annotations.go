@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // What users write on objects.
@@ -21,6 +23,11 @@ const (
 	// StartAfterAnnotation delays a pod: its containers start that long after the pod
 	// came to its node. The value is a duration such as 5s or 1m30s.
 	StartAfterAnnotation = "sim.operon.dev/start-after"
+
+	// UsageCPUAnnotation and UsageMemoryAnnotation say what each container of a pod uses,
+	// such as 250m and 64Mi; or certain ones, such as web=250m,log=10m. See Usage.
+	UsageCPUAnnotation    = "sim.operon.dev/usage-cpu"
+	UsageMemoryAnnotation = "sim.operon.dev/usage-memory"
 )
 
 // Values of FailAnnotation.
@@ -44,26 +51,31 @@ type wish struct {
 
 // readWish reads a pod's annotations. An error says what is wrong with them and what would
 // be right; it is shown to the user in the pod's status.
-func readWish(annotations map[string]string, restarts bool) (wish, error) {
+func readWish(pod *corev1.Pod) (wish, error) {
 	var w wish
-	if fail, ok := annotations[FailAnnotation]; ok {
+	if fail, ok := pod.Annotations[FailAnnotation]; ok {
 		if !slices.Contains(failures, fail) {
 			return w, fmt.Errorf("annotation %s: %q is not known; use one of %s, or remove the annotation",
 				FailAnnotation, fail, strings.Join(failures, ", "))
 		}
 		w.fail = fail
 	}
-	if w.fail == FailJob && restarts {
+	if w.fail == FailJob && restarts(pod) {
 		return w, fmt.Errorf("annotation %s: %q is for pods that end, such as a Job's, and this one has restartPolicy Always; use %s instead",
 			FailAnnotation, FailJob, FailCrashLoop)
 	}
-	if after, ok := annotations[StartAfterAnnotation]; ok {
+	if after, ok := pod.Annotations[StartAfterAnnotation]; ok {
 		duration, err := time.ParseDuration(after)
 		if err != nil || duration < 0 {
 			return w, fmt.Errorf("annotation %s: %q is not a duration; use one such as 5s, 500ms or 1m30s",
 				StartAfterAnnotation, after)
 		}
 		w.after = duration
+	}
+	for _, usage := range []string{UsageCPUAnnotation, UsageMemoryAnnotation} {
+		if _, err := readAmounts(pod, usage); err != nil {
+			return w, err
+		}
 	}
 	return w, nil
 }

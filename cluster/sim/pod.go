@@ -120,7 +120,7 @@ func (p *pods) schedule(pod *corev1.Pod, words *podWords) {
 	if !starts || words.Wants == podRefused || words.Wants == podStopped || words.Wants == podDeleted {
 		return
 	}
-	w, err := readWish(pod.Annotations, restarts(pod))
+	w, err := readWish(pod)
 	if err != nil || w.after == 0 {
 		return
 	}
@@ -170,7 +170,7 @@ func wants(pod *corev1.Pod, node nodeState) (podState, string) {
 	case ended:
 		return podNothing, ""
 	}
-	w, err := readWish(pod.Annotations, restarts(pod))
+	w, err := readWish(pod)
 	if err != nil {
 		return podRefused, err.Error()
 	}

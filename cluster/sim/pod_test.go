@@ -176,6 +176,10 @@ func TestFailuresByAnnotation(t *testing.T) {
 		reason: "InvalidAnnotation", event: `"soon" is not a duration; use one such as 5s`,
 		shows: waitsFor("InvalidAnnotation"),
 	}, {
+		annotation: sim.UsageCPUAnnotation, value: "lots",
+		reason: "InvalidAnnotation", event: `"lots" is not an amount; use one such as 250m`,
+		shows: waitsFor("InvalidAnnotation"),
+	}, {
 		annotation: sim.StartAfterAnnotation, value: "1h",
 		reason: "Scheduled", event: "Successfully assigned",
 		shows: waitsFor("ContainerCreating"),

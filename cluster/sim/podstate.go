@@ -46,7 +46,7 @@ func stateOfWaiting(pod *corev1.Pod, waiting *corev1.ContainerStateWaiting) podS
 		return podCrashed
 	case waitsRefused:
 		// Another problem than the one shown is as good as none shown.
-		if _, err := readWish(pod.Annotations, restarts(pod)); err != nil && err.Error() == waiting.Message {
+		if _, err := readWish(pod); err != nil && err.Error() == waiting.Message {
 			return podRefused
 		}
 	}

@@ -135,7 +135,7 @@ func TestContainers(t *testing.T) {
 	if said := h.must("image", "load", archive(t, "app:1", runtime.GOARCH, program)); !strings.Contains(said, "docker.io/library/app:1 is loaded") {
 		t.Errorf("image load: %s", said)
 	}
-	h.apply(web + pod("web", "serve"))
+	h.apply(web + pod("web", "serve") + burning)
 	h.must("kubectl", "wait", "pod/web", "--for=condition=Ready", "--timeout=60s")
 	if log := h.must("kubectl", "logs", "web"); log != "serving\n" {
 		t.Errorf("log: %q", log)
@@ -163,6 +163,7 @@ func TestContainers(t *testing.T) {
 	})
 	t.Run("ports", func(t *testing.T) { reachesPorts(t, h, facts.Published) })
 	t.Run("what does not work", func(t *testing.T) { refuses(t, h, program) })
+	t.Run("what is used", h.seesRealUsage)
 	t.Run("images", func(t *testing.T) {
 		if list := h.must("image", "ls"); strings.Count(list, "\n") != 2 || !strings.Contains(list, "docker.io/library/app:1") {
 			t.Errorf("images:\n%s", list)

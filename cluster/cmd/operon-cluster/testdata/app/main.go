@@ -24,6 +24,9 @@ func main() {
 		get(os.Args[2])
 	case "api":
 		api()
+	case "burn":
+		for {
+		}
 	case "say":
 		fmt.Println(os.Args[2:])
 	default:

@@ -1,0 +1,100 @@
+package metrics
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+)
+
+const (
+	// apart is about how far the two samples of a kubelet's lie apart, which it does not tell.
+	apart = 15 * time.Second
+	// patience is how long a kubelet may take to answer.
+	patience = 5 * time.Second
+	// asked is how many kubelets are asked at a time.
+	asked = 8
+)
+
+// measurement is what a kubelet tells.
+type measurement struct {
+	node *sample
+	pods map[types.UID]containers
+}
+
+// measure asks the kubelets of those nodes that are not simulated. One that does not answer
+// is left out: its figures are not known, and the others' are.
+func (r *reader) measure(ctx context.Context, nodes map[string]*corev1.Node) map[string]measurement {
+	var mu sync.Mutex
+	found := map[string]measurement{}
+	var group errgroup.Group
+	group.SetLimit(asked)
+	for name, node := range nodes {
+		if simulated(node) {
+			continue
+		}
+		group.Go(func() error {
+			summary, err := r.summary(ctx, name)
+			if err != nil {
+				klog.ErrorS(err, "What a node uses is not known", "node", name)
+				return nil
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found[name] = measured(summary)
+			return nil
+		})
+	}
+	_ = group.Wait() // none returns an error
+	return found
+}
+
+// summary asks a kubelet for what its node and pods use.
+func (r *reader) summary(ctx context.Context, node string) (*stats.Summary, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	data, err := r.core.RESTClient().Get().Resource("nodes").Name(node).SubResource("proxy").Suffix("stats/summary").
+		Param("only_cpu_and_memory", "true").DoRaw(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask the kubelet: %w", err)
+	}
+	var summary stats.Summary
+	if err := json.Unmarshal(data, &summary); err != nil {
+		return nil, fmt.Errorf("what the kubelet answers: %w", err)
+	}
+	return &summary, nil
+}
+
+func measured(summary *stats.Summary) measurement {
+	m := measurement{node: measuredSample(summary.Node.CPU, summary.Node.Memory), pods: map[types.UID]containers{}}
+	for _, pod := range summary.Pods {
+		samples := containers{}
+		for _, container := range pod.Containers {
+			if s := measuredSample(container.CPU, container.Memory); s != nil {
+				samples[container.Name] = *s
+			}
+		}
+		m.pods[types.UID(pod.PodRef.UID)] = samples
+	}
+	return m
+}
+
+// measuredSample is nil where the kubelet does not know: it has one sample only of what has
+// just started, and tells of no working set of what has ended.
+func measuredSample(cpu *stats.CPUStats, memory *stats.MemoryStats) *sample {
+	if cpu == nil || cpu.UsageNanoCores == nil || memory == nil || memory.WorkingSetBytes == nil || *memory.WorkingSetBytes == 0 {
+		return nil
+	}
+	return &sample{cpu.Time.Time, apart, corev1.ResourceList{
+		corev1.ResourceCPU:    *resource.NewScaledQuantity(int64(*cpu.UsageNanoCores), resource.Nano),
+		corev1.ResourceMemory: *resource.NewQuantity(int64(*memory.WorkingSetBytes), resource.BinarySI),
+	}}
+}
