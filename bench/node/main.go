@@ -1,7 +1,8 @@
 // Command node measures a node of containers against a simulated one, in one run and on one
 // machine, and prints the figures as a table.
 //
-//	go run ./node     about a minute, as root, where docs/containers.md says it works
+//	go run ./node                 about a minute, as root, where docs/containers.md says it works
+//	go run ./node --cycles 20     clusters come and go instead, and it is compared what they leave on the machine
 //
 // Rounds of the two alternate; a figure is the median of its rounds.
 package main
@@ -52,6 +53,7 @@ func main() {
 
 func run(ctx context.Context) (err error) {
 	rounds := flag.Int("rounds", 5, "how often everything is measured")
+	cycles := flag.Int("cycles", 0, "how often a cluster comes and goes; nothing is measured then")
 	flag.Parse()
 	b := &bench{}
 	if b.home, err = os.MkdirTemp("", "operon-bench"); err != nil {
@@ -60,6 +62,9 @@ func run(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, b.clear()) }()
 	if err := b.build(ctx); err != nil {
 		return err
+	}
+	if *cycles > 0 {
+		return b.cycles(ctx, *cycles)
 	}
 	var f figures
 	for round := range *rounds {

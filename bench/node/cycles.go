@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// podsOfACycle is how many pods each cluster runs before it goes.
+const podsOfACycle = 5
+
+// seen is what there is of each of traces.
+type seen map[string][]string
+
+func (b *bench) look() (seen, error) {
+	now := seen{}
+	for _, trace := range traces {
+		found, err := trace.list(b.home)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", trace.name, err)
+		}
+		slices.Sort(found)
+		now[trace.name] = found
+	}
+	return now, nil
+}
+
+// cycles has a cluster come, run pods and go again and again, and every second time be killed. It fails where the
+// machine is not after each of them as it was before all.
+func (b *bench) cycles(ctx context.Context, count int) error {
+	before, err := b.look()
+	if err != nil {
+		return err
+	}
+	var during, after seen
+	killed := 0
+	for cycle := range count {
+		kill := cycle%2 == 1
+		fmt.Fprintf(os.Stderr, "cycle %d of %d, killed: %t\n", cycle+1, count, kill)
+		if during, err = b.cycle(ctx, kill); err != nil {
+			return err
+		}
+		if kill {
+			killed++
+		}
+		if after, err = b.look(); err != nil {
+			return err
+		}
+		if left := changes(before, after); len(left) > 0 {
+			return fmt.Errorf("after cycle %d, killed: %t, the machine is not as it was:\n%s", cycle+1, kill, strings.Join(left, "\n"))
+		}
+	}
+	fmt.Printf("%d cycles, %d of them killed:\n\n| what | before | while pods run | after | changed |\n| --- | --- | --- | --- | --- |\n", count, killed)
+	for _, trace := range traces {
+		fmt.Printf("| %s | %d | %d | %d | – |\n", trace.name, len(before[trace.name]), len(during[trace.name]), len(after[trace.name]))
+	}
+	return nil
+}
+
+// cycle is the life of one cluster. It returns what was there while its pods ran.
+func (b *bench) cycle(ctx context.Context, kill bool) (during seen, err error) {
+	out, err := b.cluster(ctx, "up", "--name", cycled, "--node", "container", "-o", "json")
+	if err != nil {
+		return nil, err
+	}
+	var facts struct {
+		PID        int
+		Kubeconfig string
+	}
+	if err := json.Unmarshal(out, &facts); err != nil {
+		return nil, err
+	}
+	if _, err := b.cluster(ctx, "image", "load", "--name", cycled, b.image); err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", facts.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.NewWithWatch(config, client.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := runPods(ctx, c, "cycle", podsOfACycle); err != nil {
+		return nil, err
+	}
+	if during, err = b.look(); err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"processes", "unix sockets", "control groups"} {
+		if !slices.ContainsFunc(during[name], func(what string) bool { return strings.Contains(what, b.home) || strings.Contains(what, cycled) }) {
+			return nil, errors.New("of the " + name + " none is the node's while it runs: to find none afterwards means nothing")
+		}
+	}
+	if kill {
+		if err := syscall.Kill(facts.PID, syscall.SIGKILL); err != nil {
+			return nil, err
+		}
+	}
+	_, err = b.cluster(ctx, "down", "--name", cycled)
+	return during, err
+}
+
+// changes lists what is there and was not, and what was there and is not.
+func changes(before, after seen) (found []string) {
+	for _, trace := range traces {
+		was, is := before[trace.name], after[trace.name]
+		for _, what := range is {
+			if !slices.Contains(was, what) {
+				found = append(found, trace.name+", new: "+what)
+			}
+		}
+		for _, what := range was {
+			if !slices.Contains(is, what) {
+				found = append(found, trace.name+", gone: "+what)
+			}
+		}
+	}
+	return found
+}
