@@ -12,6 +12,9 @@ import (
 // cycled is the cluster that comes and goes, by whose name its control groups are told from those of others.
 const cycled = "cycles"
 
+// groupsName is how control groups are called among traces.
+const groupsName = "control groups"
+
 // traces are what a node could leave on a machine. Processes and sockets are those that tell of the bench's home,
 // everything else is the machine's, whole.
 var traces = []struct {
@@ -24,7 +27,7 @@ var traces = []struct {
 	{"links", func(string) ([]string, error) { return filepath.Glob("/sys/class/net/*") }},
 	{"routes", func(string) ([]string, error) { return lines("/proc/net/route", "") }},
 	{"rules", rules},
-	{"control groups", controlGroups},
+	{groupsName, controlGroups},
 	{"kernel settings", kernelSettings},
 	{"folders where nodes keep things", nodeFolders},
 	{"files of the cluster", func(home string) ([]string, error) { return filepath.Glob(filepath.Join(home, "clusters", "*")) }},

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,8 +28,9 @@ func TestNothingOfANodeIsLeft(t *testing.T) {
 		h.must("image", "load", "--name", name, image)
 		h.apply(web+pod("web", "serve"), "--name", name)
 		h.must("kubectl", "--name", name, "wait", "pod/web", "--for=condition=Ready", "--timeout=60s")
-		for _, kind := range []string{"process", "socket", "control group"} {
-			if !slices.ContainsFunc(left(t, h), func(what string) bool { return strings.HasPrefix(what, kind) }) {
+		uid := strings.TrimSpace(h.must("kubectl", "--name", name, "get", "pod/web", "-o", "jsonpath={.metadata.uid}"))
+		for _, kind := range []string{"process", "socket", "control group", "pod's control group"} {
+			if !slices.ContainsFunc(left(t, h, uid), func(what string) bool { return strings.HasPrefix(what, kind) }) {
 				t.Fatalf("no %s of the node is seen while it runs: the comparison below means nothing", kind)
 			}
 		}
@@ -37,14 +40,14 @@ func TestNothingOfANodeIsLeft(t *testing.T) {
 			}
 		}
 		h.must("down", "--name", name)
-		if found := left(t, h); len(found) > 0 {
+		if found := left(t, h, uid); len(found) > 0 {
 			t.Fatalf("cycle %d left:\n%s", cycle, strings.Join(found, "\n"))
 		}
 	}
 }
 
-// left lists what is of a home's clusters, of any of them: other tests run at the same time.
-func left(t *testing.T, h *home) []string {
+// left lists what is of a home's clusters and of a pod, of any of them: other tests run at the same time.
+func left(t *testing.T, h *home, pod string) []string {
 	t.Helper()
 	var found []string
 	processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -68,7 +71,7 @@ func left(t *testing.T, h *home) []string {
 			}
 		}
 	}
-	return append(append(found, links(t)...), groups(t, h)...)
+	return slices.Concat(found, links(t), groups(t, h), groupsOfPod(t, pod))
 }
 
 // links lists network links and rules of the machine's that only a node has.
@@ -102,6 +105,25 @@ func groups(t *testing.T, h *home) []string {
 				found = append(found, "control group "+group)
 			}
 		}
+	}
+	return found
+}
+
+// groupsOfPod lists the control groups that a pod has anywhere: runc makes some where it finds a hierarchy.
+func groupsOfPod(t *testing.T, uid string) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // those of other tests come and go
+		}
+		if err == nil && strings.Contains(entry.Name(), uid) {
+			found = append(found, "pod's control group "+path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return found
 }

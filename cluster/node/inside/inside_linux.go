@@ -57,6 +57,13 @@ func run(ctx context.Context, dir settings.Dir, report *os.File) error {
 	if err := writeResolver(dir); err != nil {
 		return err
 	}
+	kept, err := keepWatches(ctx)
+	if err != nil {
+		return err
+	}
+	if err := kept.give(watchesOfContainerd); err != nil {
+		return err
+	}
 	if err := startContainerd(ctx, dir, s); err != nil {
 		return fmt.Errorf("containerd: %w", err)
 	}
@@ -66,6 +73,9 @@ func run(ctx context.Context, dir settings.Dir, report *os.File) error {
 	var order settings.Order
 	if err := json.NewDecoder(os.NewFile(ordersFD, "orders")).Decode(&order); err != nil {
 		return fmt.Errorf("wait for the cluster: %w", err)
+	}
+	if err := kept.give(watchesOfOthers); err != nil {
+		return err
 	}
 	return join(ctx, dir, s)
 }
