@@ -277,9 +277,12 @@ func TestLoseLease(t *testing.T) {
 	two, _ := s.instance()
 	leads, _ = s.election(t.Context(), two.Config(), "two")
 	s.comes("the second leads", leads)
-	if now, _ := s.Activity(); now.Disturbed {
-		t.Errorf("the activity is %+v", now)
-	}
+	localtest.Eventually(t, "the end of it", func(context.Context) error {
+		if now, _ := s.Activity(); now.Disturbed {
+			return fmt.Errorf("the activity is %+v", now)
+		}
+		return nil
+	})
 }
 
 // Who leads nothing can lose nothing, which is in the record.
