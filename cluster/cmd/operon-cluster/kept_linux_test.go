@@ -22,21 +22,21 @@ func TestDataOutlivesContainers(t *testing.T) {
 	h.up(up...)
 	h.must("image", "load", name[0], name[1], archive(t, "app:1", runtime.GOARCH, buildApp(t)))
 	h.apply(web+strings.Replace(pod("web", "serve"), "restartPolicy: Never", "restartPolicy: Always", 1)+pod("once", "say", "once"), name...)
-	call("kubectl", "wait", "pod/web", "--for=condition=Ready", "--timeout=120s")
-	call("kubectl", "wait", "pod/once", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=120s")
+	call("kubectl", "wait", "pod/web", "--for=condition=Ready", "--timeout=180s")
+	call("kubectl", "wait", "pod/once", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=180s")
 	call("down")
 
 	h.up(up...)
 	if list := h.must("image", "ls", name[0], name[1]); !strings.Contains(list, "docker.io/library/app:1") {
 		t.Errorf("images:\n%s", list)
 	}
-	call("kubectl", "wait", "pod/web", "--for=jsonpath={.status.containerStatuses[0].restartCount}=1", "--timeout=120s")
-	call("kubectl", "wait", "pod/web", "--for=condition=Ready", "--timeout=120s")
+	call("kubectl", "wait", "pod/web", "--for=jsonpath={.status.containerStatuses[0].restartCount}=1", "--timeout=180s")
+	call("kubectl", "wait", "pod/web", "--for=condition=Ready", "--timeout=180s")
 	if said := call("kubectl", "exec", "web", "--", "/app", "say", "again"); said != "[again]\n" {
 		t.Errorf("exec: %q", said)
 	}
 	h.apply(pod("asks", "get", "http://web.default.svc.cluster.local"), name...)
-	call("kubectl", "wait", "pod/asks", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=120s")
+	call("kubectl", "wait", "pod/asks", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=180s")
 	if restarts := call("kubectl", "get", "pod", "once", "-o", "jsonpath={.status.phase} {.status.containerStatuses[0].restartCount}"); restarts != "Succeeded 0" {
 		t.Errorf("what was done before is %s", restarts)
 	}
@@ -54,7 +54,7 @@ func TestDataOutlivesContainers(t *testing.T) {
 		}
 	}
 	h.apply(pod("web", "serve"), name...)
-	call("kubectl", "wait", "pod/web", "--for=condition=Ready", "--timeout=120s")
+	call("kubectl", "wait", "pod/web", "--for=condition=Ready", "--timeout=180s")
 }
 
 // runningGroups lists the control groups of a home's containers that have a process.

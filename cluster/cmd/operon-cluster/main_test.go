@@ -126,7 +126,7 @@ func TestLife(t *testing.T) {
 		t.Errorf("nodes: %s", nodes)
 	}
 	h.must("kubectl", "create", "deployment", "web", "--image=web")
-	h.must("kubectl", "rollout", "status", "deployment", "web", "--timeout=60s")
+	h.must("kubectl", "rollout", "status", "deployment", "web", "--timeout=180s")
 	if r := h.run("kubectl", "auth", "can-i", "delete", "nodes", "--as", "nobody"); strings.TrimSpace(r.stdout) != "no" {
 		t.Errorf("nobody may delete nodes: %+v", r)
 	}

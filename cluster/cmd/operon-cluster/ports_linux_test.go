@@ -26,11 +26,11 @@ func reachesPorts(t *testing.T, h *home, published []string) {
 	service, direct := strings.TrimSuffix(published[0], ":30080"), strings.TrimSuffix(published[1], ":8088")
 	onNode := strings.Replace(pod("onnode", "serve"), "    args:", "    ports: [{containerPort: 8080, hostPort: 8088}]\n    args:", 1)
 	h.apply(byNodePort + onNode)
-	h.must("kubectl", "wait", "pod/onnode", "--for=condition=Ready", "--timeout=60s")
+	h.must("kubectl", "wait", "pod/onnode", "--for=condition=Ready", "--timeout=180s")
 	awaitAnswer(t, "a NodePort", func() bool { return get(service) == "hello" })
 	awaitAnswer(t, "a hostPort", func() bool { return get(direct) == "hello" })
 	h.apply(pod("asksnode", "get", "http://198.18.128.1:8088"))
-	h.must("kubectl", "wait", "pod/asksnode", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s")
+	h.must("kubectl", "wait", "pod/asksnode", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=180s")
 	if log := h.must("kubectl", "logs", "asksnode"); log != "hello" {
 		t.Errorf("a hostPort, from a pod: %q", log)
 	}

@@ -126,16 +126,16 @@ func TestUsageOnSimulatedNodes(t *testing.T) {
 	h := newHome(t)
 	h.up()
 	h.apply(scaled + apart)
-	h.must("kubectl", "wait", "deployment/load", "deployment/cache", "--for=condition=Available", "--timeout=120s")
+	h.must("kubectl", "wait", "deployment/load", "deployment/cache", "--for=condition=Available", "--timeout=180s")
 	h.must("kubectl", "annotate", "pods", "-l", "app=load", "sim.operon.dev/usage-cpu=900m")
 	h.must("kubectl", "annotate", "pods", "-l", "app=cache", "sim.operon.dev/usage-memory=app=250Mi")
 	t.Run("top", h.seesUsage)
 	t.Run("who may see it", h.seesUsageByRole)
 
-	h.must("kubectl", "wait", "deployment/load", "--for=jsonpath={.spec.replicas}=4", "--timeout=120s")
-	h.must("kubectl", "wait", "deployment/cache", "--for=jsonpath={.spec.replicas}=3", "--timeout=120s")
+	h.must("kubectl", "wait", "deployment/load", "--for=jsonpath={.spec.replicas}=4", "--timeout=180s")
+	h.must("kubectl", "wait", "deployment/cache", "--for=jsonpath={.spec.replicas}=3", "--timeout=180s")
 	h.must("kubectl", "annotate", "pods", "-l", "app in (load, cache)", "sim.operon.dev/usage-cpu-", "sim.operon.dev/usage-memory-")
-	h.must("kubectl", "wait", "deployment/load", "deployment/cache", "--for=jsonpath={.spec.replicas}=1", "--timeout=120s")
+	h.must("kubectl", "wait", "deployment/load", "deployment/cache", "--for=jsonpath={.spec.replicas}=1", "--timeout=180s")
 
 	t.Run("a node that is gone", h.losesUsage)
 }
@@ -147,7 +147,7 @@ func (h *home) seesUsage(*testing.T) {
 	h.await("the node's sum is seen", shows("apart 300m 0% 1Mi 0%"), "top", "nodes", "--no-headers")
 	h.await("pods are listed as others are", shows("there 300m 1Mi 1s"), "get", "podmetrics", "--no-headers")
 	h.must("kubectl", "explain", "podmetrics.containers.usage")
-	h.must("kubectl", "wait", "apiservice/v1beta1.metrics.k8s.io", "--for=condition=Available", "--timeout=60s")
+	h.must("kubectl", "wait", "apiservice/v1beta1.metrics.k8s.io", "--for=condition=Available", "--timeout=180s")
 }
 
 func (h *home) seesUsageByRole(t *testing.T) {
