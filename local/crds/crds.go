@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 )
@@ -46,7 +47,7 @@ func (e *Error) Error() string { return fmt.Sprintf("CustomResourceDefinition %s
 func (e *Error) Unwrap() error { return e.Err }
 
 // Install applies definitions by server-side apply under a field manager's name, and
-// returns when all their served versions answer. The first one that is refused, or is not
+// returns when all their served versions answer and discovery lists them. The first one that is refused, or is not
 // served within half a minute, is returned as an *Error.
 func Install(ctx context.Context, config *rest.Config, manager string, definitions ...*unstructured.Unstructured) error {
 	client, err := dynamic.NewForConfig(config)
@@ -61,6 +62,50 @@ func Install(ctx context.Context, config *rest.Config, manager string, definitio
 	for _, definition := range definitions {
 		if err := waitServed(ctx, client, definition.GetName()); err != nil {
 			return &Error{definition.GetName(), err}
+		}
+	}
+	return waitListed(ctx, config, definitions)
+}
+
+// waitListed waits until discovery lists all served versions, which it does a moment after they answer: who
+// maps kinds to resources asks there.
+func waitListed(ctx context.Context, config *rest.Config, definitions []*unstructured.Unstructured) error {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return err
+	}
+	var missing error
+	err = wait.PollUntilContextTimeout(ctx, interval, patience, true, func(context.Context) (bool, error) {
+		_, lists, err := client.ServerGroupsAndResources()
+		if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // APIs of others may be away
+			return false, err
+		}
+		missing = unlisted(lists, definitions)
+		return missing == nil, nil
+	})
+	if err != nil && missing != nil {
+		return missing
+	}
+	return err
+}
+
+// unlisted is the first definition of which discovery does not list all that is served.
+func unlisted(lists []*metav1.APIResourceList, definitions []*unstructured.Unstructured) error {
+	listed := map[schema.GroupVersionResource]bool{}
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return err
+		}
+		for _, resource := range list.APIResources {
+			listed[version.WithResource(resource.Name)] = true
+		}
+	}
+	for _, definition := range definitions {
+		for _, resource := range Resources(definition) {
+			if !listed[resource] {
+				return &Error{definition.GetName(), fmt.Errorf("not served: discovery does not list %s of %s yet", resource.Resource, resource.GroupVersion())}
+			}
 		}
 	}
 	return nil
