@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -116,15 +117,19 @@ func (f *fixture) client(t *testing.T) kubernetes.Interface {
 // noOperator checks that no process runs the operator of this project any more.
 func (f *fixture) noOperator(t *testing.T) {
 	t.Helper()
-	processes, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, process := range processes {
-		if dir, err := os.Readlink(filepath.Join(process, "cwd")); err == nil && dir == f.dir {
-			t.Errorf("process %s runs in %s", filepath.Base(process), dir)
+	// What was killed, such as a compiler, is gone a moment later.
+	localtest.Eventually(t, "no process in the project's folder", func(context.Context) error {
+		processes, err := filepath.Glob("/proc/[0-9]*")
+		if err != nil {
+			return err
 		}
-	}
+		for _, process := range processes {
+			if dir, err := os.Readlink(filepath.Join(process, "cwd")); err == nil && dir == f.dir {
+				return fmt.Errorf("process %s runs in %s", filepath.Base(process), dir)
+			}
+		}
+		return nil
+	})
 }
 
 // lacks is an error unless text has all words.
