@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -66,40 +65,55 @@ func makeGroups(dir string) ([]string, error) {
 	}
 	var made []string
 	for _, root := range roots {
-		below := root
-		for _, part := range strings.Split(group(dir), "/") {
-			if err := passOn(below); err != nil {
-				return nil, err
-			}
-			child := filepath.Join(below, part)
-			if err := os.Mkdir(child, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-				return nil, fmt.Errorf("make a control group: %w", err)
-			}
-			if err := inheritCPUs(below, child); err != nil {
-				return nil, err
-			}
-			below = child
+		group, err := makeGroup(root, dir)
+		if err != nil {
+			return nil, fmt.Errorf("make a control group: %w", err)
 		}
-		made = append(made, below)
+		made = append(made, group)
 	}
 	return made, nil
 }
 
-// passOn lets groups below one of version 2 have controllers.
-func passOn(folder string) error {
-	available, err := os.ReadFile(filepath.Join(folder, "cgroup.controllers"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // version 1
-	}
+func makeGroup(root, dir string) (string, error) {
+	unlock, err := lock(root)
 	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	parent, child := filepath.Join(root, parentGroup), filepath.Join(root, group(dir))
+	if err := makeFolder(parent); err != nil {
+		return "", err
+	}
+	if err := lend(root, parent); err != nil {
+		return "", err
+	}
+	if err := inheritCPUs(root, parent); err != nil {
+		return "", err
+	}
+	if err := makeFolder(child); err != nil {
+		return "", err
+	}
+	return child, inheritCPUs(parent, child)
+}
+
+func makeFolder(path string) error {
+	if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	for _, controller := range strings.Fields(string(available)) {
-		if err := os.WriteFile(filepath.Join(folder, "cgroup.subtree_control"), []byte("+"+controller), 0); err != nil {
-			return fmt.Errorf("pass on the control of %s: %w", controller, err)
-		}
-	}
 	return nil
+}
+
+// lock keeps nodes that start from those that end, as the last of them takes away what the first one made. The lock
+// ends with its process.
+func lock(root string) (unlock func() error, err error) {
+	folder, err := os.Open(root)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(folder.Fd()), unix.LOCK_EX); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", root, err), folder.Close())
+	}
+	return folder.Close, nil
 }
 
 // inheritCPUs gives a group of version 1 the processors of its parent: without, it takes no
@@ -134,13 +148,33 @@ func removeGroups(ctx context.Context, dir string) error {
 		if err := removeTree(ctx, filepath.Join(root, group(dir))); err != nil {
 			return err
 		}
-		// The parent goes with the last node.
-		err := unix.Rmdir(filepath.Join(root, parentGroup))
-		if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EBUSY) && !errors.Is(err, unix.ENOTEMPTY) {
+		if err := removeParent(root); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// removeParent removes the group that holds those of all nodes, after the last one.
+func removeParent(root string) error {
+	unlock, err := lock(root)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	parent := filepath.Join(root, parentGroup)
+	lent, err := noted(parent)
+	if err != nil {
+		return err
+	}
+	err = unix.Rmdir(parent)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EBUSY) || errors.Is(err, unix.ENOTEMPTY) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("remove the control group %s: %w", parent, err)
+	}
+	return takeBack(root, lent)
 }
 
 // removeTree removes a control group and those below it.

@@ -36,8 +36,10 @@ func inspect() (host, error) {
 			missing = append(missing, "the capability "+name)
 		}
 	}
-	if _, err := hierarchies(); err != nil {
-		missing = append(missing, err.Error())
+	if without, err := groupsLack(); err != nil {
+		return host{}, err
+	} else if without != "" {
+		missing = append(missing, without)
 	}
 	h := host{keepOOMScore: capabilities&(1<<unix.CAP_SYS_RESOURCE) == 0}
 	if h.runc, err = exec.LookPath("runc"); err != nil {

@@ -144,6 +144,8 @@ func containerdConfig(dir settings.Dir, s settings.Settings, snapshotter string)
 			},
 			"io.containerd.cri.v1.runtime": table{
 				"restrict_oom_score_adj": s.KeepOOMScore,
+				// It would load its profile into the machine's kernel, for good.
+				"disable_apparmor": true,
 				"cni": table{
 					"bin_dirs":              []string{machine.Binaries(string(dir))},
 					"conf_dir":              networkDir(dir),
