@@ -28,14 +28,15 @@ type containers struct {
 	node      *node.Node
 	err       error
 	images    *images
+	egress    bool
 	published []published
 }
 
 func startContainers(f folder, spec Spec, i *images, ports []published) *containers {
-	c := &containers{started: make(chan struct{}), images: i, published: ports}
+	c := &containers{started: make(chan struct{}), images: i, egress: spec.Egress, published: ports}
 	go func() {
 		defer close(c.started)
-		c.node, c.err = node.Start(node.Config{Dir: f.node(), Store: spec.images(), FeatureGates: spec.FeatureGates, Registry: i.names(), Log: os.Stderr})
+		c.node, c.err = node.Start(node.Config{Dir: f.node(), Store: spec.images(), FeatureGates: spec.FeatureGates, Registry: i.names(), Egress: spec.Egress, Log: os.Stderr})
 	}()
 	return c
 }
@@ -84,6 +85,9 @@ func (c *containers) join(ctx context.Context, plane *controlplane.ControlPlane)
 	if err := c.images.serveNode(ctx, c.node.Listen); err != nil {
 		return err
 	}
+	if err := c.openWayOut(ctx); err != nil {
+		return err
+	}
 	if err := writeIdentities(plane, c.node.Dir()); err != nil {
 		return err
 	}
@@ -102,6 +106,20 @@ func (c *containers) join(ctx context.Context, plane *controlplane.ControlPlane)
 		return err
 	}
 	return c.awaitReady(ctx, client)
+}
+
+// openWayOut has pods reach what this process does, if that is asked for.
+func (c *containers) openWayOut(ctx context.Context) error {
+	if !c.egress {
+		return nil
+	}
+	err := c.node.Relay(ctx, func(ctx context.Context, address string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	})
+	if err != nil {
+		return err
+	}
+	return c.node.Resolve(ctx)
 }
 
 func systemClient(plane *controlplane.ControlPlane, name string) (kubernetes.Interface, error) {

@@ -33,6 +33,7 @@ type Facts struct {
 	Nodes      int      `json:"nodes,omitempty"` // simulated ones
 	// Registry is where images are pushed, and how their names begin.
 	Registry string `json:"registry,omitempty"`
+	Egress   bool   `json:"egress,omitempty"`
 	// Published are ports of this machine that lead to the node's, as IP:HOSTPORT:NODEPORT.
 	Published    []string  `json:"published,omitempty"`
 	Data         string    `json:"data,omitempty"`

@@ -204,6 +204,7 @@ func (s *server) publish() error {
 		Version:      version.GitVersion,
 		Node:         s.spec.Node,
 		Nodes:        s.spec.Nodes,
+		Egress:       s.spec.Egress,
 		Data:         s.spec.Data,
 		StartedAt:    s.started.UTC(),
 		ReadySeconds: time.Since(s.started).Seconds(),

@@ -28,6 +28,9 @@ type Spec struct {
 	// RegistryPort is the port of the cluster's image registry on loopback, where there is a
 	// node of containers. Default: the one by which images in Data are called, or one that is free.
 	RegistryPort int `json:"registryPort,omitempty"`
+	// Egress lets pods reach what this machine reaches, by TCP and by name, and images come
+	// from registries. It takes a node of containers. Default: there is no way out.
+	Egress bool `json:"egress,omitempty"`
 	// Publish lists ports of this machine that lead to ports of the node of containers, as
 	// [IP:]HOSTPORT:NODEPORT. Default: none; IP is by default loopback.
 	Publish []string `json:"publish,omitempty"`
@@ -113,6 +116,9 @@ func (s *Spec) complete() error {
 	}
 	if s.Node != Container && s.RegistryPort != 0 {
 		return errors.New("registryPort: only a node of containers pulls images; say --node container, too")
+	}
+	if s.Node != Container && s.Egress {
+		return errors.New("egress: simulated pods reach nothing; say --node container, too")
 	}
 	if s.LogLevel < 0 || s.LogLevel > 10 {
 		return fmt.Errorf("logLevel: %d: want 0 to 10", s.LogLevel)

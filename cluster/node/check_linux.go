@@ -58,10 +58,13 @@ func lacking(what string) error {
 	return fmt.Errorf("this machine cannot run a node of real containers: %s; simulated nodes (--node sim) need nothing of that", what)
 }
 
+// withNFT is the mode that takes the program nft.
+const withNFT = "nftables"
+
 // proxyMode is how kube-proxy can work here, or empty. nftables needs one program and
 // changes all rules at once.
 func proxyMode() string {
-	for _, mode := range []struct{ program, name string }{{"nft", "nftables"}, {"iptables", "iptables"}} {
+	for _, mode := range []struct{ program, name string }{{"nft", withNFT}, {"iptables", "iptables"}} {
 		if _, err := exec.LookPath(mode.program); err == nil {
 			return mode.name
 		}

@@ -35,6 +35,8 @@ type Config struct {
 	FeatureGates map[string]bool
 	// Registry are the names of the cluster's own registry.
 	Registry []string
+	// Egress lets pods reach what is outside of the node's network, with Relay and Resolve.
+	Egress bool
 	// Log gets what the node's components log.
 	Log *os.File
 }
@@ -59,10 +61,13 @@ func Start(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.Egress && h.proxyMode != withNFT {
+		return nil, errors.New("--egress takes the program nft, which this machine lacks (Debian: apt install nftables)")
+	}
 	n := &Node{dir: settings.Dir(cfg.Dir), ended: make(chan struct{})}
 	err = n.dir.Write(settings.Settings{
 		Store: cmp.Or(cfg.Store, n.dir.File("containerd")),
-		Runc:  h.runc, ProxyMode: h.proxyMode, KeepOOMScore: h.keepOOMScore, FeatureGates: cfg.FeatureGates, Registry: cfg.Registry,
+		Runc:  h.runc, ProxyMode: h.proxyMode, KeepOOMScore: h.keepOOMScore, FeatureGates: cfg.FeatureGates, Registry: cfg.Registry, Egress: cfg.Egress,
 	})
 	if err != nil {
 		return nil, err

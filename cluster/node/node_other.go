@@ -20,6 +20,7 @@ type Config struct {
 	Dir, Store   string
 	FeatureGates map[string]bool
 	Registry     []string
+	Egress       bool
 	Log          *os.File
 }
 
@@ -39,6 +40,8 @@ func (n *Node) Join() error                                    { return errSyste
 func (n *Node) Dir() settings.Dir                              { return "" }
 func (n *Node) Listen(netip.AddrPort) (net.Listener, error)    { return nil, errSystem }
 func (n *Node) Dial(context.Context, string) (net.Conn, error) { return nil, errSystem }
+func (n *Node) Relay(context.Context, Dialer) error            { return errSystem }
+func (n *Node) Resolve(context.Context) error                  { return errSystem }
 func (n *Node) Publish(context.Context, net.Listener, uint16)  {}
 func (n *Node) Ended() <-chan struct{}                         { return nil }
 func (n *Node) Err() error                                     { return errSystem }

@@ -3,10 +3,12 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"k8s.io/klog/v2"
 
 	"github.com/operon-framework/operon/cluster/node/settings"
@@ -17,7 +19,23 @@ const (
 	dialTimeout = 30 * time.Second
 	// acceptPause is how long nothing is taken where the process has run out of files.
 	acceptPause = 100 * time.Millisecond
+	// originalDestination is the socket option SO_ORIGINAL_DST of netfilter's.
+	originalDestination = 80
 )
+
+// Relay connects pods, and what else is in the node's network, with what is outside of it,
+// until ctx ends: the node leads such connections here, and dial makes them from this
+// network. The node has to be started with Egress.
+func (n *Node) Relay(ctx context.Context, dial Dialer) error {
+	listener, err := n.Listen(netip.AddrPortFrom(netip.IPv4Unspecified(), settings.RelayPort))
+	if err != nil {
+		return fmt.Errorf("the way out of the node's network: %w", err)
+	}
+	serveEach(ctx, listener, func(here net.Conn) {
+		relay(ctx, here, func(ctx context.Context) (net.Conn, error) { return dialDestination(ctx, here, dial) })
+	})
+	return nil
+}
 
 // Publish has what a listener takes lead to a port of the node's, until ctx ends: that of a
 // Service (NodePort) or of a pod (hostPort).
@@ -61,4 +79,50 @@ func relay(ctx context.Context, here net.Conn, dial func(context.Context) (net.C
 	}
 	defer there.Close()
 	join(there, here, here)
+}
+
+func dialDestination(ctx context.Context, here net.Conn, dial Dialer) (net.Conn, error) {
+	to, err := destination(here)
+	if err != nil {
+		return nil, err
+	}
+	if !Outside(to.Addr()) {
+		return nil, fmt.Errorf("%s is not outside", to)
+	}
+	return dial(ctx, to.String())
+}
+
+// Outside tells whether an address is one that pods may reach by the relay: none of the
+// cluster's own, none of this machine's loopback, and none of its links', where clouds keep
+// the machine's credentials.
+func Outside(address netip.Addr) bool {
+	for _, own := range settings.Own {
+		if own.Contains(address) {
+			return false
+		}
+	}
+	return address.IsGlobalUnicast()
+}
+
+// destination is where a connection was led away from.
+func destination(conn net.Conn) (netip.AddrPort, error) {
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok {
+		return netip.AddrPort{}, fmt.Errorf("a %T has no other destination", conn)
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	var found *unix.IPv6Mreq // which is large enough for the sockaddr_in that is answered
+	controlled := raw.Control(func(fd uintptr) {
+		found, err = unix.GetsockoptIPv6Mreq(int(fd), unix.SOL_IP, originalDestination)
+	})
+	if err := errors.Join(controlled, err); err != nil {
+		return netip.AddrPort{}, fmt.Errorf("where the connection wants to go: %w", err)
+	}
+	const portAt, addressAt, end = 2, 4, 8
+	sockaddr := found.Multiaddr
+	port := uint16(sockaddr[portAt])<<8 | uint16(sockaddr[portAt+1])
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(sockaddr[addressAt:end])), port), nil
 }

@@ -31,6 +31,10 @@ func TestMain(m *testing.M) {
 type home struct {
 	t    *testing.T
 	path string
+	// env is set beside what the tests have.
+	env []string
+	// enter runs something in a network of the test's own, where there is one.
+	enter func(something func() error) error
 }
 
 func newHome(t *testing.T) *home {
@@ -40,7 +44,7 @@ func newHome(t *testing.T) *home {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &home{t: t, path: path}
+	h := &home{t: t, path: path, enter: func(something func() error) error { return something() }}
 	t.Cleanup(func() {
 		h.run("down", "--all")
 		left, err := filepath.Glob(filepath.Join(path, "clusters", "*"))
@@ -73,7 +77,7 @@ func (h *home) command(args ...string) *exec.Cmd {
 		h.t.Fatal(err)
 	}
 	command := exec.Command(self, args...)
-	command.Env = append(os.Environ(), asCommand+"=1", "OPERON_HOME="+h.path)
+	command.Env = append(append(os.Environ(), asCommand+"=1", "OPERON_HOME="+h.path), h.env...)
 	return command
 }
 
@@ -82,7 +86,7 @@ func (h *home) ended(command *exec.Cmd) result {
 	h.t.Helper()
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
-	err := command.Run()
+	err := h.enter(command.Run)
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		h.t.Fatal(err)
@@ -216,6 +220,7 @@ func TestMistakes(t *testing.T) {
 		{"bad name", []string{"up", "--name", "No_Good"}, exitFailed, "lower-case letters"},
 		{"port taken", []string{"up", "--port", port}, exitFailed, "address already in use"},
 		{"registry without containers", []string{"up", "--config", pushing}, exitFailed, "only a node of containers pulls images"},
+		{"egress without containers", []string{"up", "--egress"}, exitFailed, "say --node container, too"},
 		{"publish without containers", []string{"up", "--publish", "8080:30080"}, exitFailed, "simulated pods serve nothing"},
 		{"no nodes", []string{"up", "--nodes", "0"}, exitUsage, "at least 1"},
 		{"unknown kind of node", []string{"up", "--node", "vm"}, exitUsage, `--node "vm": want sim or container`},

@@ -152,6 +152,13 @@ func TestContainers(t *testing.T) {
 			t.Errorf("log: %q", log)
 		}
 	})
+	t.Run("no way out", func(t *testing.T) {
+		h.apply(pod("out", "get", "http://"+worldAddress))
+		h.must("kubectl", "wait", "pod/out", "--for=jsonpath={.status.phase}=Failed", "--timeout=60s")
+		if log := h.must("kubectl", "logs", "out"); strings.Contains(log, "reset") {
+			t.Errorf("there is a relay without --egress: %q", log)
+		}
+	})
 	t.Run("the API server", func(t *testing.T) {
 		h.must("kubectl", "create", "rolebinding", "reads", "--clusterrole=view", "--serviceaccount=default:default")
 		h.apply(pod("api", "api"))

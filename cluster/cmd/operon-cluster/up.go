@@ -16,6 +16,7 @@ type upFlags struct {
 	node                      string
 	nodes, port, logLevel     int
 	registryPort              int
+	egress                    bool
 	publish                   []string
 	ttl                       time.Duration
 	gates                     map[string]string
@@ -69,6 +70,7 @@ func (f *upFlags) add(command *cobra.Command) {
 	set.StringVar(&f.data, "data", "", "folder that keeps the state across down and up")
 	set.DurationVar(&f.ttl, "ttl", 0, "stop the cluster after so long without use, 0 for never")
 	set.IntVar(&f.port, "port", 0, "port of the API server on loopback, 0 for a free one")
+	set.BoolVar(&f.egress, "egress", false, "let pods reach what this machine reaches, by TCP and by name, and pull images from registries; with --node container")
 	set.StringSliceVar(&f.publish, "publish", nil, "[IP:]HOSTPORT:NODEPORT: lead a port of this machine, by default on loopback, to a NodePort or hostPort; with --node container")
 	set.IntVar(&f.registryPort, "registry-port", 0, "port of the image registry on loopback, with --node container; 0 for a free one, or the one that --data knows")
 	set.StringToStringVar(&f.gates, "feature-gates", nil, "feature gates of all components, as Name=true,Other=false")
@@ -110,6 +112,9 @@ func (f *upFlags) spec(command *cobra.Command) (instance.Spec, error) {
 	}
 	if given("publish") {
 		spec.Publish = f.publish
+	}
+	if given("egress") {
+		spec.Egress = f.egress
 	}
 	if given("registry-port") {
 		spec.RegistryPort = f.registryPort
@@ -160,7 +165,7 @@ func sayUp(command *cobra.Command, facts instance.Facts, started bool, spec inst
 	}
 	if !started {
 		fmt.Fprintf(out, "cluster %q is up already, for %s: Kubernetes %s at %s\n", facts.Name, age(facts.StartedAt), facts.Version, facts.Server)
-		if spec.Nodes > 0 && spec.Nodes != facts.Nodes || spec.Data != "" && spec.Data != facts.Data || len(spec.Publish) > len(facts.Published) {
+		if spec.Nodes > 0 && spec.Nodes != facts.Nodes || spec.Data != "" && spec.Data != facts.Data || spec.Egress && !facts.Egress || len(spec.Publish) > len(facts.Published) {
 			fmt.Fprintf(command.ErrOrStderr(), "its settings stay as they were; take it down first to change them\n")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -35,7 +36,7 @@ func startContainerd(ctx context.Context, dir settings.Dir, s settings.Settings)
 	if err := installPrograms(dir); err != nil {
 		return err
 	}
-	if err := writeNetwork(dir); err != nil {
+	if err := writeNetwork(dir, s); err != nil {
 		return err
 	}
 	if err := configureRegistries(ctx, dir, s); err != nil {
@@ -95,7 +96,11 @@ func installPrograms(dir settings.Dir) error {
 func networkDir(dir settings.Dir) string { return dir.File("network") }
 
 // writeNetwork writes the settings of the pods' network.
-func writeNetwork(dir settings.Dir) error {
+func writeNetwork(dir settings.Dir, s settings.Settings) error {
+	route := settings.All
+	if s.Egress {
+		route = netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	}
 	leases, ports := dir.File("leases"), dir.File("ports")
 	for _, folder := range []string{networkDir(dir), leases, ports} {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -107,7 +112,7 @@ func writeNetwork(dir settings.Dir) error {
 		Capabilities map[string]bool `json:"capabilities"`
 		cni.Settings
 	}{cni.Name, map[string]bool{"portMappings": true}, cni.Settings{
-		Bridge: settings.Bridge, Subnet: settings.Pods, Gateway: settings.Address, Route: settings.All, Leases: leases, Ports: ports,
+		Bridge: settings.Bridge, Subnet: settings.Pods, Gateway: settings.Address, Route: route, Leases: leases, Ports: ports,
 	}}
 	data, err := json.Marshal(map[string]any{"cniVersion": "1.0.0", "name": "operon", "plugins": []any{plugin}})
 	if err != nil {

@@ -9,13 +9,14 @@ import (
 	"github.com/coredns/coredns/core/dnsserver"
 	_ "github.com/coredns/coredns/plugin/bind"
 	_ "github.com/coredns/coredns/plugin/errors"
+	_ "github.com/coredns/coredns/plugin/forward"
 	_ "github.com/coredns/coredns/plugin/kubernetes"
 	_ "github.com/coredns/coredns/plugin/loadbalance"
 
 	"github.com/operon-framework/operon/cluster/node/settings"
 )
 
-// corefile answers for names in the cluster. Others are refused at once: there is no way
+// corefile answers for names in the cluster. Others are refused at once, unless there is a way
 // out of the node's network. Answers are not kept, so that a name is there as soon as its
 // Service is.
 const corefile = `.:53 {
@@ -25,15 +26,18 @@ const corefile = `.:53 {
 		kubeconfig %s
 		pods insecure
 		ttl 5
+		%s
 	}
 	loadbalance
+	%s
 }
 `
 
 // runDNS answers for the names of Services and pods.
-func runDNS(ctx context.Context, dir settings.Dir, _ settings.Settings) error {
+func runDNS(ctx context.Context, dir settings.Dir, s settings.Settings) error {
 	caddy.Quiet, dnsserver.Quiet = true, true
-	contents := fmt.Sprintf(corefile, settings.Address, settings.Domain, dir.Kubeconfig(settings.CoreDNS))
+	addresses, others := elsewhere(s)
+	contents := fmt.Sprintf(corefile, settings.Address, settings.Domain, dir.Kubeconfig(settings.CoreDNS), addresses, others)
 	server, err := caddy.Start(caddy.CaddyfileInput{
 		Contents: []byte(contents), Filepath: "Corefile", ServerTypeName: "dns",
 	})
@@ -43,6 +47,15 @@ func runDNS(ctx context.Context, dir settings.Dir, _ settings.Settings) error {
 	context.AfterFunc(ctx, func() { server.Stop() })
 	server.Wait()
 	return nil
+}
+
+// elsewhere is what is done with addresses and names that are not the cluster's. Who answers
+// is this machine: nobody has to look whether it is there.
+func elsewhere(s settings.Settings) (addresses, others string) {
+	if !s.Egress {
+		return "", ""
+	}
+	return "fallthrough in-addr.arpa", fmt.Sprintf("forward . %s {\n\t\tmax_fails 0\n\t}", settings.Resolver)
 }
 
 // writeResolver writes what pods get that ask as the node does.

@@ -52,6 +52,11 @@ func run(ctx context.Context, dir settings.Dir, report *os.File) error {
 	if err := prepare(); err != nil {
 		return err
 	}
+	if s.Egress {
+		if err := openWayOut(dir); err != nil {
+			return fmt.Errorf("egress: %w", err)
+		}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := writeResolver(dir); err != nil {

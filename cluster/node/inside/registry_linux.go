@@ -23,12 +23,15 @@ const registryTimeout = 10 * time.Second
 func registries(dir settings.Dir) string { return dir.File("registries") }
 
 // configureRegistries leads containerd to the cluster's registry, by the names that it has
-// on the machine, and to no other.
+// on the machine, and to others only where there is a way to them.
 func configureRegistries(ctx context.Context, dir settings.Dir, s settings.Settings) error {
 	for _, name := range s.Registry {
 		if err := leadTo(dir, name, settings.Registry.String()); err != nil {
 			return err
 		}
+	}
+	if s.Egress {
+		return nil
 	}
 	return serveNowhere(ctx, dir)
 }

@@ -21,6 +21,8 @@ var (
 	All           = netip.MustParsePrefix("198.18.0.0/15")
 	Pods          = netip.MustParsePrefix("198.18.128.0/17")
 	SimulatedPods = netip.MustParsePrefix("198.18.0.0/17")
+	// Own is what of All is in use.
+	Own = []netip.Prefix{netip.MustParsePrefix("198.18.0.0/16"), netip.MustParsePrefix("198.19.0.0/17")}
 	// Address is the node's, and its bridge's, and the API server's as seen from the node.
 	Address = netip.MustParseAddr("198.18.128.1")
 	// DNS is the Service that pods ask for names.
@@ -30,9 +32,14 @@ var (
 // Registry is where the cluster's images are pulled from, in the node's network.
 var Registry = netip.MustParseAddrPort("127.0.0.2:5000")
 
+// Resolver is where names of outside are asked for, in the node's network.
+var Resolver = netip.MustParseAddrPort("127.0.0.2:5353")
+
 const (
 	// APIPort is where the API server listens on Address.
 	APIPort = 6443
+	// RelayPort is where connections to outside are led, in the node's network.
+	RelayPort = 15001
 	// KubeletPort is where the kubelet listens on Address.
 	KubeletPort = 10250
 	// Domain ends the names of Services.
@@ -57,6 +64,8 @@ type Settings struct {
 	KeepOOMScore bool `json:"keepOOMScore,omitempty"`
 	// Registry are the names of the cluster's own registry, by which images in it are called.
 	Registry []string `json:"registry,omitempty"`
+	// Egress lets what is in the node's network reach what is outside of it.
+	Egress bool `json:"egress,omitempty"`
 	// FeatureGates are switched for the kubelet and kube-proxy.
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
 }

@@ -22,6 +22,8 @@ func main() {
 		serve()
 	case "get":
 		get(os.Args[2])
+	case "send":
+		send(os.Args[2], os.Args[3])
 	case "api":
 		api()
 	case "burn":
