@@ -34,6 +34,7 @@ type apiServer struct {
 // apiServerSettings are the flags that Operon sets.
 func apiServerSettings(cfg *Config, k *keys, socket string) Settings {
 	settings := Settings{
+		"advertise-address":                  "127.0.0.1", // that of the default route, where nothing listens, and some machines have none
 		"etcd-servers":                       "unix://" + socket,
 		"authorization-mode":                 "Node,RBAC",
 		"enable-admission-plugins":           "NodeRestriction",

@@ -21,7 +21,7 @@ func (p published) String() string { return fmt.Sprintf("%s:%d", p.listener.Addr
 
 // parsePublication reads [IP:]HOSTPORT:NODEPORT.
 func parsePublication(text string) (at netip.AddrPort, port uint16, err error) {
-	wrong := fmt.Errorf("publish %q: want HOSTPORT:NODEPORT, such as 8080:30080, or with an address of this machine in front, such as 127.0.0.1:8080:30080", text)
+	wrong := fmt.Errorf("publish %q: want HOSTPORT:NODEPORT, such as 8080:30080, or with an address of this machine in front, such as 127.0.0.1:8080:30080; it is for TCP", text)
 	last := strings.LastIndexByte(text, ':')
 	if last < 0 {
 		return at, 0, wrong

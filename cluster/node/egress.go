@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
-	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -77,49 +75,4 @@ func Inside(address string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && settings.All.Contains(ip)
-}
-
-// join passes on what either side says until one has said all and the other answered it. A
-// side that breaks breaks for the other, too, and what it said before is passed on.
-func join(there, here net.Conn, read io.Reader) {
-	var both sync.WaitGroup
-	pass := func(to net.Conn, from io.Reader) {
-		said := &source{Reader: from}
-		if _, err := io.Copy(to, said); err != nil && said.err == nil {
-			return // it takes nothing any more: how it ends is seen where it is read
-		}
-		if said.err != nil {
-			reset(to)
-			return
-		}
-		if half, ok := to.(interface{ CloseWrite() error }); ok {
-			_ = half.CloseWrite()
-		}
-	}
-	both.Go(func() { pass(there, read) })
-	both.Go(func() { pass(here, there) })
-	both.Wait()
-}
-
-// source remembers what reading ended of, which a copy does not tell from what writing did.
-type source struct {
-	io.Reader
-	err error
-}
-
-// Read implements io.Reader.
-func (s *source) Read(p []byte) (int, error) {
-	n, err := s.Reader.Read(p)
-	if !errors.Is(err, io.EOF) {
-		s.err = err
-	}
-	return n, err
-}
-
-// reset ends a connection in a way that the other side takes for an error, and no end.
-func reset(conn net.Conn) {
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // it may be closed already
-	}
-	_ = conn.Close()
 }

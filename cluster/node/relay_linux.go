@@ -19,6 +19,8 @@ const (
 	dialTimeout = 30 * time.Second
 	// acceptPause is how long nothing is taken where the process has run out of files.
 	acceptPause = 100 * time.Millisecond
+	// maxConnections is how many are relayed at once by one listener, of which each takes some 64 KiB.
+	maxConnections = 4096
 	// originalDestination is the socket option SO_ORIGINAL_DST of netfilter's.
 	originalDestination = 80
 )
@@ -31,7 +33,7 @@ func (n *Node) Relay(ctx context.Context, dial Dialer) error {
 	if err != nil {
 		return fmt.Errorf("the way out of the node's network: %w", err)
 	}
-	serveEach(ctx, listener, func(here net.Conn) {
+	serveEach(ctx, listener, connections(), func(here net.Conn) {
 		relay(ctx, here, func(ctx context.Context) (net.Conn, error) { return dialDestination(ctx, here, dial) })
 	})
 	return nil
@@ -41,28 +43,45 @@ func (n *Node) Relay(ctx context.Context, dial Dialer) error {
 // Service (NodePort) or of a pod (hostPort).
 func (n *Node) Publish(ctx context.Context, listener net.Listener, port uint16) {
 	to := netip.AddrPortFrom(settings.Address, port).String()
-	serveEach(ctx, listener, func(here net.Conn) {
+	serveEach(ctx, listener, connections(), func(here net.Conn) {
 		relay(ctx, here, func(ctx context.Context) (net.Conn, error) { return n.Dial(ctx, to) })
 	})
 }
 
-// serveEach does something with each connection, until ctx ends.
-func serveEach(ctx context.Context, listener net.Listener, do func(net.Conn)) {
+// serveEach does something with each connection, until ctx ends. Those that are too many at once wait.
+func serveEach(ctx context.Context, listener net.Listener, atOnce int, do func(net.Conn)) {
 	context.AfterFunc(ctx, func() { listener.Close() })
+	served := make(chan struct{}, atOnce)
 	go func() {
 		for {
+			served <- struct{}{}
 			conn, err := listener.Accept()
 			if errors.Is(err, net.ErrClosed) {
 				return
 			}
 			if err != nil {
+				<-served
 				klog.ErrorS(err, "A connection could not be accepted", "at", listener.Addr())
 				time.Sleep(acceptPause) // files are closed by others, of which nobody tells
 				continue
 			}
-			go do(conn)
+			go func() {
+				defer func() { <-served }()
+				do(conn)
+			}()
 		}
 	}()
+}
+
+// connections is how many may be relayed at once: the API server, which is this process too,
+// keeps half of the files that it may open, and a connection takes two.
+func connections() int {
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		klog.ErrorS(err, "How many files may be open is not known")
+		return maxConnections
+	}
+	return int(min(maxConnections, files.Cur/4))
 }
 
 // relay connects one that came with where it leads. What cannot be reached is told by a

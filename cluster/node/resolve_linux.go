@@ -15,8 +15,8 @@ import (
 const (
 	// resolverFile tells whom this machine asks for names.
 	resolverFile = "/etc/resolv.conf"
-	// answerTimeout is how long one of those may take before the next is asked.
-	answerTimeout = 3 * time.Second
+	// answerPatience is how long one of those may take before the next is asked, too.
+	answerPatience = time.Second
 )
 
 // Resolve answers questions for names in the node's network, until ctx ends, by asking whom
@@ -32,10 +32,13 @@ func (n *Node) Resolve(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
+		listener.Close()
 		return fmt.Errorf("names of outside: %w", err)
 	}
 	for _, server := range []*dns.Server{{Listener: listener}, {PacketConn: packets}} {
-		server.Handler = dns.HandlerFunc(func(w dns.ResponseWriter, question *dns.Msg) { resolve(ctx, w, question) })
+		server.Handler = dns.HandlerFunc(func(w dns.ResponseWriter, question *dns.Msg) {
+			_ = w.WriteMsg(resolve(ctx, resolvers(), w.RemoteAddr().Network(), question)) // who asked may be gone
+		})
 		context.AfterFunc(ctx, func() { server.Shutdown() })
 		go func() {
 			if err := server.ActivateAndServe(); err != nil && ctx.Err() == nil {
@@ -46,23 +49,54 @@ func (n *Node) Resolve(ctx context.Context) error {
 	return nil
 }
 
-// resolve passes a question on. The file is read each time: a machine that moves to another
-// network asks others.
-func resolve(ctx context.Context, w dns.ResponseWriter, question *dns.Msg) {
+// resolvers are whom this machine asks. The file is read each time: a machine that moves to
+// another network asks others.
+func resolvers() []string {
 	config, err := dns.ClientConfigFromFile(resolverFile)
 	if err != nil {
 		klog.ErrorS(err, "Names of outside cannot be asked for")
-		config = &dns.ClientConfig{}
+		return nil
 	}
-	client := dns.Client{Net: w.RemoteAddr().Network(), Timeout: answerTimeout}
-	for _, server := range config.Servers {
-		answer, _, err := client.ExchangeContext(ctx, question, net.JoinHostPort(server, config.Port))
-		if err == nil {
-			_ = w.WriteMsg(answer) // who asked may be gone
-			return
+	for i, server := range config.Servers {
+		config.Servers[i] = net.JoinHostPort(server, config.Port)
+	}
+	return config.Servers
+}
+
+// resolve passes a question on. Who is slow may still answer when the next has been asked.
+func resolve(ctx context.Context, servers []string, network string, question *dns.Msg) *dns.Msg {
+	ctx, cancel := context.WithTimeout(ctx, settings.ResolveTimeout)
+	defer cancel()
+	answers := make(chan *dns.Msg, len(servers))
+	asked, failed := 0, 0
+	for failed < len(servers) {
+		if asked < len(servers) {
+			server := servers[asked]
+			go func() { answers <- ask(ctx, network, server, question.Copy()) }()
+			asked++
 		}
-		klog.V(2).InfoS("A name was not resolved", "by", server, "cause", err)
+		select {
+		case answer := <-answers:
+			if answer != nil {
+				return answer
+			}
+			failed++
+		case <-time.After(answerPatience):
+		}
 	}
-	failed := new(dns.Msg)
-	_ = w.WriteMsg(failed.SetRcode(question, dns.RcodeServerFailure))
+	return new(dns.Msg).SetRcode(question, dns.RcodeServerFailure)
+}
+
+// ask returns what one server answers, or nil where another may know more.
+func ask(ctx context.Context, network, server string, question *dns.Msg) *dns.Msg {
+	client := dns.Client{Net: network, Timeout: settings.ResolveTimeout}
+	answer, _, err := client.ExchangeContext(ctx, question, server)
+	if err != nil {
+		klog.V(2).InfoS("A name was not resolved", "by", server, "cause", err)
+		return nil
+	}
+	if answer.Rcode == dns.RcodeServerFailure || answer.Rcode == dns.RcodeRefused || answer.Rcode == dns.RcodeNotImplemented {
+		return nil
+	}
+	return answer
 }

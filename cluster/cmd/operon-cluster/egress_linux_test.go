@@ -34,30 +34,32 @@ func TestEgress(t *testing.T) {
 	h.must("image", "load", archive(t, "app:1", runtime.GOARCH, program))
 	h.must("kubectl", "create", "secret", "docker-registry", "reads", "--docker-server="+registryName, "--docker-username=reader", "--docker-password=secret")
 	pulled := strings.ReplaceAll(pod("pulled", "say", "it"), "app:1", registryName+"/team/app:1")
-	h.apply(strings.Replace(pulled, "spec:", "spec:\n  imagePullSecrets: [{name: reads}]", 1) +
-		strings.ReplaceAll(pulled, "pulled", "stranger") +
-		pod("address", "get", "http://"+worldAddress) +
-		pod("name", "get", "http://"+worldName) +
-		pod("counted", "send", worldName+":4000", "3000000") +
-		pod("service", "get", "http://kubernetes.default.svc:443") +
-		pod("closed", "send", worldAddress+":9", "1"))
-	ended := func(pod, phase, want string) {
-		t.Helper()
-		h.must("kubectl", "wait", "pod/"+pod, "--for=jsonpath={.status.phase}="+phase, "--timeout=120s")
-		if log := h.must("kubectl", "logs", pod); !strings.Contains(log, want) {
-			t.Errorf("%s: %q, want %q", pod, log, want)
+	h.apply(pod("inside", "serve") + strings.Replace(pulled, "spec:", "spec:\n  imagePullSecrets: [{name: reads}]", 1) + strings.ReplaceAll(pulled, "pulled", "stranger"))
+	h.must("kubectl", "wait", "pod/inside", "--for=condition=Ready", "--timeout=240s")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"get", "http://" + worldAddress}, "from outside"},
+		{[]string{"get", "http://" + worldName}, "from outside"},
+		{[]string{"send", slowName + ":4000", "1"}, "1 <nil>"},
+		{[]string{"send", worldName + ":4000", "50000000"}, "50000000 <nil>"},
+		{[]string{"many", worldAddress + ":4000", "300"}, "300 were answered"},
+		{[]string{"get", "http://kubernetes.default.svc:443"}, "HTTPS server"},
+		{[]string{"send", worldAddress + ":9", "1"}, "connection reset"},
+		{[]string{"get", "http://nothing.example"}, "no such host"},
+		{[]string{"get", "http://" + sixName}, "network is unreachable"},
+		{[]string{"ask", worldAddress + ":9"}, "no route to host"},
+	} {
+		if r := h.run(append([]string{"kubectl", "exec", "inside", "--", "/app"}, c.args...)...); !strings.Contains(r.stdout+r.stderr, c.want) {
+			t.Errorf("%q: %+v, want %q", c.args, r, c.want)
 		}
 	}
-	ended("pulled", "Succeeded", "[it]")
-	ended("address", "Succeeded", "from outside")
-	ended("name", "Succeeded", "from outside")
-	ended("counted", "Succeeded", "3000000 <nil>")
-	ended("service", "Succeeded", "HTTPS server")
-	ended("closed", "Failed", "connection reset")
-	h.must("kubectl", "wait", "pod/stranger", "--for=jsonpath={.status.containerStatuses[0].state.waiting.reason}=ErrImagePull", "--timeout=120s")
-	if said := h.must("kubectl", "get", "pod", "stranger", "-o", "jsonpath={.status.containerStatuses[0].state.waiting.message}"); !strings.Contains(said, "authorization failed") {
-		t.Errorf("without credentials: %q", said)
+	h.must("kubectl", "wait", "pod/pulled", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=240s")
+	if log := h.must("kubectl", "logs", "pulled"); log != "[it]\n" {
+		t.Errorf("of a registry's image: %q", log)
 	}
+	h.await("that without credentials there is no image", shows("authorization failed"), "get", "pod", "stranger", "-o", "jsonpath={.status.containerStatuses[0].state.waiting.message}")
 }
 
 // keep puts an image into a registry that wants credentials, past those.

@@ -24,7 +24,7 @@ func reachesPorts(t *testing.T, h *home, published []string) {
 		t.Fatalf("published: %q", published)
 	}
 	service, direct := strings.TrimSuffix(published[0], ":30080"), strings.TrimSuffix(published[1], ":8088")
-	onNode := strings.Replace(pod("onnode", "serve"), "    args:", "    ports: [{containerPort: 8080, hostPort: 8088}]\n    args:", 1)
+	onNode := strings.Replace(pod("onnode", "serve"), "    args:", "    ports: [{containerPort: 8080, hostPort: 8088}, {containerPort: 8080, hostPort: 8089, protocol: UDP}, {containerPort: 8080, hostPort: 8090, protocol: SCTP}]\n    args:", 1)
 	h.apply(byNodePort + onNode)
 	h.must("kubectl", "wait", "pod/onnode", "--for=condition=Ready", "--timeout=180s")
 	awaitAnswer(t, "a NodePort", func() bool { return get(service) == "hello" })
@@ -34,8 +34,16 @@ func reachesPorts(t *testing.T, h *home, published []string) {
 	if log := h.must("kubectl", "logs", "asksnode"); log != "hello" {
 		t.Errorf("a hostPort, from a pod: %q", log)
 	}
+	for _, from := range []string{"web", "onnode"} {
+		if said := h.must("kubectl", "exec", from, "--", "/app", "ask", "198.18.128.1:8089"); said != "hello" {
+			t.Errorf("a hostPort of UDP, from %s: %q", from, said)
+		}
+	}
 	h.must("kubectl", "delete", "pod", "onnode")
 	awaitAnswer(t, "the hostPort to lead nowhere", func() bool { return get(direct) == "" })
+	if r := h.run("kubectl", "exec", "web", "--", "/app", "ask", "198.18.128.1:8089"); r.code == 0 || !strings.Contains(r.stderr, "connection refused") {
+		t.Errorf("a hostPort of UDP that is gone: %+v", r)
+	}
 	wrong := strings.Replace(onNode, "hostPort: 8088", "hostPort: 8088, hostIP: 127.0.0.1", 1)
 	h.apply(strings.ReplaceAll(wrong, "onnode", "wrong"))
 	awaitAnswer(t, "the error of an address that the node does not have", func() bool {

@@ -34,6 +34,12 @@ const (
 	// worldName and registryName lead to it.
 	worldName    = "world.example"
 	registryName = "registry.example"
+	// sixName has an address of version 6 only, which is reached by nobody.
+	sixName = "six.example"
+	// slowName leads there, too, and is answered slowly.
+	slowName = "slow.example"
+	// silentAddress is nobody's.
+	silentAddress = "198.19.200.2"
 )
 
 // world is a network of a test's own, and mounts, in which clusters run and find something
@@ -85,7 +91,7 @@ func enterWorld(folder string) error {
 		return err
 	}
 	own := filepath.Join(folder, "resolv.conf")
-	if err := os.WriteFile(own, []byte("nameserver "+worldAddress+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(own, []byte("nameserver "+silentAddress+"\nnameserver "+worldAddress+"\n"), 0o644); err != nil {
 		return err
 	}
 	if err := unix.Mount(own, resolver, "", unix.MS_BIND, ""); err != nil {
@@ -94,8 +100,7 @@ func enterWorld(folder string) error {
 	return connectWorld()
 }
 
-// connectWorld gives the world its loopback, its address, and a default route, without
-// which no API server starts.
+// connectWorld gives the world its loopback and its address, and no way to anywhere else.
 func connectWorld() error {
 	loopback, err := netlink.LinkByName("lo")
 	if err != nil {
@@ -111,10 +116,7 @@ func connectWorld() error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(netlink.LinkSetUp(loopback), netlink.LinkSetUp(link), netlink.AddrAdd(link, address)); err != nil {
-		return err
-	}
-	return netlink.RouteAdd(&netlink.Route{LinkIndex: link.Index, Dst: &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}})
+	return errors.Join(netlink.LinkSetUp(loopback), netlink.LinkSetUp(link), netlink.AddrAdd(link, address))
 }
 
 // listen opens a listener in the world.
@@ -145,13 +147,21 @@ func (w *world) answerNames() {
 	server := &dns.Server{PacketConn: packets, Handler: dns.HandlerFunc(func(rw dns.ResponseWriter, question *dns.Msg) {
 		answer := new(dns.Msg).SetReply(question)
 		asked := question.Question[0]
-		if asked.Name != worldName+"." && asked.Name != registryName+"." {
+		head := dns.RR_Header{Name: asked.Name, Rrtype: asked.Qtype, Class: dns.ClassINET, Ttl: 1}
+		switch {
+		case asked.Name == sixName+".":
+			if asked.Qtype == dns.TypeAAAA {
+				answer.Answer = []dns.RR{&dns.AAAA{Hdr: head, AAAA: net.ParseIP("2001:db8::1")}}
+			}
+		case asked.Name == slowName+".":
+			time.Sleep(3 * time.Second) // longer than CoreDNS waits by itself
+			if asked.Qtype == dns.TypeA {
+				answer.Answer = []dns.RR{&dns.A{Hdr: head, A: net.ParseIP(worldAddress)}}
+			}
+		case asked.Name != worldName+"." && asked.Name != registryName+".":
 			answer.Rcode = dns.RcodeNameError
-		}
-		if answer.Rcode == dns.RcodeSuccess && asked.Qtype == dns.TypeA {
-			answer.Answer = []dns.RR{&dns.A{
-				Hdr: dns.RR_Header{Name: asked.Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 1}, A: net.ParseIP(worldAddress),
-			}}
+		case asked.Qtype == dns.TypeA:
+			answer.Answer = []dns.RR{&dns.A{Hdr: head, A: net.ParseIP(worldAddress)}}
 		}
 		_ = rw.WriteMsg(answer)
 	})}
@@ -168,9 +178,11 @@ func (w *world) count(port int) {
 			if err != nil {
 				return
 			}
-			n, err := io.Copy(io.Discard, conn)
-			fmt.Fprintln(conn, n, err)
-			conn.Close()
+			go func() {
+				n, err := io.Copy(io.Discard, conn)
+				fmt.Fprintln(conn, n, err)
+				conn.Close()
+			}()
 		}
 	}()
 }

@@ -49,13 +49,20 @@ func runDNS(ctx context.Context, dir settings.Dir, s settings.Settings) error {
 	return nil
 }
 
-// elsewhere is what is done with addresses and names that are not the cluster's. Who answers
-// is this machine: nobody has to look whether it is there.
+// forwarding passes questions on to one that answers always, if need be that it could not: nobody
+// has to look whether it is there, nor to ask it again.
+const forwarding = `forward . %s {
+		max_fails 0
+		max_connect_attempts 1
+		read_timeout %s
+	}`
+
+// elsewhere is what is done with addresses and names that are not the cluster's.
 func elsewhere(s settings.Settings) (addresses, others string) {
 	if !s.Egress {
 		return "", ""
 	}
-	return "fallthrough in-addr.arpa", fmt.Sprintf("forward . %s {\n\t\tmax_fails 0\n\t}", settings.Resolver)
+	return "fallthrough in-addr.arpa", fmt.Sprintf(forwarding, settings.Resolver, 2*settings.ResolveTimeout)
 }
 
 // writeResolver writes what pods get that ask as the node does.

@@ -1,11 +1,11 @@
 package inside
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -15,7 +15,7 @@ import (
 )
 
 // egressRules lead TCP that is not for the node's network to the relay, after kube-proxy had
-// its say, and refuse everything else.
+// its say. Of the rest, what the node itself sends is refused here, what pods send by the routes.
 const egressRules = `
 table ip operon-egress {
 	set own {
@@ -30,10 +30,6 @@ table ip operon-egress {
 		type nat hook output priority -90
 		ip daddr != @own meta l4proto tcp redirect to :%d
 	}
-	chain forwarded {
-		type filter hook forward priority 0
-		ip daddr != @own reject with icmp type admin-prohibited
-	}
 	chain sent {
 		type filter hook output priority 0
 		ip daddr != @own reject with icmp type admin-prohibited
@@ -41,17 +37,14 @@ table ip operon-egress {
 }
 `
 
+// ownTable is the table of routes for what the node itself sends.
+const ownTable = 100
+
 // openWayOut has connections to outside come to the relay, which the cluster's process
 // serves, and names of outside be asked for where pods ask.
-func openWayOut(dir settings.Dir) error {
-	bridge, err := netlink.LinkByName(settings.Bridge)
-	if err != nil {
-		return err
-	}
-	everything := &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}
-	// Nothing is sent by it: what has no route fails before the rules are asked.
-	if err := netlink.RouteAdd(&netlink.Route{LinkIndex: bridge.Attrs().Index, Dst: everything, Src: settings.Address.AsSlice()}); err != nil {
-		return fmt.Errorf("the route to outside: %w", err)
+func openWayOut() error {
+	if err := routeOut(); err != nil {
+		return fmt.Errorf("the routes to outside: %w", err)
 	}
 	var own []string
 	for _, prefix := range settings.Own {
@@ -62,19 +55,33 @@ func openWayOut(dir settings.Dir) error {
 	if said, err := nft.CombinedOutput(); err != nil {
 		return fmt.Errorf("nft: %w: %s", err, said)
 	}
-	return askCoreDNS(dir)
+	askCoreDNS()
+	return nil
 }
 
-// askCoreDNS has the node's own processes ask CoreDNS for names: containerd, for those of
-// registries. Only the node sees it.
-func askCoreDNS(dir settings.Dir) error {
-	seen, err := filepath.EvalSymlinks("/etc/resolv.conf")
+// routeOut makes routes by which nothing is sent. What the node itself sends needs one, or fails
+// before the rules are asked. What pods send is led away before routes are, if it is TCP;
+// anything else is refused, of which the kernel tells the pod.
+func routeOut() error {
+	bridge, err := netlink.LinkByName(settings.Bridge)
 	if err != nil {
-		return fmt.Errorf("whom this machine asks for names: %w", err)
-	}
-	own := dir.File("resolv.node")
-	if err := os.WriteFile(own, []byte("nameserver "+settings.Address.String()+"\n"), 0o644); err != nil {
 		return err
 	}
-	return unix.Mount(own, seen, "", unix.MS_BIND, "")
+	everything := &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}
+	ofNode := netlink.NewRule()
+	ofNode.Family, ofNode.IifName, ofNode.Table = unix.AF_INET, "lo", ownTable
+	return errors.Join(
+		netlink.RouteAdd(&netlink.Route{Dst: everything, Type: unix.RTN_PROHIBIT}),
+		netlink.RouteAdd(&netlink.Route{Dst: everything, LinkIndex: bridge.Attrs().Index, Src: settings.Address.AsSlice(), Table: ownTable}),
+		netlink.RuleAdd(ofNode),
+	)
+}
+
+// askCoreDNS has this process ask CoreDNS for names: containerd, for those of registries. The
+// file that tells whom to ask is the machine's, and may be replaced at any time.
+func askCoreDNS() {
+	at := net.JoinHostPort(settings.Address.String(), "53")
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, at)
+	}}
 }

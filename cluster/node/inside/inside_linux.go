@@ -53,7 +53,7 @@ func run(ctx context.Context, dir settings.Dir, report *os.File) error {
 		return err
 	}
 	if s.Egress {
-		if err := openWayOut(dir); err != nil {
+		if err := openWayOut(); err != nil {
 			return fmt.Errorf("egress: %w", err)
 		}
 	}

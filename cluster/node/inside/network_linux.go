@@ -42,11 +42,13 @@ func startNetwork() error {
 	if err := netlink.LinkSetUp(bridge); err != nil {
 		return err
 	}
-	// The route makes Services reachable from the node itself: without it, a connection
+	// The routes make Services reachable from the node itself: without them, a connection
 	// fails before the rules that lead it on are asked.
-	services := &net.IPNet{IP: settings.All.Addr().AsSlice(), Mask: net.CIDRMask(settings.All.Bits(), 32)}
-	if err := netlink.RouteAdd(&netlink.Route{LinkIndex: bridge.Index, Dst: services, Src: settings.Address.AsSlice()}); err != nil {
-		return fmt.Errorf("the route to Services: %w", err)
+	for _, own := range settings.Own {
+		prefix := &net.IPNet{IP: own.Addr().AsSlice(), Mask: net.CIDRMask(own.Bits(), 32)}
+		if err := netlink.RouteAdd(&netlink.Route{LinkIndex: bridge.Index, Dst: prefix, Src: settings.Address.AsSlice()}); err != nil {
+			return fmt.Errorf("the route to Services: %w", err)
+		}
 	}
 	return forward()
 }

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Name is the node's, in the cluster and as its host name.
@@ -34,6 +35,9 @@ var Registry = netip.MustParseAddrPort("127.0.0.2:5000")
 
 // Resolver is where names of outside are asked for, in the node's network.
 var Resolver = netip.MustParseAddrPort("127.0.0.2:5353")
+
+// ResolveTimeout is when it gives up.
+const ResolveTimeout = 10 * time.Second
 
 const (
 	// APIPort is where the API server listens on Address.

@@ -23,7 +23,11 @@ func main() {
 	case "get":
 		get(os.Args[2])
 	case "send":
-		send(os.Args[2], os.Args[3])
+		send(os.Args[2], number(os.Args[3]))
+	case "many":
+		many(os.Args[2], number(os.Args[3]))
+	case "ask":
+		ask(os.Args[2])
 	case "api":
 		api()
 	case "burn":
@@ -36,18 +40,36 @@ func main() {
 	}
 }
 
-// serve says hello until it is told to end.
+// serve says hello, by TCP and by UDP, until it is told to end.
 func serve() {
 	http.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") })
 	listener, err := net.Listen("tcp", ":8080")
 	if err != nil {
 		log.Fatal(err)
 	}
+	packets, err := net.ListenPacket("udp", ":8080")
+	if err != nil {
+		log.Fatal(err)
+	}
 	fmt.Println("serving")
 	go http.Serve(listener, nil)
+	go answer(packets)
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM)
 	<-end
+}
+
+// answer says hello to each packet.
+func answer(packets net.PacketConn) {
+	for {
+		_, from, err := packets.ReadFrom(make([]byte, 1500))
+		if err != nil {
+			log.Fatal(err)
+		}
+		if _, err := packets.WriteTo([]byte("hello"), from); err != nil {
+			log.Print(err)
+		}
+	}
 }
 
 // get prints what is at a URL.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -11,19 +12,20 @@ import (
 )
 
 // patience is how long an answer may take.
-const patience = 20 * time.Second
+const patience = 30 * time.Second
+
+func number(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return n
+}
 
 // send sends so many bytes, says that it is all, and prints what comes back.
-func send(address, count string) {
-	n, err := strconv.Atoi(count)
-	if err != nil {
-		log.Fatal(err)
-	}
-	conn, err := net.DialTimeout("tcp", address, patience)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if _, err := conn.Write(bytes.Repeat([]byte("x"), n)); err != nil {
+func send(address string, count int) {
+	conn := connect("tcp", address)
+	if _, err := conn.Write(bytes.Repeat([]byte("x"), count)); err != nil {
 		log.Fatal(err)
 	}
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
@@ -32,4 +34,48 @@ func send(address, count string) {
 	if _, err := io.Copy(os.Stdout, conn); err != nil {
 		log.Fatal(err)
 	}
+}
+
+// many has so many connections at once, and then something said by each.
+func many(address string, count int) {
+	var all []net.Conn
+	for range count {
+		all = append(all, connect("tcp", address))
+	}
+	answered := 0
+	for _, conn := range all {
+		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+			log.Fatal(err)
+		}
+		if said, err := io.ReadAll(conn); err == nil && string(said) == "0 <nil>\n" {
+			answered++
+		}
+	}
+	fmt.Println(answered, "were answered")
+}
+
+// ask sends one packet of UDP and prints the one that comes back.
+func ask(address string) {
+	conn := connect("udp", address)
+	if _, err := conn.Write([]byte("x")); err != nil {
+		log.Fatal(err)
+	}
+	answer := make([]byte, 1500)
+	n, err := conn.Read(answer)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%s", answer[:n])
+}
+
+// connect connects, and ends everything when that, or what follows, takes too long.
+func connect(network, address string) net.Conn {
+	conn, err := net.DialTimeout(network, address, patience)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		log.Fatal(err)
+	}
+	return conn
 }

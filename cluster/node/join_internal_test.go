@@ -1,0 +1,61 @@
+package node
+
+import (
+	"errors"
+	"io"
+	"net"
+	"syscall"
+	"testing"
+)
+
+// A side that breaks while it is written to breaks for the other, too, which does not take it for an end.
+func TestJoinPassesBreaks(t *testing.T) {
+	t.Parallel()
+	for range 200 {
+		client, here := connected(t)
+		there, server := connected(t)
+		go func() {
+			defer here.Close()
+			defer there.Close()
+			join(there, here, here)
+		}()
+		wrote := make(chan error, 1)
+		go func() {
+			_, err := io.Copy(client, endless{})
+			wrote <- err
+		}()
+		if _, err := io.CopyN(io.Discard, server, 1<<20); err != nil {
+			t.Fatal(err)
+		}
+		reset(server)
+		// The kernel tells once that it is broken, whoever asks first.
+		_, read := io.ReadAll(client)
+		if err := errors.Join(read, <-wrote); !errors.Is(err, syscall.ECONNRESET) {
+			t.Fatalf("the client is told %v, want that the connection is broken", err)
+		}
+		client.Close()
+	}
+}
+
+// endless is what never ends.
+type endless struct{}
+
+// Read implements io.Reader.
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// connected returns both ends of a connection.
+func connected(t *testing.T) (dialed, accepted net.Conn) {
+	t.Helper()
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	if dialed, err = net.Dial("tcp4", listener.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if accepted, err = listener.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	return dialed, accepted
+}
