@@ -53,19 +53,30 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, work: make(chan func())}
 	entered := make(chan error)
-	go func() {
-		// The thread is never unlocked, and ends with this goroutine; with it goes the network.
-		runtime.LockOSThread()
+	go onThread(func() {
 		entered <- enterWorld(t.TempDir())
 		for do := range w.work {
 			do()
 		}
-	}()
+	})
 	if err := <-entered; err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { close(w.work) })
 	return w
+}
+
+// onThread does something on a thread of its own, which is never unlocked and ends with it; with
+// the thread go its network and mounts. It is not the process's first thread: by that one others
+// see in /proc what this process has.
+func onThread(do func()) {
+	runtime.LockOSThread()
+	if unix.Gettid() != unix.Getpid() {
+		do()
+		return
+	}
+	go onThread(do) // on another, as long as this goroutine keeps the first, or it tries again
+	runtime.UnlockOSThread()
 }
 
 // do runs something in the world, and waits for it.
