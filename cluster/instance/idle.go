@@ -17,13 +17,22 @@ type activity struct {
 	last   time.Time
 }
 
+// wrap counts requests to the API server, but for those of the cluster's own components.
 func (a *activity) wrap(next http.Handler) http.Handler {
-	a.last = time.Now()
+	a.add(0)
+	counted := a.count(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if controlplane.OwnComponent(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
+		counted.ServeHTTP(w, r)
+	})
+}
+
+// count counts all requests.
+func (a *activity) count(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.add(1)
 		defer a.add(-1)
 		next.ServeHTTP(w, r)

@@ -2,7 +2,6 @@ package instance
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -21,7 +20,7 @@ func (p published) String() string { return fmt.Sprintf("%s:%d", p.listener.Addr
 
 // parsePublication reads [IP:]HOSTPORT:NODEPORT.
 func parsePublication(text string) (at netip.AddrPort, port uint16, err error) {
-	wrong := fmt.Errorf("publish %q: want HOSTPORT:NODEPORT, such as 8080:30080, or with an address of this machine in front, such as 127.0.0.1:8080:30080; it is for TCP", text)
+	wrong := mistake("publish", "%q: want HOSTPORT:NODEPORT, such as 8080:30080, with ports up to %d, or with an address of this machine in front, such as 127.0.0.1:8080:30080; it is for TCP", text, maxPort)
 	last := strings.LastIndexByte(text, ':')
 	if last < 0 {
 		return at, 0, wrong
@@ -61,7 +60,7 @@ func publishPorts(spec Spec) (all []published, err error) {
 		}
 		listener, err := net.Listen(network, at.String())
 		if err != nil {
-			return all, fmt.Errorf("publish %s: %w; choose another port of this machine, or 0 for a free one", text, err)
+			return all, fmt.Errorf("%s cannot be published: %w; choose another port of this machine, or 0 for a free one", text, err)
 		}
 		all = append(all, published{listener, port})
 	}
@@ -78,7 +77,7 @@ func (c *containers) servePublished(ctx context.Context) {
 // checkPublished finds mistakes in what is to be published.
 func (s *Spec) checkPublished() error {
 	if s.Node != Container && len(s.Publish) > 0 {
-		return errors.New("publish: simulated pods serve nothing; say --node container, too")
+		return mistake("publish", "%s: simulated pods serve nothing; say --node container, too", s.Publish[0])
 	}
 	for _, text := range s.Publish {
 		if _, _, err := parsePublication(text); err != nil {

@@ -15,7 +15,7 @@ func TestPublications(t *testing.T) {
 	} {
 		at, port, err := parsePublication(text)
 		if want == "" {
-			if err == nil || !strings.Contains(err.Error(), "want HOSTPORT:NODEPORT, such as 8080:30080") {
+			if err == nil || !strings.Contains(err.Error(), "want HOSTPORT:NODEPORT, such as 8080:30080, with ports up to 65535") {
 				t.Errorf("%q: %v", text, err)
 			}
 			continue

@@ -31,8 +31,8 @@ type images struct {
 	served  *registry.Registry
 }
 
-// serveImages has this machine push images from now on.
-func serveImages(ctx context.Context, f folder, spec Spec) (*images, error) {
+// serveImages has this machine push images from now on, which counts as use of the cluster.
+func serveImages(ctx context.Context, f folder, spec Spec, use *activity) (*images, error) {
 	folder := spec.registry(f)
 	listener, err := listenForImages(folder, spec)
 	if err != nil {
@@ -49,7 +49,7 @@ func serveImages(ctx context.Context, f folder, spec Spec) (*images, error) {
 	if err := os.WriteFile(portFile(folder), []byte(port), 0o600); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	guard := registry.Guard{Users: pushers(), Hosts: i.names(), Next: i.served}
+	guard := registry.Guard{Users: pushers(), Hosts: i.names(), Next: use.count(i.served)}
 	serveHTTP(ctx, listener, guard.Server())
 	return i, nil
 }
@@ -75,7 +75,7 @@ func listenForImages(folder string, spec Spec) (net.Listener, error) {
 		return nil, fmt.Errorf("the images in %s are called by a port that is not free: %w; end what listens there, or call them anew with --registry-port", folder, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--registry-port %d: %w", port, err)
+		return nil, fmt.Errorf("%w; choose another port with --registry-port, or none for a free one", err)
 	}
 	return listener, nil
 }

@@ -20,7 +20,8 @@ func TestKeptImagesKeepTheirNames(t *testing.T) {
 	t.Parallel()
 	spec := Spec{Data: t.TempDir()}
 	ctx, stop := context.WithCancel(t.Context())
-	first, err := serveImages(ctx, folder{}, spec)
+	use := &activity{}
+	first, err := serveImages(ctx, folder{}, spec, use)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,15 +33,19 @@ func TestKeptImagesKeepTheirNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	pushed := time.Now()
 	if err := remote.Write(to, image); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := serveImages(t.Context(), folder{}, spec); err == nil || !strings.Contains(err.Error(), "call them anew with --registry-port") {
+	if !use.since(pushed) {
+		t.Error("a push does not count as use of the cluster")
+	}
+	if _, err := serveImages(t.Context(), folder{}, spec, &activity{}); err == nil || !strings.Contains(err.Error(), "call them anew with --registry-port") {
 		t.Errorf("on a port that is taken: %v", err)
 	}
 	stop()
 	awaitFree(t, first.address)
-	again, err := serveImages(t.Context(), folder{}, spec)
+	again, err := serveImages(t.Context(), folder{}, spec, &activity{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +78,7 @@ func TestRegistryPortThatCannotBe(t *testing.T) {
 	}
 	defer taken.Close()
 	port := taken.Addr().(*net.TCPAddr).Port
-	if _, err := serveImages(t.Context(), folder{path: t.TempDir()}, Spec{RegistryPort: port}); err == nil || !strings.Contains(err.Error(), "--registry-port "+strconv.Itoa(port)) {
+	if _, err := serveImages(t.Context(), folder{path: t.TempDir()}, Spec{RegistryPort: port}, &activity{}); err == nil || !strings.Contains(err.Error(), ":"+strconv.Itoa(port)+": bind: address already in use; choose another port with --registry-port") {
 		t.Errorf("a port that is taken: %v", err)
 	}
 	data := t.TempDir()
@@ -83,7 +88,7 @@ func TestRegistryPortThatCannotBe(t *testing.T) {
 	if err := os.WriteFile(portFile((&Spec{Data: data}).registry(folder{})), []byte("many"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := serveImages(t.Context(), folder{}, Spec{Data: data}); err == nil || !strings.Contains(err.Error(), "port:") {
+	if _, err := serveImages(t.Context(), folder{}, Spec{Data: data}, &activity{}); err == nil || !strings.Contains(err.Error(), "port:") {
 		t.Errorf("a file that holds no port: %v", err)
 	}
 }

@@ -109,7 +109,7 @@ func (s *server) start(ctx context.Context) error {
 
 func (s *server) startComponents(ctx context.Context) error {
 	if s.spec.Node == Container {
-		images, err := serveImages(ctx, s.folder, s.spec)
+		images, err := serveImages(ctx, s.folder, s.spec, &s.activity)
 		if err != nil {
 			return fmt.Errorf("image registry: %w", err)
 		}

@@ -76,6 +76,8 @@ func (k NodeKind) Check() error {
 // MaxNodes is how many simulated nodes one cluster takes; KWOK's own tests stop there.
 const MaxNodes = 5000
 
+const maxPort = 65535
+
 // ReadSpec reads a spec from a YAML file. A field that does not exist is an error.
 func ReadSpec(path string) (Spec, error) {
 	data, err := os.ReadFile(path)
@@ -95,7 +97,7 @@ func (s *Spec) complete() error {
 		s.Node = Simulated
 	}
 	if err := s.Node.Check(); err != nil {
-		return fmt.Errorf("node: %w", err)
+		return &FieldError{"node", err}
 	}
 	if s.Node == Container {
 		if err := node.Check(); err != nil {
@@ -105,31 +107,50 @@ func (s *Spec) complete() error {
 	if s.Nodes == 0 && s.Node == Simulated {
 		s.Nodes = 1
 	}
-	if s.Nodes < 0 || s.Nodes > MaxNodes {
-		return fmt.Errorf("nodes: %d: want 1 to %d", s.Nodes, MaxNodes)
-	}
-	if s.Port < 0 || s.Port > 65535 {
-		return fmt.Errorf("port: %d: want 1 to 65535", s.Port)
-	}
-	if s.RegistryPort < 0 || s.RegistryPort > 65535 {
-		return fmt.Errorf("registryPort: %d: want 1 to 65535", s.RegistryPort)
+	if err := s.checkRanges(); err != nil {
+		return err
 	}
 	if s.Node != Container && s.RegistryPort != 0 {
-		return errors.New("registryPort: only a node of containers pulls images; say --node container, too")
+		return mistake("registryPort", "%d: only a node of containers pulls images; say --node container, too", s.RegistryPort)
 	}
 	if s.Node != Container && s.Egress {
-		return errors.New("egress: simulated pods reach nothing; say --node container, too")
-	}
-	if s.LogLevel < 0 || s.LogLevel > 10 {
-		return fmt.Errorf("logLevel: %d: want 0 to 10", s.LogLevel)
-	}
-	if s.TTL.Duration < 0 || (s.TTL.Duration > 0 && s.TTL.Duration < time.Second) {
-		return fmt.Errorf("ttl: %s: want at least 1s, or 0 for a cluster that is not stopped by itself", s.TTL.Duration)
+		return mistake("egress", "true: simulated pods reach nothing; say --node container, too")
 	}
 	if err := s.checkPublished(); err != nil {
 		return err
 	}
 	return errors.Join(absolute(&s.Data), absolute(&s.AuditPolicy))
+}
+
+// FieldError is a mistake in a field of a Spec.
+type FieldError struct {
+	// Field is its name in a file.
+	Field string
+	Err   error
+}
+
+func (e *FieldError) Error() string { return e.Field + ": " + e.Err.Error() }
+func (e *FieldError) Unwrap() error { return e.Err }
+
+func mistake(field, format string, values ...any) error {
+	return &FieldError{field, fmt.Errorf(format, values...)}
+}
+
+// checkRanges finds numbers that cannot be.
+func (s *Spec) checkRanges() error {
+	switch {
+	case s.Nodes < 0 || s.Nodes > MaxNodes:
+		return mistake("nodes", "%d: want 1 to %d", s.Nodes, MaxNodes)
+	case s.Port < 0 || s.Port > maxPort:
+		return mistake("port", "%d: want 1 to %d", s.Port, maxPort)
+	case s.RegistryPort < 0 || s.RegistryPort > maxPort:
+		return mistake("registryPort", "%d: want 1 to %d", s.RegistryPort, maxPort)
+	case s.LogLevel < 0 || s.LogLevel > 10:
+		return mistake("logLevel", "%d: want 0 to 10", s.LogLevel)
+	case s.TTL.Duration < 0 || (s.TTL.Duration > 0 && s.TTL.Duration < time.Second):
+		return mistake("ttl", "%s: want at least 1s, or 0 for a cluster that is not stopped by itself", s.TTL.Duration)
+	}
+	return nil
 }
 
 func absolute(path *string) error {

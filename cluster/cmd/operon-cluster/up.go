@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -57,10 +59,26 @@ A file given with --config holds the same settings and more:
 		if err != nil {
 			return err
 		}
-		return up(command, *name, spec, flags.merge, *output)
+		return flags.blame(command, up(command, *name, spec, flags.merge, *output))
 	}
 	return command
 }
+
+// blame has a mistake in a spec be one of the flag that was typed, or of the file.
+func (f *upFlags) blame(command *cobra.Command, err error) error {
+	var wrong *instance.FieldError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	flag := strings.ToLower(capital.ReplaceAllString(wrong.Field, "-$0"))
+	if command.Flags().Changed(flag) {
+		return usageError{fmt.Errorf("--%s %w", flag, wrong.Err)}
+	}
+	return fmt.Errorf("%s: %w", f.config, err)
+}
+
+// capital begins a further word in the name of a field.
+var capital = regexp.MustCompile("[A-Z]")
 
 func (f *upFlags) add(command *cobra.Command) {
 	set := command.Flags()
@@ -91,9 +109,6 @@ func (f *upFlags) spec(command *cobra.Command) (instance.Spec, error) {
 	given := command.Flags().Changed
 	if given("node") {
 		spec.Node = instance.NodeKind(f.node)
-		if err := spec.Node.Check(); err != nil {
-			return spec, usageError{fmt.Errorf("--node %w", err)}
-		}
 	}
 	if given("nodes") {
 		if f.nodes < 1 {
