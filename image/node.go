@@ -2,6 +2,7 @@ package image
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,17 @@ import (
 
 // exitUsage is the exit code of an operon-cluster that does not know what is asked of it.
 const exitUsage = 2
+
+// Ready tells what is missing where the image is to go, before it is made.
+func (d Delivery) Ready(ctx context.Context) error {
+	if len(d.Files()) > 0 || d.Push != "" {
+		return nil
+	}
+	if err := local.TakesImages(ctx, cmp.Or(d.Cluster, local.DefaultName)); err != nil {
+		return fmt.Errorf("%w; --tar FILE, --layout DIR and --push NAME put the image elsewhere", err)
+	}
+	return nil
+}
 
 // load has operon-cluster put the image into a cluster's nodes, unless they have it.
 func (s *Store) load(ctx context.Context, to Delivery, name Name, image Image) error {
@@ -84,7 +96,7 @@ func (n node) images(ctx context.Context, verb string, files ...string) ([]byte,
 	if exit.ExitCode() == exitUsage {
 		return nil, fmt.Errorf("load the image into cluster %q: %s cannot do that (%s); --tar FILE, --layout DIR and --push NAME put the image elsewhere", n.cluster, n.binary, firstLine(said))
 	}
-	return nil, fmt.Errorf("load the image into cluster %q: %s", n.cluster, said)
+	return nil, fmt.Errorf("load the image into cluster %q: %s", n.cluster, cmp.Or(said, err.Error()))
 }
 
 func firstLine(text string) string {

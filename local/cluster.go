@@ -67,52 +67,43 @@ type Cluster struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`
 	// Server is the URL of the API server.
-	Server string `json:"server"`
+	Server string `json:"server,omitempty"`
 	// Kubeconfig is the path of a kubeconfig with an administrator's certificate, mode 0600.
-	Kubeconfig string `json:"kubeconfig"`
-	PID        int    `json:"pid"`
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+	PID        int    `json:"pid,omitempty"`
 	// Version of Kubernetes, such as v1.36.3.
-	Version string   `json:"version"`
-	Node    NodeKind `json:"node"`
+	Version string   `json:"version,omitempty"`
+	Node    NodeKind `json:"node,omitempty"`
 	// Nodes that are simulated.
-	Nodes int `json:"nodes"`
+	Nodes int `json:"nodes,omitempty"`
 	// Registry is the address to push images to, and what their names begin with; empty without a container node.
-	Registry     string    `json:"registry"`
-	StartedAt    time.Time `json:"startedAt"`
-	ReadySeconds float64   `json:"readySeconds"`
+	Registry string `json:"registry,omitempty"`
+	// Published are ports of this machine that lead to the node's, as IP:HOSTPORT:NODEPORT.
+	Published []string `json:"published,omitempty"`
+	// Data is the folder that keeps the state, if one does.
+	Data string `json:"data,omitempty"`
+	// TTL is after how long without use the cluster stops by itself, empty for never.
+	TTL          string    `json:"ttl,omitempty"`
+	StartedAt    time.Time `json:"startedAt,omitzero"`
+	ReadySeconds float64   `json:"readySeconds,omitempty"`
 	// Log is the path of the cluster's log.
-	Log string `json:"log"`
+	Log string `json:"log,omitempty"`
+	// MergedInto is the user's kubeconfig that has the cluster's context, if one does.
+	MergedInto string `json:"mergedInto,omitempty"`
 }
 
 // Up starts a cluster, or finds it running, and returns when its API and controllers serve.
 func Up(ctx context.Context, options Options) (*Cluster, error) {
-	return facts(ctx, options.Progress, append([]string{"up"}, options.arguments()...)...)
-}
-
-// Down stops a cluster and removes all that it left. A cluster that nobody knows is an error.
-func Down(ctx context.Context, name string) error {
-	return call(ctx, nil, nil, "down", "--name", name)
-}
-
-// Status describes a cluster. A cluster that nobody knows is an error.
-func Status(ctx context.Context, name string) (*Cluster, error) {
-	return facts(ctx, nil, "status", "--name", name)
-}
-
-// facts runs a verb that prints one cluster.
-func facts(ctx context.Context, progress io.Writer, arguments ...string) (*Cluster, error) {
 	cluster := &Cluster{}
-	if err := call(ctx, progress, cluster, arguments...); err != nil {
+	if err := call(ctx, options.Progress, cluster, append([]string{"up"}, options.arguments()...)...); err != nil {
 		return nil, err
 	}
 	return cluster, nil
 }
 
-// List describes all clusters, by name.
-func List(ctx context.Context) ([]Cluster, error) {
-	var clusters []Cluster
-	err := call(ctx, nil, &clusters, "list")
-	return clusters, err
+// Down stops a cluster and removes all that it left. A cluster that nobody knows is an error.
+func Down(ctx context.Context, name string) error {
+	return call(ctx, nil, nil, "down", "--name", name)
 }
 
 // RESTConfig is a client's configuration for the cluster, with an administrator's rights

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"embed"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
+	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,40 +15,126 @@ import (
 )
 
 func newCluster() *cobra.Command {
-	return &cobra.Command{
+	command := &cobra.Command{
 		Use:   "cluster VERB",
 		Short: "Start, inspect and stop local Kubernetes clusters",
 		Long: `Start, inspect and stop local Kubernetes clusters: etcd, the API server, the
 controllers, the scheduler and simulated nodes in one process, ready in about a second.
 
-  up          start a cluster, or find it running
-  down        stop a cluster and remove what it left
-  status      describe a cluster
-  list        describe all clusters
-  reset       empty a cluster to its first state
-  kubeconfig  print the kubeconfig of a cluster
-  logs        print the log of a cluster
-  env         print shell commands that point kubectl and other tools to a cluster
-
-Each takes --name, by default "default"; "operon cluster VERB --help" tells its flags.`,
+Each verb takes --name, by default "default"; "operon cluster VERB --help" tells its flags.`,
 		Example: `  operon cluster up
   operon cluster up --name big --nodes 100
   operon cluster up --node container
   operon cluster down`,
-		DisableFlagParsing: true, // they are operon-cluster's to read
-		RunE: func(command *cobra.Command, args []string) error {
-			if asksForHelp(args) {
-				return command.Help()
+		Args: func(command *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("there is no verb %q of clusters%s", args[0], suggestion(command, args[0]))}
 			}
-			return become(command, "operon cluster", args)
+			return nil
 		},
+		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
+	command.AddCommand(newClusterList())
+	for _, verb := range clusterVerbs {
+		command.AddCommand(passedOn("operon cluster", []string{verb.name}, "cluster-"+verb.name, verb.short))
+	}
+	return command
 }
 
-// asksForHelp tells whether all that is asked is this command's own help, for which nothing must be
-// built.
-func asksForHelp(args []string) bool {
-	return len(args) == 0 || args[0] == "-h" || args[0] == "--help"
+// clusterVerbs are those that operon-cluster has for clusters.
+var clusterVerbs = []struct{ name, short string }{
+	{"up", "Start a cluster, or find it running"},
+	{"down", "Stop a cluster and remove what it left"},
+	{"status", "Describe a cluster"},
+	{"reset", "Empty a cluster to its first state"},
+	{"kubeconfig", "Print the kubeconfig of a cluster"},
+	{"logs", "Print the log of a cluster"},
+	{"env", "Print shell commands that point kubectl and other tools to a cluster"},
+}
+
+// helpTexts are what operon-cluster says of its verbs, so that it need not be built for that.
+//
+//go:embed help/*.txt
+var helpTexts embed.FS
+
+// passedOn is a verb that operon-cluster has, which is called by a name of ours. Its help is in a file.
+func passedOn(as string, verb []string, help, short string) *cobra.Command {
+	command := &cobra.Command{
+		Use: verb[len(verb)-1], Short: short,
+		DisableFlagParsing: true, // they are operon-cluster's to read
+		RunE: func(command *cobra.Command, args []string) error {
+			if wantsHelp(args) {
+				return command.Help()
+			}
+			return become(command, as, append(slices.Clone(verb), args...))
+		},
+	}
+	command.SetHelpFunc(func(command *cobra.Command, _ []string) {
+		text, err := helpTexts.ReadFile("help/" + help + ".txt")
+		if err != nil {
+			panic(err) // it is not in this binary
+		}
+		_, _ = command.OutOrStdout().Write(text)
+	})
+	return command
+}
+
+// wantsHelp tells whether help is asked for among the flags.
+func wantsHelp(args []string) bool {
+	for _, arg := range args {
+		switch arg {
+		case "--":
+			return false
+		case "-h", "--help":
+			return true
+		}
+	}
+	return false
+}
+
+func newClusterList() *cobra.Command {
+	output := ""
+	command := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List all clusters",
+		Example: `  operon cluster list
+  operon cluster list -o json`,
+		Args: noArguments,
+	}
+	command.Flags().StringVarP(&output, "output", "o", "text", "how to print them, text or json")
+	command.RunE = func(command *cobra.Command, _ []string) error {
+		if err := textOrJSON(output); err != nil {
+			return err
+		}
+		list, err := local.List(command.Context())
+		if err != nil {
+			return err
+		}
+		if output == "json" {
+			return printJSON(command.OutOrStdout(), list)
+		}
+		return printClusters(command, list)
+	}
+	return command
+}
+
+func printClusters(command *cobra.Command, list []local.Cluster) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(command.OutOrStdout(), "there is no cluster; `operon cluster up` starts one")
+		return err
+	}
+	table := tabwriter.NewWriter(command.OutOrStdout(), 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "NAME\tSTATE\tVERSION\tNODES\tUP FOR\tSERVER")
+	for _, cluster := range list {
+		if cluster.State != local.Running {
+			fmt.Fprintf(table, "%s\t%s\t\t\t\t\n", cluster.Name, cluster.State)
+			continue
+		}
+		age := time.Since(cluster.StartedAt).Round(time.Second)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", cluster.Name, cluster.State, cluster.Version, cluster.Nodes, age, cluster.Server)
+	}
+	return table.Flush()
 }
 
 // become replaces this process by operon-cluster, which then gets the signals and gives the exit

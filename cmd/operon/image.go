@@ -32,23 +32,17 @@ The image of an operator is made by "operon build".`,
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	command.AddCommand(newFromDir(), newFromDebian())
-	command.AddCommand(
-		ofCluster("load", "Put images of files into the node of a local cluster", "  operon image load memcached.tar"),
-		ofCluster("ls", "List the images there", "  operon image ls -o json"),
-		ofCluster("rm", "Remove images there", "  operon image rm memcached:1.6"),
-	)
+	for _, verb := range imageVerbs {
+		command.AddCommand(passedOn("operon", []string{"image", verb.name}, "image-"+verb.name, verb.short))
+	}
 	return command
 }
 
-// ofCluster is a verb that operon-cluster has.
-func ofCluster(verb, short, example string) *cobra.Command {
-	return &cobra.Command{
-		Use: verb, Short: short, Example: example,
-		DisableFlagParsing: true, // they are operon-cluster's to read, --help is too
-		RunE: func(command *cobra.Command, args []string) error {
-			return become(command, "operon", append([]string{"image", verb}, args...))
-		},
-	}
+// imageVerbs are those that operon-cluster has for images.
+var imageVerbs = []struct{ name, short string }{
+	{"load", "Put images of files into the node of a local cluster"},
+	{"ls", "List the images there"},
+	{"rm", "Remove images there"},
 }
 
 // making is how an image of files is made.
@@ -96,6 +90,9 @@ func (m *making) make(command *cobra.Command, by string, list func(context.Conte
 		return err
 	}
 	ctx := command.Context()
+	if err := m.Ready(ctx); err != nil {
+		return err
+	}
 	progress := newProgress(command.ErrOrStderr())
 	defer progress.done()
 	m.Delivery.Tell = progress.tell

@@ -14,7 +14,7 @@ and flags ("operon kubectl help" prints its own help), pointed to the local clus
   operon kubectl --name other get nodes`,
 		DisableFlagParsing: true, // they are kubectl's to read
 		RunE: func(command *cobra.Command, args []string) error {
-			if asksForHelp(args) {
+			if len(args) == 0 || args[0] == "-h" || args[0] == "--help" { // this command's own, for which nothing must be built
 				return command.Help()
 			}
 			return become(command, "operon", append([]string{"kubectl"}, args...))

@@ -1,0 +1,130 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Status describes a cluster. A cluster that nobody knows is an error. Nothing is built for that.
+func Status(_ context.Context, name string) (*Cluster, error) {
+	folder, names, err := known()
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(names, name) {
+		return nil, unknown(name, names)
+	}
+	cluster, err := describe(folder, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, unknown(name, nil)
+	}
+	return cluster, err
+}
+
+// TakesImages tells why images cannot be put into the nodes of a cluster, and how to have one that takes some. Nothing is built for that.
+func TakesImages(ctx context.Context, name string) error {
+	up := "`operon cluster up --node container`"
+	if name != DefaultName {
+		up = fmt.Sprintf("`operon cluster up --name %s --node container`", name)
+	}
+	cluster, err := Status(ctx, name)
+	switch {
+	case errors.Is(err, errUnknown):
+		return fmt.Errorf("there is no local cluster %q: start it with %s", name, up)
+	case err != nil:
+		return err
+	case cluster.State != Running:
+		return fmt.Errorf("cluster %q is not running: start it with %s", name, up)
+	case cluster.Node != Container:
+		return fmt.Errorf("cluster %q has simulated nodes only, which run no image: take it down, and start it with %s", name, up)
+	}
+	return nil
+}
+
+// List describes all clusters, by name. Nothing is built for that.
+func List(context.Context) ([]Cluster, error) {
+	folder, names, err := known()
+	if err != nil {
+		return nil, err
+	}
+	list := []Cluster{}
+	for _, name := range names {
+		cluster, err := describe(folder, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it went since its folder was listed
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, *cluster)
+	}
+	return list, nil
+}
+
+// known is the folder where clusters are, and their names: each has a folder with what it tells of itself, and beside it a
+// file that its process holds locked.
+func known() (folder string, names []string, err error) {
+	home, err := Home()
+	if err != nil {
+		return "", nil, err
+	}
+	folder = filepath.Join(home, "clusters")
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return folder, nil, nil
+	}
+	for _, entry := range entries {
+		if entry.IsDir() {
+			names = append(names, entry.Name())
+		}
+	}
+	return folder, names, err
+}
+
+// errUnknown is about a cluster that there is not.
+var errUnknown = errors.New("there is no local cluster")
+
+func unknown(name string, names []string) error {
+	if len(names) == 0 {
+		return fmt.Errorf("%w %q, nor any other; `operon cluster up --name %s` starts it", errUnknown, name, name)
+	}
+	return fmt.Errorf("%w %q; there are: %q", errUnknown, name, names)
+}
+
+// describe reads what is told of a cluster. Its error is fs.ErrNotExist where it is gone.
+func describe(folder, name string) (*Cluster, error) {
+	dir := filepath.Join(folder, name)
+	if _, err := os.Stat(dir); err != nil {
+		return nil, err
+	}
+	lock, err := TryLock(dir + ".lock")
+	running := errors.Is(err, ErrLocked)
+	if err == nil {
+		err = lock.Unlock()
+	}
+	if err != nil && !running {
+		return nil, err
+	}
+	told := filepath.Join(dir, "cluster.json")
+	content, err := os.ReadFile(told)
+	if errors.Is(err, fs.ErrNotExist) { // it starts, or was killed before it was ready
+		return &Cluster{Name: name, State: Stopped, Log: filepath.Join(dir, "cluster.log")}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	cluster := &Cluster{}
+	if err := json.Unmarshal(content, cluster); err != nil {
+		return nil, fmt.Errorf("%s: %w; `operon cluster down --name %s` clears it", told, err, name)
+	}
+	if !running {
+		cluster.State, cluster.PID = Stopped, 0
+	}
+	return cluster, nil
+}
