@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -19,9 +20,11 @@ type revision struct {
 	Commit string
 	// Time is when it was made, or what SOURCE_DATE_EPOCH says, or else 1970: never when the image is made.
 	Time time.Time
+	// Unknown tells why there is no commit though the project is in a repository.
+	Unknown string
 }
 
-// readRevision asks git. A project that is in no repository, or on a machine without git, has no revision.
+// readRevision asks git. A project that is in no repository has no revision, nor has one whose repository cannot be read.
 func readRevision(ctx context.Context, dir string, ours []string) (revision, error) {
 	date, err := image.SourceDate()
 	if err != nil {
@@ -29,7 +32,7 @@ func readRevision(ctx context.Context, dir string, ours []string) (revision, err
 	}
 	last, err := git(ctx, dir, "log", "-1", "--format=%H %ct", "HEAD")
 	if err != nil {
-		return revision{Time: date}, context.Cause(ctx)
+		return revision{Time: date, Unknown: whyUnknown(ctx, dir)}, context.Cause(ctx)
 	}
 	commit, seconds, _ := strings.Cut(strings.TrimSpace(last), " ")
 	committed, err := strconv.ParseInt(seconds, 10, 64)
@@ -46,7 +49,38 @@ func readRevision(ctx context.Context, dir string, ours []string) (revision, err
 	if date.Equal(image.Epoch) {
 		date = time.Unix(committed, 0).UTC()
 	}
-	return revision{commit, date}, nil
+	return revision{Commit: commit, Time: date}, nil
+}
+
+// whyUnknown is why git tells nothing of a repository that is there: it is missing, or does not trust a folder that belongs to
+// another user. A repository without a commit has nothing to tell.
+func whyUnknown(ctx context.Context, dir string) string {
+	if !inRepository(dir) {
+		return ""
+	}
+	if _, err := exec.LookPath("git"); err != nil {
+		return "there is no git command on the PATH"
+	}
+	_, err := git(ctx, dir, "rev-parse", "--git-dir")
+	if err == nil {
+		return ""
+	}
+	said := strings.Fields(err.Error())
+	return "git says: " + strings.Join(said, " ")
+}
+
+// inRepository tells whether a folder, or one above it, has a repository of git's.
+func inRepository(dir string) bool {
+	for {
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+			return true
+		}
+		above := filepath.Dir(dir)
+		if above == dir {
+			return false
+		}
+		dir = above
+	}
 }
 
 // changes tells whether anything in the repository is not as it was committed, but for files that we write.

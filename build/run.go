@@ -31,6 +31,8 @@ type Result struct {
 	Image image.Image
 	// Platforms are its parts, one where it is no index.
 	Platforms []Part
+	// Unrevised is why the labels name no commit though the project is in a repository, empty where they do or it is in none.
+	Unrevised string
 
 	cache *cache
 }
@@ -95,7 +97,7 @@ func (b *builder) run(ctx context.Context, platforms []platform) (*Result, error
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{Name: b.project.Name, Store: b.cache.store, cache: b.cache}
+	result := &Result{Name: b.project.Name, Store: b.cache.store, Unrevised: b.revision.Unknown, cache: b.cache}
 	for _, target := range platforms {
 		part, err := b.part(ctx, target, base)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/operon-framework/operon/crdsafe"
 	"github.com/operon-framework/operon/generate/install"
+	"github.com/operon-framework/operon/image"
 	"github.com/operon-framework/operon/plan"
 	"github.com/operon-framework/operon/project"
 )
@@ -47,6 +48,7 @@ type deployer struct {
 	options  Options
 	project  *project.Project
 	operator install.Operator
+	to       image.Delivery
 	cluster  *cluster
 	record   *record
 	before   *record // nil for a first deployment
@@ -79,6 +81,9 @@ func Run(ctx context.Context, options Options) (*Result, error) {
 	if _, err := d.operator.Objects(); err != nil { // before a cluster is asked for
 		return nil, err
 	}
+	if d.to, err = options.destination(ctx); err != nil {
+		return nil, err
+	}
 	if d.cluster, err = connect(ctx, options.Where); err != nil {
 		return nil, err
 	}
@@ -102,15 +107,15 @@ func (d *deployer) provide(ctx context.Context) error {
 	if err := d.allowed(ctx); err != nil {
 		return err
 	}
-	image, err := d.build(ctx)
+	made, err := d.build(ctx)
 	if err != nil {
 		return err
 	}
 	err = d.prepare(ctx)
 	if err == nil && !d.options.DryRun {
-		err = image.deliver(ctx)
+		err = made.deliver(ctx)
 	}
-	return errors.Join(err, image.close())
+	return errors.Join(err, made.close())
 }
 
 // allowed makes sure that who deploys may.

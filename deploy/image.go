@@ -32,16 +32,17 @@ func (d *deployer) build(ctx context.Context) (*making, error) {
 	if d.options.Image != "" {
 		return &making{}, nil
 	}
-	to, err := d.options.destination(ctx)
-	if err != nil {
-		return nil, err
-	}
+	to := d.to
 	say := func(doing string) { d.options.say("%s", doing) }
 	how := d.options.Build
 	how.Main, how.Tell, to.Tell = d.options.Main, say, say
 	m := &making{to: to}
+	var err error
 	if m.built, err = build.Run(ctx, d.options.Dir, how); err != nil {
 		return nil, err
+	}
+	if why := m.built.Unrevised; why != "" {
+		d.options.say("the image names no revision: %s", why)
 	}
 	if d.operator.Image, err = m.reference(d.operator.Name); err != nil {
 		return nil, errors.Join(err, m.close())
@@ -50,18 +51,14 @@ func (d *deployer) build(ctx context.Context) (*making, error) {
 	return m, nil
 }
 
-// destination is where the image goes. Whether it can is asked before anything is built.
+// destination is where an image goes that is built. Whether it can is asked before anything else.
 func (o Options) destination(ctx context.Context) (image.Delivery, error) {
-	if o.Push != "" {
+	if o.Image != "" || o.Push != "" {
 		return image.Delivery{Push: o.Push}, nil
 	}
 	name := cmp.Or(o.Where.Name, local.DefaultName)
-	cluster, err := local.Status(ctx, name)
-	if err != nil {
-		return image.Delivery{}, err
-	}
-	if cluster.Node != local.Container {
-		return image.Delivery{}, fmt.Errorf("cluster %q has simulated nodes only, which run no image: name any with --image NAME, and nothing is run; or take the cluster down, and start it with `operon cluster up --name %s --node container`", name, name)
+	if err := local.TakesImages(ctx, name); err != nil {
+		return image.Delivery{}, fmt.Errorf("%w; or name any image with --image NAME, of which simulated nodes run nothing", err)
 	}
 	return image.Delivery{Cluster: name}, nil
 }

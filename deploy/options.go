@@ -7,6 +7,9 @@ import (
 	"io"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/operon-framework/operon/build"
 	"github.com/operon-framework/operon/generate/install"
 	"github.com/operon-framework/operon/image"
@@ -48,6 +51,8 @@ type Options struct {
 	Replicas int
 	// Shards lets all replicas work, each on some of the shards; 0: one of them leads.
 	Shards int
+	// Memory is how much each pod may take at most, such as 512Mi, by default what install.DefaultResources says.
+	Memory string
 	// Watch are the namespaces to work in, none for all.
 	Watch []string
 	// PodAnnotations are those of the pods.
@@ -79,8 +84,28 @@ func (t Target) operator(image string) (*project.Project, install.Operator, erro
 	return p, o, err
 }
 
-// Check tells what is wrong with the options about the image, before anything is done.
+// Check tells what is wrong with the options about the image and its memory, before anything is done.
 func (o Options) Check() error {
+	return errors.Join(o.checkImage(), o.limit(&install.Operator{Resources: install.DefaultResources()}))
+}
+
+// limit gives an operator as much memory as it may take.
+func (o Options) limit(made *install.Operator) error {
+	if o.Memory == "" {
+		return nil
+	}
+	limit, err := resource.ParseQuantity(o.Memory)
+	if err != nil || limit.Sign() <= 0 {
+		return fmt.Errorf("--memory %s: want an amount, such as 512Mi", o.Memory)
+	}
+	made.Resources.Limits[corev1.ResourceMemory] = limit
+	if requested := made.Resources.Requests[corev1.ResourceMemory]; requested.Cmp(limit) > 0 {
+		made.Resources.Requests[corev1.ResourceMemory] = limit
+	}
+	return nil
+}
+
+func (o Options) checkImage() error {
 	switch {
 	case o.Image != "" && (o.Push != "" || len(o.Build.Platforms) > 0):
 		return errors.New("--push and --platform are for an image that is built, and --image names one that is there: leave out one or the other")
@@ -105,6 +130,9 @@ func (o Options) operator() (*project.Project, install.Operator, error) {
 		return nil, made, err
 	}
 	made.Watch, made.Shards, made.PodAnnotations = o.Watch, o.Shards, o.PodAnnotations
+	if err := o.limit(&made); err != nil {
+		return nil, made, err
+	}
 	if o.Replicas > maxReplicas {
 		return nil, made, fmt.Errorf("%d replicas: want at most %d", o.Replicas, maxReplicas)
 	}

@@ -108,7 +108,7 @@ func troubleOfContainer(pod corev1.Pod, container corev1.ContainerStatus) troubl
 	}
 	switch waiting.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError":
-		return trouble{reason: "image", lasting: true, text: fmt.Sprintf("pod %s: the image %s cannot be pulled%s; see that it is in the registry, and that the nodes may read it", pod.Name, container.Image, said(waiting.Message))}
+		return trouble{reason: "image", lasting: true, text: fmt.Sprintf("pod %s: the image %s cannot be pulled%s; %s", pod.Name, container.Image, said(waiting.Message), adviceOfPull(waiting.Message))}
 	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
 		return trouble{reason: waiting.Reason, lasting: true, text: fmt.Sprintf("pod %s cannot be started%s%s", pod.Name, said(waiting.Message), advice(waiting.Message))}
 	case "CrashLoopBackOff":
@@ -123,13 +123,29 @@ func troubleOfContainer(pod corev1.Pod, container corev1.ContainerStatus) troubl
 func crash(pod corev1.Pod, container corev1.ContainerStatus, message string) trouble {
 	found := trouble{reason: "crash", lasting: true, pod: pod.Name, container: container.Name, previous: true}
 	if ended := container.LastTerminationState.Terminated; ended != nil {
-		message = ended.Message
-		found.text = fmt.Sprintf("the operator ends after its start, with exit code %d (%s)%s%s", ended.ExitCode, ended.Reason, said(message), advice(message))
+		found.text = endOf(pod, container.Name, ended)
 		return found
 	}
 	found.text = "the operator ends after its start" + said(message) + advice(message)
 	return found
 }
+
+// endOf is how a container ended.
+func endOf(pod corev1.Pod, container string, ended *corev1.ContainerStateTerminated) string {
+	text := fmt.Sprintf("the operator ends after its start, with exit code %d (%s)%s%s", ended.ExitCode, ended.Reason, said(ended.Message), advice(ended.Message))
+	if ended.Reason != outOfMemory {
+		return text
+	}
+	for _, one := range pod.Spec.Containers {
+		if one.Name == container && !one.Resources.Limits.Memory().IsZero() {
+			return text + fmt.Sprintf("; it takes more memory than its limit of %s: have it take less, or give it more with --memory", one.Resources.Limits.Memory())
+		}
+	}
+	return text + "; the node has no memory left for it"
+}
+
+// outOfMemory is why a container ended that took more memory than it may.
+const outOfMemory = "OOMKilled"
 
 // troubleOfRunning is a container that runs and is not ready, or has just ended.
 func troubleOfRunning(pod corev1.Pod, container corev1.ContainerStatus) trouble {
@@ -138,12 +154,27 @@ func troubleOfRunning(pod corev1.Pod, container corev1.ContainerStatus) trouble 
 		ended := container.State.Terminated
 		return trouble{
 			reason: "crash", pod: pod.Name, container: container.Name,
-			text: fmt.Sprintf("the operator ends after its start, with exit code %d (%s)%s%s", ended.ExitCode, ended.Reason, said(ended.Message), advice(ended.Message)),
+			text: endOf(pod, container.Name, ended),
 		}
 	case container.State.Running != nil && !container.Ready:
 		return trouble{reason: "unready", usual: true, pod: pod.Name, container: container.Name, text: fmt.Sprintf("pod %s runs and is not ready: its probe /readyz fails, as while webhooks are not served", pod.Name)}
 	}
 	return trouble{}
+}
+
+// adviceOfPull is what to do about an image that does not get to a node.
+func adviceOfPull(message string) string {
+	switch {
+	case strings.Contains(message, "no space left on device"):
+		return "the disk of the node is full: make room there, as by removing images"
+	case strings.Contains(message, "no match for platform"):
+		return "the image is for another architecture than the node's: build it with --platform"
+	case strings.Contains(message, "x509:"):
+		return "the node does not trust the registry's certificate: add its CA to those of the nodes"
+	case strings.Contains(message, "401 Unauthorized"), strings.Contains(message, "403 Forbidden"), strings.Contains(message, "authorization failed"):
+		return "the registry wants credentials, or others: name a Secret with them in imagePullSecrets of the operator's ServiceAccount"
+	}
+	return "see that it is in the registry, and that the nodes may read it"
 }
 
 // advice explains what container runtimes say of an image that does not fit.

@@ -78,6 +78,8 @@ type Cluster struct {
 	Nodes int `json:"nodes,omitempty"`
 	// Registry is the address to push images to, and what their names begin with; empty without a container node.
 	Registry string `json:"registry,omitempty"`
+	// Egress: pods reach what this machine reaches.
+	Egress bool `json:"egress,omitempty"`
 	// Published are ports of this machine that lead to the node's, as IP:HOSTPORT:NODEPORT.
 	Published []string `json:"published,omitempty"`
 	// Data is the folder that keeps the state, if one does.

@@ -66,6 +66,9 @@ func (b building) run(command *cobra.Command, dir string) (err error) {
 			return fmt.Errorf("--ca-certificates: %w", err)
 		}
 	}
+	if err := b.Ready(command.Context()); err != nil {
+		return err
+	}
 	progress := newProgress(command.ErrOrStderr())
 	defer progress.done()
 	b.Options.Tell, b.Delivery.Tell, b.Ours = progress.tell, progress.tell, b.Files()
@@ -82,6 +85,9 @@ func (b building) run(command *cobra.Command, dir string) (err error) {
 	progress.done()
 	if err != nil {
 		return err
+	}
+	if made.Unrevised != "" {
+		fmt.Fprintf(command.ErrOrStderr(), "the image names no revision: %s\n", made.Unrevised)
 	}
 	return b.print(command.OutOrStdout(), summary(name, made, delivered))
 }

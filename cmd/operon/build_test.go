@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -47,10 +48,21 @@ func TestBuildWritesAnImageAndTellsOfIt(t *testing.T) {
 
 func TestBuildSaysWhatTheClusterCannotDo(t *testing.T) {
 	t.Parallel()
-	// The fake operon-cluster exits with 42, whatever it is asked for.
-	got := operon(t, "build", small(t), "--cluster", "x")
-	if want := "operon: load the image into cluster \"x\": "; got.code != exitFailed || !strings.HasPrefix(got.stderr, want) {
-		t.Errorf("exit %d\n%s", got.code, got.stderr)
+	home := clusterFolders(t)
+	for cluster, want := range map[string]string{
+		"x":    "operon: there is no local cluster \"x\": start it with `operon cluster up --name x --node container`; --tar FILE, --layout DIR and --push NAME put the image elsewhere\n",
+		"gone": "operon: cluster \"gone\" is not running: start it with `operon cluster up --name gone --node container`; --tar FILE, --layout DIR and --push NAME put the image elsewhere\n",
+		"simulated": "operon: cluster \"simulated\" has simulated nodes only, which run no image: take it down, and start it with `operon cluster up --name simulated --node container`; " +
+			"--tar FILE, --layout DIR and --push NAME put the image elsewhere\n",
+		"runs": `operon: load the image into cluster "runs": exit status 42` + "\n", // says the fake operon-cluster
+	} {
+		for _, args := range [][]string{{"build", small(t)}, {"image", "from-dir", small(t), "--name", "x"}} {
+			call := asOperonIn(t, append(args, "--cluster", cluster)...)
+			call.Env = append(call.Env, "OPERON_HOME="+home)
+			if got := ended(t, call); got.code != exitFailed || got.stderr != want {
+				t.Errorf("%s: exit %d\n%s", cluster, got.code, got.stderr)
+			}
+		}
 	}
 }
 
@@ -67,6 +79,33 @@ func TestBuildSaysWhatTheCompilerSays(t *testing.T) {
 	}
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Errorf("something was written: %v", err)
+	}
+}
+
+// That an image cannot name its revision is said in a line, and why; there is nothing to say where there is no repository.
+func TestBuildSaysWhyItNamesNoRevision(t *testing.T) {
+	t.Parallel()
+	ours, only := small(t), t.TempDir()
+	if said, err := exec.Command("git", "init", "-q", ours).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	path, err := exec.LookPath("go")
+	if err := errors.Join(err, os.Symlink(path, filepath.Join(only, "go"))); err != nil {
+		t.Fatal(err)
+	}
+	const missing, refuses = "the image names no revision: there is no git command on the PATH\n", "the image names no revision: git says: fatal: detected dubious ownership in repository at '"
+	for name, test := range map[string]struct{ dir, env, want string }{
+		"no git":                     {ours, "PATH=" + only, missing},
+		"a folder of another user's": {ours, "GIT_TEST_ASSUME_DIFFERENT_OWNER=1", refuses},
+		"no commit":                  {ours, "A=b", ""},
+		"no repository, and no git":  {small(t), "PATH=" + only, ""},
+	} {
+		call := asOperonIn(t, "build", test.dir, "--tar", filepath.Join(t.TempDir(), "web.tar"))
+		call.Env = append(call.Env, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "LC_ALL=C", test.env)
+		got := ended(t, call)
+		if got.code != 0 || !strings.HasPrefix(got.stderr, test.want) || strings.Count(got.stderr, "\n") != min(len(test.want), 1) {
+			t.Errorf("%s: exit %d\n%s", name, got.code, got.stderr)
+		}
 	}
 }
 

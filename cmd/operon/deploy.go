@@ -43,6 +43,7 @@ removed. It waits until the operator is ready, or says why it is not.`,
 	set.StringSliceVar(&options.Build.Platforms, "platform", nil, "build the image for these `PLATFORMS`, by default linux and this machine's architecture")
 	set.IntVar(&options.Replicas, "replicas", install.DefaultReplicas, "how many pods there are")
 	set.IntVar(&options.Shards, "shards", 0, "let all replicas work, each on some of so many shards; 0: one of them leads")
+	set.StringVar(&options.Memory, "memory", "", "how much memory each pod may take, by default 256Mi")
 	set.StringSliceVar(&options.Watch, "watch", nil, "namespaces to work in, by default all")
 	set.StringToStringVar(&options.PodAnnotations, "pod-annotation", nil, "annotation of the pods, as KEY=VALUE")
 	set.BoolVar(&options.WithoutWebhooks, "without-webhooks", false, "deploy a project of kubebuilder's without its webhooks")

@@ -63,6 +63,9 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string]string{
 		"upp":                                       `operon: there is no verb "upp"; did you mean "up"?`,
+		"cluster upp":                               `operon: there is no verb "upp" of clusters; did you mean "up"?`,
+		"cluster list -o yaml":                      "operon: -o yaml: want text or json",
+		"cluster list x":                            `operon: unexpected argument "x"`,
 		"xyzzy":                                     `operon: there is no verb "xyzzy"` + "\n",
 		"--bad":                                     "operon: unknown flag: --bad",
 		"up --bad":                                  "operon: unknown flag: --bad",
@@ -85,6 +88,8 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		"deploy --image a --push b":                 "operon: --push and --platform are for an image that is built",
 		"deploy --push A":                           `operon: the image name "A"`,
 		"deploy --platform windows/amd64":           `operon: the platform "windows/amd64"`,
+		"deploy --image a --memory much":            "operon: --memory much: want an amount, such as 512Mi",
+		"deploy --image a --memory 0":               "operon: --memory 0: want an amount, such as 512Mi",
 		"deploy a b":                                "operon: want one folder, got 2",
 		"deploy --image a -o yaml":                  "operon: -o yaml: want text or json",
 		"deploy --image a --replicas 0":             "operon: --replicas 0: want at least 1",
@@ -145,7 +150,7 @@ func TestFailuresAreOneLine(t *testing.T) {
 		"undeploy /nowhere":                                 "operon: there is no folder /nowhere; name the folder of an operator project\n",
 		"logs /nowhere":                                     "operon: there is no folder /nowhere; name the folder of an operator project\n",
 		"restart /nowhere":                                  "operon: there is no folder /nowhere; name the folder of an operator project\n",
-		"build /nowhere":                                    "operon: there is no folder /nowhere; name the folder of an operator project\n",
+		"build /nowhere --tar a":                            "operon: there is no folder /nowhere; name the folder of an operator project\n",
 		"image from-dir main.go --name a --tar b":           "operon: main.go is a file; name the folder that is to be the root of the image\n",
 		"down /nowhere":                                     "operon: there is no folder /nowhere; name the folder of an operator project\n",
 	} {
@@ -171,10 +176,10 @@ func TestEveryVerbHasHelpWithAnExample(t *testing.T) {
 func TestClusterAndKubectlPassEverythingOn(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string]string{
-		"cluster up --name x -o json --help": "called with up --name x -o json --help\n",
-		"kubectl get pods -A --help":         "called with kubectl get pods -A --help\n",
-		"image load --name x web.tar":        "called with image load --name x web.tar\n",
-		"image ls -o json":                   "called with image ls -o json\n",
+		"cluster up --name x -o json": "called with up --name x -o json\n",
+		"kubectl get pods -A --help":  "called with kubectl get pods -A --help\n",
+		"image load --name x web.tar": "called with image load --name x web.tar\n",
+		"image ls -o json":            "called with image ls -o json\n",
 	} {
 		if got := operon(t, strings.Fields(call)...); got.code != 42 || got.stdout != want {
 			t.Errorf("%s: exit %d, %q", call, got.code, got.stdout)
