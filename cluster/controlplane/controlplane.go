@@ -47,6 +47,7 @@ type ControlPlane struct {
 	first    firstState
 	writes   gate
 	listener *listeners // the API server's
+	api      *apiServer
 
 	cancel context.CancelFunc
 	group  sync.WaitGroup
@@ -104,11 +105,10 @@ func (cp *ControlPlane) start(ctx context.Context, s starter, listener net.Liste
 	if err != nil {
 		return err
 	}
-	api, err := cp.prepare(ctx, s, listener)
-	if err != nil {
+	if cp.api, err = cp.prepare(ctx, s, listener); err != nil {
 		return err
 	}
-	cp.run(ctx, func(ctx context.Context) error { return api.run(ctx) })
+	cp.run(ctx, cp.api.run)
 	// The controller manager asks for this too, and waits a second when the answer is no.
 	if err := cp.awaitOK(ctx, "/healthz"); err != nil {
 		return err

@@ -49,6 +49,9 @@ func (cp *ControlPlane) Reset(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := cp.release(ctx, first); err != nil {
+		return fmt.Errorf("reset: %w", err)
+	}
 	// Values are put back once: what differs afterwards is what a controller made of them.
 	change := difference
 	for {

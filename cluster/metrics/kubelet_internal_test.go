@@ -1,10 +1,12 @@
 package metrics
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	stats "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 )
@@ -63,6 +65,35 @@ func TestUnknownIsLeftOut(t *testing.T) {
 	}
 }
 
+// Figures of a pod are of its containers and sidecars that run, as of the oldest, over the time between two samples.
+func TestFiguresOfAPod(t *testing.T) {
+	t.Parallel()
+	pod := runs("app", "log")
+	pod.Namespace, pod.Labels = "team", map[string]string{"app": "web"}
+	pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, ended("done"))
+	pod.Status.InitContainerStatuses = append(runs("sidecar").Status.ContainerStatuses, ended("init"))
+	samples := containers{}
+	for age, name := range []string{"app", "log", "sidecar", "done", "init"} {
+		samples[name] = sample{time.Unix(1000-int64(age), 0), apart, corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(age), resource.DecimalSI)}}
+	}
+	got := podMetrics(pod, samples)
+	if got == nil || got.Namespace != "team" || got.Labels["app"] != "web" || got.Window.Duration != apart || !got.Timestamp.Equal(&metav1.Time{Time: time.Unix(998, 0)}) {
+		t.Fatalf("got %+v", got)
+	}
+	var of []string
+	for _, container := range got.Containers {
+		of = append(of, container.Name+" "+container.Usage.Cpu().String())
+	}
+	if want := []string{"sidecar 2", "app 0", "log 1"}; !slices.Equal(of, want) {
+		t.Errorf("containers are %q: want %q", of, want)
+	}
+}
+
+// ended is what is told of a container that has ended.
+func ended(name string) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}
+}
+
 func TestFiguresAreTheKubelets(t *testing.T) {
 	t.Parallel()
 	summary := &stats.Summary{Node: stats.NodeStats{
@@ -70,7 +101,7 @@ func TestFiguresAreTheKubelets(t *testing.T) {
 		Memory: &stats.MemoryStats{WorkingSetBytes: new(uint64(64 << 20))},
 	}}
 	got := measured(summary).node
-	if got == nil || got.usage.Cpu().String() != "1500m" || got.usage.Memory().String() != "64Mi" || !got.at.Equal(time.Unix(1000, 0)) {
+	if got == nil || got.usage.Cpu().String() != "1500m" || got.usage.Memory().String() != "64Mi" || !got.at.Equal(time.Unix(1000, 0)) || got.window != apart {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -36,6 +36,8 @@ func TestNodeOfContainers(t *testing.T) {
 		"init containers and sidecars": ordered,
 		"an init container that fails": failsToBegin,
 		"Jobs":                         jobs,
+		"a second try":                 triedAgain,
+		"DaemonSets":                   daemons,
 		"CronJobs":                     cronJobs,
 		"ConfigMaps and Secrets":       settingsOfPods,
 		"volumes of the machine":       volumes,
@@ -45,7 +47,11 @@ func TestNodeOfContainers(t *testing.T) {
 		"security contexts":            confined,
 		"the end of a pod":             ends,
 		"one that does not end":        stubborn,
-		"names of a StatefulSet":       names,
+		"names and Services":           names,
+		"the node's own namespaces":    ofTheNode,
+		"pods that are refused":        refused,
+		"runtimes that are not there":  refusedRuntimes,
+		"logs that are long":           longLogs,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,19 +67,55 @@ spec:
       containers: [{name: app, image: "busybox:1", command: [sh, -c, %q]}]
 ---`
 
-// jobs are done as often as they want, or given up.
+// jobs are done as often as they want, or given up: by the number of their failures, or in the end.
 func jobs(t *testing.T, n *node) {
 	n.apply(t, fmt.Sprintf(job, "thrice", "completions: 3\n  parallelism: 2", "true")+
-		fmt.Sprintf(job, "fails", "backoffLimit: 1", "exit 1"))
+		fmt.Sprintf(job, "fails", "backoffLimit: 1", "exit 1")+
+		fmt.Sprintf(job, "late", "activeDeadlineSeconds: 1", "sleep 600"))
 	if done := n.awaitJob(t, "thrice", batchv1.JobComplete); done.Status.Succeeded != 3 {
 		t.Errorf("%+v", done.Status)
 	}
 	if failed := n.awaitJob(t, "fails", batchv1.JobFailed); failed.Status.Failed != 2 || failed.Status.Succeeded != 0 {
 		t.Errorf("%+v", failed.Status)
 	}
+	late := n.awaitJob(t, "late", batchv1.JobFailed)
+	overdue := func(c batchv1.JobCondition) bool { return c.Reason == batchv1.JobReasonDeadlineExceeded }
+	if !slices.ContainsFunc(late.Status.Conditions, overdue) {
+		t.Errorf("%+v", late.Status)
+	}
 }
 
-// cronJobs start a Job by hand, too.
+// triedAgain is a pod that fails at first, and then does not.
+func triedAgain(t *testing.T, n *node) {
+	manifest := pod("again", "echo x >> /lives/all; wc -l < /lives/all; test $(wc -l < /lives/all) = 2", `
+    volumeMounts: [{name: lives, mountPath: /lives}]
+  volumes: [{name: lives, emptyDir: {}}]`)
+	n.apply(t, strings.Replace(manifest, "restartPolicy: Never", "restartPolicy: OnFailure", 1))
+	if said := n.says(t, "again"); said != "2\n" {
+		t.Errorf("%q", said)
+	}
+}
+
+// daemons run on each node that takes them.
+func daemons(t *testing.T, n *node) {
+	n.apply(t, `
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: daemon}
+spec:
+  selector: {matchLabels: {app: daemon}}
+  template:
+    metadata: {labels: {app: daemon}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers: [{name: app, image: "busybox:1", command: [sleep, "600"]}]`)
+	n.kubectl(t, "rollout", "status", "daemonset/daemon", "--timeout=120s")
+	if on := n.kubectl(t, "get", "pods", "-l", "app=daemon", "-o", "jsonpath={.items[*].spec.nodeName}"); on != "container-0" {
+		t.Errorf("it runs on %q", on)
+	}
+}
+
+// cronJobs start a Job when its time has come, which has been missed here, and by hand.
 func cronJobs(t *testing.T, n *node) {
 	n.apply(t, `
 apiVersion: batch/v1
@@ -94,6 +131,14 @@ spec:
           containers: [{name: app, image: "busybox:1", command: ["true"]}]`)
 	n.kubectl(t, "create", "job", "now", "--from=cronjob/yearly")
 	n.awaitJob(t, "now", batchv1.JobComplete)
+	n.kubectl(t, "patch", "cronjob", "yearly", "--subresource=status", "--patch", `{"status": {"lastScheduleTime": "2024-06-01T00:00:00Z"}}`)
+	localtest.Eventually(t, "the Job of the CronJob's", func(ctx context.Context) error {
+		cron, err := n.BatchV1().CronJobs("default").Get(ctx, "yearly", metav1.GetOptions{})
+		if err == nil && cron.Status.LastSuccessfulTime == nil {
+			err = fmt.Errorf("it is %+v", cron.Status)
+		}
+		return err
+	})
 }
 
 func (n *node) awaitJob(t *testing.T, name string, want batchv1.JobConditionType) *batchv1.Job {
@@ -113,11 +158,11 @@ func (n *node) awaitJob(t *testing.T, name string, want batchv1.JobConditionType
 	return job
 }
 
-// settingsOfPods come by the environment and as files, which follow their object, and so does what is told of the pod.
+// settingsOfPods come by the environment and as files, which follow their object, and so does what is told of the pod and its address.
 func settingsOfPods(t *testing.T, n *node) {
-	const script = `echo $FROM_CONFIG $FROM_SECRET $NODE; stat -L -c '%a %s' /secret/key; cat /all/labels; echo
+	const script = `echo $FROM_CONFIG $FROM_SECRET $NODE $CPU; test $ADDRESS = $(hostname -i) && stat -L -c '%a %s' /secret/key; cat /all/labels; echo
 test -s /all/token && echo token; mount | grep -o 'on /memory type tmpfs'; echo kept > /memory/file && cat /memory/file
-until test $(cat /config/key) = after; do sleep 0.1; done; cat /config/key`
+until test $(cat /config/key) = after; do sleep 0.1; done; cat /config/key /one/key`
 	n.apply(t, `
 {apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {key: before}}
 ---
@@ -127,8 +172,12 @@ until test $(cat /config/key) = after; do sleep 0.1; done; cat /config/key`
     - {name: FROM_CONFIG, valueFrom: {configMapKeyRef: {name: settings, key: key}}}
     - {name: FROM_SECRET, valueFrom: {secretKeyRef: {name: settings, key: key}}}
     - {name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}
+    - {name: ADDRESS, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
+    - {name: CPU, valueFrom: {resourceFieldRef: {resource: requests.cpu, divisor: 1m}}}
+    resources: {requests: {cpu: 7m}}
     volumeMounts:
     - {name: config, mountPath: /config}
+    - {name: config, mountPath: /one/key, subPath: key}
     - {name: secret, mountPath: /secret}
     - {name: all, mountPath: /all}
     - {name: memory, mountPath: /memory}
@@ -143,7 +192,7 @@ until test $(cat /config/key) = after; do sleep 0.1; done; cat /config/key`
       - downwardAPI: {items: [{path: labels, fieldRef: {fieldPath: "metadata.labels"}}]}`))
 	n.await(t, "settings", "to be ready", ready)
 	n.kubectl(t, "patch", "configmap", "settings", "--patch", `{"data": {"key": "after"}}`)
-	const want = "before hidden container-0\n400 6\napp=\"settings\"\ntoken\non /memory type tmpfs\nkept\nafter"
+	const want = "before hidden container-0 7\n400 6\napp=\"settings\"\ntoken\non /memory type tmpfs\nkept\nafterbefore" // a part of a volume stays
 	if said := n.says(t, "settings"); said != want {
 		t.Errorf("%q, want %q", said, want)
 	}
@@ -189,12 +238,15 @@ spec:
 	}
 }
 
-// limits of memory and processors hold, and who passes that of memory is told of.
+// limits of memory and processors hold, also those that change while a container runs, and who passes that of memory is told of.
 func limits(t *testing.T, n *node) {
-	const script = `cat /sys/fs/cgroup/cpu.max 2>/dev/null || echo $(cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us /sys/fs/cgroup/cpu/cpu.cfs_period_us)`
+	const script = `quota() { cat /sys/fs/cgroup/cpu.max 2>/dev/null || echo $(cat /sys/fs/cgroup/cpu/cpu.cfs_quota_us /sys/fs/cgroup/cpu/cpu.cfs_period_us); }
+quota; until test "$(quota)" != "25000 100000"; do sleep 0.1; done; quota`
 	n.apply(t, pod("quota", script, `    resources: {limits: {cpu: 250m}}`)+
 		pod("hungry", "exec tail /dev/zero", `    resources: {limits: {memory: 24Mi}}`))
-	if said := n.says(t, "quota"); said != "25000 100000\n" {
+	n.await(t, "quota", "to be ready", ready)
+	n.kubectl(t, "patch", "pod", "quota", "--subresource=resize", "--patch", `{"spec": {"containers": [{"name": "app", "resources": {"limits": {"cpu": "500m"}}}]}}`)
+	if said := n.says(t, "quota"); said != "25000 100000\n50000 100000\n" {
 		t.Errorf("the control group has %q", said)
 	}
 	ended := n.awaitEnd(t, "hungry").Status.ContainerStatuses[0].State.Terminated
@@ -205,28 +257,32 @@ func limits(t *testing.T, n *node) {
 
 // confined takes rights from a container.
 func confined(t *testing.T, n *node) {
-	n.apply(t, pod("confined", `echo $(id -u) $(id -g); touch /file || touch /tmp/file; grep -E 'CapEff|NoNewPrivs|Seccomp:' /proc/self/status`, `
+	n.apply(t, pod("confined", `echo $(id -u) $(id -g); touch /file || touch /tmp/file; grep -E 'CapEff|CapBnd|NoNewPrivs|Seccomp:' /proc/self/status`, `
     securityContext:
       runAsUser: 1234
       runAsGroup: 2345
       readOnlyRootFilesystem: true
       allowPrivilegeEscalation: false
-      capabilities: {drop: [ALL]}
+      capabilities: {drop: [ALL], add: [NET_BIND_SERVICE]}
       seccompProfile: {type: RuntimeDefault}
     volumeMounts: [{name: tmp, mountPath: /tmp}]
   volumes: [{name: tmp, emptyDir: {}}]`))
 	said := n.says(t, "confined")
-	for _, want := range []string{"1234 2345\n", "Read-only file system", "CapEff:\t0000000000000000\n", "NoNewPrivs:\t1\n", "Seccomp:\t2\n"} {
+	for _, want := range []string{"1234 2345\n", "Read-only file system", "CapEff:\t0000000000000000\n", "CapBnd:\t0000000000000400\n", "NoNewPrivs:\t1\n", "Seccomp:\t2\n"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("no %q in:\n%s", want, said)
 		}
 	}
 }
 
-// ends has a pod end in order: what it wants to do before, then what it does when it is told to end.
+// ends has a pod begin and end in order: what it wants to do after its start and before its end, then what it does when
+// it is told to end.
 func ends(t *testing.T, n *node) {
-	manifest := pod("ends", "trap 'echo told; exit' TERM; echo up; while sleep 0.1; do :; done", `
-    lifecycle: {preStop: {exec: {command: [sh, -c, "echo before > /proc/1/fd/1"]}}}`)
+	manifest := pod("ends", "trap 'echo told; exit' TERM; until test -e /begun; do sleep 0.1; done; echo up; touch /up; while sleep 0.1; do :; done", `
+    readinessProbe: {exec: {command: [test, -e, /up]}, periodSeconds: 1, timeoutSeconds: 60}
+    lifecycle:
+      postStart: {exec: {command: [touch, /begun]}}
+      preStop: {exec: {command: [sh, -c, "echo before > /proc/1/fd/1"]}}`)
 	n.apply(t, strings.Replace(manifest, "PeriodSeconds: 1\n", "PeriodSeconds: 60\n", 1))
 	n.await(t, "ends", "to be ready", ready)
 	logs, said := n.follow(t, "ends")
@@ -252,33 +308,6 @@ func stubborn(t *testing.T, n *node) {
 	}
 	if _, err := n.CoreV1().Pods("default").Get(t.Context(), "stubborn", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("after its deletion: %v", err)
-	}
-}
-
-// names of a StatefulSet's pods lead to each of them.
-func names(t *testing.T, n *node) {
-	n.apply(t, `
-{apiVersion: v1, kind: Service, metadata: {name: named}, spec: {clusterIP: None, selector: {app: named}, ports: [{port: 8080}]}}
----
-apiVersion: apps/v1
-kind: StatefulSet
-metadata: {name: named}
-spec:
-  serviceName: named
-  replicas: 2
-  selector: {matchLabels: {app: named}}
-  template:
-    metadata: {labels: {app: named}}
-    spec:
-      terminationGracePeriodSeconds: 1
-      containers:
-      - name: app
-        image: busybox:1
-        command: [httpd, -f, -p, "8080", -h, /etc]
-        readinessProbe: {tcpSocket: {port: 8080}, periodSeconds: 1}
----`+pod("asks", "for i in 0 1; do until wget -q -O - http://named-$i.named.default.svc.cluster.local:8080/hostname; do sleep 0.1; done; done 2>/dev/null", ""))
-	if said := n.says(t, "asks"); said != "named-0\nnamed-1\n" {
-		t.Errorf("%q", said)
 	}
 }
 

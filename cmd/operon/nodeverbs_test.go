@@ -3,7 +3,9 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -14,6 +16,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/operon-framework/operon/local/localtest"
 )
 
 // attach types something into the program of a container.
@@ -77,6 +81,31 @@ func followLogs(t *testing.T, n *node) {
 	}
 	if err := logs.Wait(); err != nil {
 		t.Error(err)
+	}
+}
+
+// longLogs are kept in parts, and who follows them sees all.
+func longLogs(t *testing.T, n *node) {
+	n.apply(t, pod("long", "echo begin; until test -e /go; do sleep 0.1; done; yes $(printf %01000d 0) | head -n 12000; until test -e /end; do sleep 0.1; done; echo end", ""))
+	last := func(what, want string) {
+		localtest.Eventually(t, what, func(ctx context.Context) error {
+			got, err := n.CoreV1().Pods("default").GetLogs("long", &corev1.PodLogOptions{TailLines: new(int64(1))}).DoRaw(ctx)
+			if err == nil && string(got) != want {
+				err = fmt.Errorf("%d bytes are there", len(got))
+			}
+			return err
+		})
+	}
+	last("the begin of the log", "begin\n")
+	logs, said := n.follow(t, "long")
+	n.kubectl(t, "exec", "long", "--", "touch", "/go")
+	last("a second part of the log", "")
+	n.kubectl(t, "exec", "long", "--", "touch", "/end")
+	if err := logs.Wait(); err != nil || strings.Count(said.String(), "\n") != 1+12000+1 || !strings.HasSuffix(said.String(), "0\nend\n") {
+		t.Errorf("%d lines, %v", strings.Count(said.String(), "\n"), err)
+	}
+	if part := n.log(t, "long", "app"); part != "end\n" {
+		t.Errorf("the second part has %d bytes", len(part))
 	}
 }
 

@@ -160,9 +160,9 @@ func TestContainers(t *testing.T) {
 	})
 	t.Run("the API server", func(t *testing.T) {
 		h.must("kubectl", "create", "rolebinding", "reads", "--clusterrole=view", "--serviceaccount=default:default")
-		h.apply(pod("api", "api"))
+		h.apply(pod("api", "api", "pods", "secrets"))
 		h.must("kubectl", "wait", "pod/api", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=180s")
-		if log := h.must("kubectl", "logs", "api"); log != "200 OK\n" {
+		if log := h.must("kubectl", "logs", "api"); log != "pods 200 OK\nsecrets 403 Forbidden\n" {
 			t.Errorf("log: %q", log)
 		}
 	})

@@ -7,8 +7,30 @@ import (
 	"testing"
 )
 
-// burning is a pod that takes what it gets of a processor, which is not much.
-var burning = strings.Replace(pod("burns", "burn"), "image: app:1", "image: app:1\n    resources: {requests: {cpu: 100m}, limits: {cpu: 300m}}", 1)
+// burning is a pod that takes what it gets of a processor, which is not much, with a sidecar; and a Deployment that
+// takes more memory than it is to, by what its autoscaler says.
+var burning = strings.Replace(pod("burns", "burn"), "image: app:1", "image: app:1\n    resources: {requests: {cpu: 100m}, limits: {cpu: 300m}}", 1) + `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: grows}
+spec:
+  selector: {matchLabels: {app: grows}}
+  template:
+    metadata: {labels: {app: grows}}
+    spec:
+      terminationGracePeriodSeconds: 5
+      initContainers: [{name: beside, image: app:1, args: [serve], restartPolicy: Always}]
+      containers: [{name: app, image: app:1, args: [burn], resources: {limits: {cpu: 10m}}}]
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: grows}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: grows}
+  maxReplicas: 2
+  metrics: [{type: Resource, resource: {name: memory, target: {type: AverageValue, averageValue: 100Ki}}}]
+---
+`
 
 // seesRealUsage looks at what a node of containers tells, of which one does nothing but burn
 // processor time, and another waits.
@@ -20,7 +42,9 @@ func (h *home) seesRealUsage(t *testing.T) {
 	}, "top", "pods", "--containers", "--no-headers")
 	node := regexp.MustCompile(`(?m)^container-0 (\d+)m \d+% [1-9]\d*Mi \d+%$`)
 	h.await("the node uses as much", func(text string) bool { return milli(node, text) > 20 }, "top", "nodes", "--no-headers")
-	h.must("kubectl", "delete", "pod", "burns", "--now")
+	h.await("a sidecar is seen", regexp.MustCompile(`(?m)^grows-\S+ beside \d+m [1-9]\d*Mi$`).MatchString, "top", "pods", "--containers", "--no-headers")
+	h.must("kubectl", "wait", "deployment/grows", "--for=jsonpath={.spec.replicas}=2", "--timeout=180s")
+	h.must("kubectl", "delete", "pod/burns", "deployment/grows", "hpa/grows", "--now")
 	h.await("it is left out when it is gone", showsWithout("web", "burns"), "top", "pods", "--no-headers")
 }
 

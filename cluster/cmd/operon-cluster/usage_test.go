@@ -46,6 +46,11 @@ func showsWithout(one, other string) func(string) bool {
 	return func(text string) bool { return strings.Contains(text, one) && !strings.Contains(text, other) }
 }
 
+// is wants one line.
+func is(line string) func(string) bool {
+	return func(text string) bool { return text == line }
+}
+
 // scaled are two Deployments and what scales them: by a share of the requests of a pod, and
 // by an amount of one container.
 const scaled = `
@@ -101,7 +106,7 @@ spec:
 const apart = `
 apiVersion: v1
 kind: Node
-metadata: {name: apart, labels: {sim.operon.dev/node: "true"}}
+metadata: {name: apart, labels: {sim.operon.dev/node: "true", is: apart}}
 spec: {taints: [{key: apart, effect: NoSchedule}]}
 ---
 apiVersion: v1
@@ -138,14 +143,23 @@ func TestUsageOnSimulatedNodes(t *testing.T) {
 	h.must("kubectl", "wait", "deployment/load", "deployment/cache", "--for=jsonpath={.spec.replicas}=1", "--timeout=180s")
 
 	t.Run("a node that is gone", h.losesUsage)
+	t.Run("another server", h.losesTheGroup)
 }
 
-func (h *home) seesUsage(*testing.T) {
-	h.await("the load is seen", shows(" app 900m 1Mi"), "top", "pods", "-l", "app=load", "--containers", "--no-headers")
+func (h *home) seesUsage(t *testing.T) {
+	h.await("the load is seen, and nothing else", showsWithout(" app 900m 1Mi", "cache-"), "top", "pods", "-l", "app=load", "--containers", "--no-headers")
 	h.await("the cache is seen", shows(" app 1m 250Mi", " log 1m 1Mi"), "top", "pods", "-l", "app=cache", "--containers", "--no-headers")
 	h.await("a pod that has not started is left out", showsWithout("there 300m 1Mi", "late"), "top", "pods", "--sort-by=cpu", "--no-headers")
+	h.await("one pod is seen", is("there 300m 1Mi"), "top", "pod", "there", "--no-headers")
+	h.await("other namespaces are seen", showsWithout("default there 300m 1Mi", "late"), "top", "pods", "-A", "--no-headers")
 	h.await("the node's sum is seen", shows("apart 300m 0% 1Mi 0%"), "top", "nodes", "--no-headers")
+	h.await("labels select nodes", is("apart 300m 0% 1Mi 0%"), "top", "nodes", "-l", "is=apart", "--no-headers")
 	h.await("pods are listed as others are", shows("there 300m 1Mi 1s"), "get", "podmetrics", "--no-headers")
+	h.await("fields select pods", is("there 300m 1Mi 1s"), "get", "podmetrics", "--field-selector", "metadata.name=there", "--no-headers")
+	h.await("fields select nodes", is("apart 300m 1Mi 1s"), "get", "nodemetrics", "--field-selector", "metadata.name=apart", "--no-headers")
+	if other := h.must("kubectl", "get", "podmetrics", "-n", "kube-system", "-o", "name"); other != "" {
+		t.Errorf("in another namespace there are %s", other)
+	}
 	h.must("kubectl", "explain", "podmetrics.containers.usage")
 	h.must("kubectl", "wait", "apiservice/v1beta1.metrics.k8s.io", "--for=condition=Available", "--timeout=180s")
 }
@@ -171,5 +185,34 @@ func (h *home) losesUsage(t *testing.T) {
 	h.await("its pod is left out", showsWithout("load-", "there"), "top", "pods", "--no-headers")
 	if r := h.run("kubectl", "top", "node", "apart"); r.code == 0 || !strings.Contains(r.stderr, "not found") {
 		t.Errorf("a lost node: %+v", r)
+	}
+}
+
+// elsewhere has a Service serve the group, behind which there is nothing.
+const elsewhere = `
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1beta1.metrics.k8s.io}
+spec:
+  group: metrics.k8s.io
+  version: v1beta1
+  groupPriorityMinimum: 100
+  versionPriority: 100
+  insecureSkipTLSVerify: true
+  service: {name: metrics-server, namespace: kube-system}
+---
+`
+
+// losesTheGroup has another server take the group over, and gets it back by a reset.
+func (h *home) losesTheGroup(t *testing.T) {
+	h.apply(elsewhere)
+	kinds := []string{"api-resources", "--api-group=metrics.k8s.io", "--no-headers"}
+	h.await("the other one is asked, and serves nothing", is(""), kinds...)
+	h.must("reset")
+	if found := squeezed(h.must(append([]string{"kubectl"}, kinds...)...)); found != "nodes metrics.k8s.io/v1beta1 false NodeMetrics\npods metrics.k8s.io/v1beta1 true PodMetrics" {
+		t.Errorf("after the reset there are\n%s", found)
+	}
+	if used := h.must("kubectl", "top", "nodes", "--no-headers"); !strings.Contains(used, "node-0") {
+		t.Errorf("after the reset nodes use\n%s", used)
 	}
 }

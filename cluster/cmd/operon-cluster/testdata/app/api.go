@@ -12,8 +12,8 @@ import (
 // account is where a pod finds who it is.
 const account = "/var/run/secrets/kubernetes.io/serviceaccount/"
 
-// api asks the API server who this pod is, at the name that pods know it by.
-func api() {
+// api asks the API server for things of the namespace, at the name that pods know it by, and prints whether it may.
+func api(resources ...string) {
 	authority, err := os.ReadFile(account + "ca.crt")
 	if err != nil {
 		log.Fatal(err)
@@ -24,15 +24,18 @@ func api() {
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(authority)
-	request, err := http.NewRequest(http.MethodGet, "https://kubernetes.default.svc/api/v1/namespaces/default/pods", nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+string(token))
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
-	response, err := client.Do(request)
-	if err != nil {
-		log.Fatal(err)
+	for _, resource := range resources {
+		request, err := http.NewRequest(http.MethodGet, "https://kubernetes.default.svc/api/v1/namespaces/default/"+resource, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+string(token))
+		response, err := client.Do(request)
+		if err != nil {
+			log.Fatal(err)
+		}
+		response.Body.Close()
+		fmt.Println(resource, response.Status)
 	}
-	fmt.Println(response.Status)
 }

@@ -29,7 +29,7 @@ func main() {
 	case "ask":
 		ask(os.Args[2])
 	case "api":
-		api()
+		api(os.Args[2:]...)
 	case "burn":
 		for {
 		}
