@@ -64,6 +64,7 @@ spec:
   template:
     spec:
       restartPolicy: Never
+      terminationGracePeriodSeconds: 1
       containers: [{name: app, image: "busybox:1", command: [sh, -c, %q]}]
 ---`
 

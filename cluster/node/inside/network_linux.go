@@ -53,10 +53,14 @@ func startNetwork() error {
 	return forward()
 }
 
-// forward has the kernel pass on what pods send to each other over Services.
+// forward has the kernel pass on what pods send to each other over Services. It is not to advise them of a shorter way,
+// which there is for none of them: whom it has just advised it does not tell for a second that there is nobody behind a
+// Service, and connections hang instead of being refused.
 func forward() error {
-	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
-		return err
+	for name, value := range map[string]string{"ip_forward": "1", "conf/all/send_redirects": "0", "conf/" + settings.Bridge + "/send_redirects": "0"} {
+		if err := os.WriteFile("/proc/sys/net/ipv4/"+name, []byte(value), 0); err != nil {
+			return err
+		}
 	}
 	err := os.WriteFile(bridgeFilter, []byte("1"), 0)
 	if errors.Is(err, fs.ErrNotExist) {
