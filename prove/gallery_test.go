@@ -22,7 +22,7 @@ import (
 // How many operators of the gallery are tested side by side: mostly they wait. Who searches wants to
 // know how long that takes.
 const (
-	gallerySide = "6"
+	gallerySide = "10"
 	searchSide  = "3"
 )
 

@@ -100,7 +100,7 @@ func (test Test) options(folder string) (Options, error) {
 }
 
 // testCluster is the one that this process's tests share, as long as one of them uses it.
-var testCluster = commonCluster{turns: world.NewTurns(3 * runtime.GOMAXPROCS(0))}
+var testCluster = commonCluster{turns: world.NewTurns(6 * runtime.GOMAXPROCS(0))}
 
 type commonCluster struct {
 	turns   world.Turns
