@@ -7,6 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/operon-framework/operon/cluster/node/settings"
 )
 
 // DefaultName is the cluster that is meant where none is named.
@@ -52,6 +56,19 @@ func (f folder) kubeconfig() string      { return f.file("kubeconfig") }
 func (f folder) control() string         { return f.file("control.sock") }
 func (f folder) egress() string          { return f.file("egress.sock") }
 func (f folder) node() string            { return f.file("node") }
+
+// checkSockets tells whether unix sockets can be in the folder, which the system allows short paths only.
+func (f folder) checkSockets(kind NodeKind) error {
+	longest := f.control()
+	if kind == Container {
+		longest = settings.Dir(f.node()).LongestSocket()
+	}
+	const most = len(unix.RawSockaddrUnix{}.Path) - 1 // a zero ends it
+	if over := len(longest) - most; over > 0 {
+		return fmt.Errorf("the folder %s is by %d bytes too long: paths of sockets in it have at most %d; set OPERON_HOME to a shorter folder, or choose a shorter --name", f.path, over, most)
+	}
+	return nil
+}
 
 // Locks lie beside the folder, so that the folder can be removed while they are held.
 func (f folder) runLock() string   { return f.path + ".lock" }

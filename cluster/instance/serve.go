@@ -8,13 +8,17 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/discovery"
 	"k8s.io/klog/v2"
 
 	"github.com/operon-framework/operon/cluster/controlplane"
+	"github.com/operon-framework/operon/cluster/node"
 	"github.com/operon-framework/operon/cluster/node/settings"
 	"github.com/operon-framework/operon/cluster/sim"
 )
@@ -131,13 +135,27 @@ func (s *server) startComponents(ctx context.Context) error {
 	}
 	if s.containers != nil {
 		if err := s.containers.join(ctx, s.plane); err != nil {
-			return fmt.Errorf("node of containers: %w", err)
+			return fmt.Errorf("node of containers: %w", s.withLog(err))
 		}
 	}
 	if err := s.plane.RememberFirst(ctx); err != nil {
 		return fmt.Errorf("remember the first state: %w", err)
 	}
 	return s.serveControl(ctx)
+}
+
+// withLog adds to the error of a node that died what it said last, as it did not tell why.
+func (s *server) withLog(err error) error {
+	if !errors.Is(err, node.ErrDied) {
+		return err
+	}
+	return fmt.Errorf("%w; the last that it said:\n%s", err, strings.Join(last(lastLines, ofOthers(lines(s.folder.log()))), "\n"))
+}
+
+// ofOthers leaves out of a log what this process wrote to it.
+func ofOthers(all []string) []string {
+	own := regexp.MustCompile(fmt.Sprintf(`^[IWEF]\d{4} [\d:.]+ +%d `, os.Getpid()))
+	return slices.DeleteFunc(all, own.MatchString)
 }
 
 func (s *server) startNodes(ctx context.Context) error {

@@ -35,6 +35,9 @@ func Up(ctx context.Context, name string, spec Spec) (facts Facts, started bool,
 	if err := spec.complete(); err != nil {
 		return Facts{}, false, err
 	}
+	if err := f.checkSockets(spec.Node); err != nil {
+		return Facts{}, false, err
+	}
 	starting, err := lock(ctx, f.startLock())
 	if err != nil {
 		return Facts{}, false, err
@@ -142,15 +145,19 @@ func (f folder) awaitReport(ctx context.Context, process *exec.Cmd, ready *os.Fi
 	if report.Error != "" {
 		return fmt.Errorf("cluster %q: %s", f.name, report.Error)
 	}
-	return fmt.Errorf("cluster %q: its process died while starting:\n%s", f.name, tail(f.log(), 10))
+	return fmt.Errorf("cluster %q: its process died while starting:\n%s", f.name, strings.Join(last(lastLines, lines(f.log())), "\n"))
 }
 
-// tail returns the last lines of a log that is at hand only to explain another error.
-func tail(path string, lines int) string {
+// lastLines is how much of a log is shown.
+const lastLines = 10
+
+// lines are those of a log that is at hand only to explain another error.
+func lines(path string) []string {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return err.Error()
+		return []string{err.Error()}
 	}
-	all := strings.Split(strings.TrimSpace(string(data)), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
+	return strings.Split(strings.TrimSpace(string(data)), "\n")
 }
+
+func last(count int, of []string) []string { return of[max(0, len(of)-count):] }

@@ -144,7 +144,12 @@ func (n *Node) awaitReport() error {
 	var report settings.Report
 	err := n.report.Decode(&report)
 	if err != nil {
-		return fmt.Errorf("the node's process died while starting: %w", err)
+		select { // what it ended of is known, and in the log, when number 1 has ended too
+		case <-n.ended:
+			err = n.cause
+		case <-time.After(ending):
+		}
+		return fmt.Errorf("%w while starting: %w", ErrDied, err)
 	}
 	if report.Error != "" {
 		return errors.New(report.Error)
@@ -178,9 +183,9 @@ func (n *Node) Err() error {
 	if err := n.report.Decode(&report); err == nil && report.Error != "" {
 		return fmt.Errorf("the node ended: %s", report.Error)
 	} else if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("the node ended: %w", errors.Join(n.cause, err))
+		return fmt.Errorf("%w: %w", ErrDied, errors.Join(n.cause, err))
 	}
-	return fmt.Errorf("the node ended: %w", n.cause)
+	return fmt.Errorf("%w: %w", ErrDied, n.cause)
 }
 
 // Stop ends everything of the node and removes it, but its folder.

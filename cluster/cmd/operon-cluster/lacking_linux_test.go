@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,9 +10,11 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -56,6 +59,56 @@ func TestMachinesThatLackSomething(t *testing.T) {
 	if r := h.ended(simulated); r.code != 0 {
 		t.Errorf("simulated nodes without programs: %+v", r)
 	}
+}
+
+// A node that dies while it starts is told with what the log says of it, and nothing is left.
+func TestNodeDiesWhileItStarts(t *testing.T) {
+	t.Parallel()
+	needsNode(t)
+	h := newHome(t)
+	up := h.command("up", "--node", "container")
+	var said bytes.Buffer
+	up.Stderr = &said
+	if err := up.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error)
+	go func() { ended <- up.Wait() }()
+	for killed := false; ; {
+		select {
+		case err := <-ended:
+			if !killed || err == nil || !strings.Contains(said.String(), "the node's process died") || !strings.Contains(said.String(), "the last that it said:") || !strings.Contains(said.String(), "signal 9") {
+				t.Errorf("killed: %v; %v: %s", killed, err, said.String())
+			}
+			if folders, err := os.ReadDir(filepath.Join(h.path, "clusters")); err != nil || len(folders) > 0 {
+				t.Errorf("left: %v, %v", folders, err)
+			}
+			return
+		case <-time.After(time.Millisecond): // a process that starts tells nobody
+			killed = killed || killNode(t, h)
+		}
+	}
+}
+
+// killNode kills the node's process of a home, if it is there.
+func killNode(t *testing.T, h *home) bool {
+	t.Helper()
+	processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, process := range processes {
+		line, err := os.ReadFile(process)
+		if err != nil || !strings.HasPrefix(string(line), "operon-node\x00") || !strings.Contains(string(line), h.path+"/") {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(process)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return syscall.Kill(pid, syscall.SIGKILL) == nil
+	}
+	return false
 }
 
 // A disk that is full takes no image, nor a part of one, and the cluster goes on.

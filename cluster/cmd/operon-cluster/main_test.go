@@ -9,11 +9,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/operon-framework/operon/cluster/instance"
+	"github.com/operon-framework/operon/cluster/node"
 )
 
 // asCommand makes the test binary be the command, for tests and for the clusters' own
@@ -177,6 +179,28 @@ func TestDataOutlivesTheCluster(t *testing.T) {
 	h.must("reset")
 	if r := h.run("kubectl", "get", "configmap", "kept"); r.code == 0 {
 		t.Error("the reset of a kept state kept an object")
+	}
+}
+
+// A folder in which no socket can be is told of before anything is made.
+func TestLongFolder(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.env = []string{"OPERON_HOME=" + filepath.Join(h.path, strings.Repeat("long", 25))}
+	r := h.run("up")
+	if r.code != exitFailed || !strings.Contains(r.stderr, "bytes too long") || !strings.Contains(r.stderr, "set OPERON_HOME to a shorter folder") || strings.Count(r.stderr, "\n") != 1 {
+		t.Errorf("%+v", r)
+	}
+	if left, err := os.ReadDir(h.path); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if runtime.GOOS != "linux" || node.Check() != nil {
+		return
+	}
+	// The kubelet's own sockets lie deeper.
+	h.env = []string{"OPERON_HOME=" + filepath.Join(h.path, strings.Repeat("x", 50))}
+	if r := h.run("up", "--node", "container"); r.code != exitFailed || !strings.Contains(r.stderr, "bytes too long") {
+		t.Errorf("%+v", r)
 	}
 }
 

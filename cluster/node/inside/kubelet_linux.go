@@ -19,7 +19,7 @@ import (
 func runKubelet(ctx context.Context, dir settings.Dir, s settings.Settings) error {
 	flags := options.NewKubeletFlags()
 	flags.KubeConfig = dir.Kubeconfig(settings.Kubelet)
-	flags.RootDirectory = dir.File("kubelet")
+	flags.RootDirectory = dir.KubeletRoot()
 	flags.CertDirectory = dir.File("kubelet/pki")
 	flags.HostnameOverride = settings.Name
 	flags.NodeIP = settings.Address.String()

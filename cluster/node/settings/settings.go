@@ -83,6 +83,14 @@ func (d Dir) File(name string) string { return filepath.Join(string(d), name) }
 // Socket is where containerd answers.
 func (d Dir) Socket() string { return d.File("containerd.sock") }
 
+// LongestSocket is the one with the longest path, the kubelet's for what asks for devices of pods.
+func (d Dir) LongestSocket() string {
+	return filepath.Join(d.KubeletRoot(), "pod-resources", "kubelet.sock")
+}
+
+// KubeletRoot is where the kubelet keeps what it knows, and volumes.
+func (d Dir) KubeletRoot() string { return d.File("kubelet") }
+
 // Snapshotter is the file that tells what unpacks images.
 func (d Dir) Snapshotter() string { return d.File("snapshotter") }
 
