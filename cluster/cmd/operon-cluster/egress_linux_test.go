@@ -7,10 +7,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-
-	"github.com/google/go-containerregistry/pkg/name"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
 // With --egress pods reach what this machine reaches, by address and by name, and images
@@ -30,11 +26,11 @@ func TestEgress(t *testing.T) {
 	h.enter, h.env = w.do, []string{"SSL_CERT_FILE=" + authority}
 	h.up("--node", "container", "--egress")
 	program := buildApp(t)
-	keep(t, images, archive(t, "any:1", runtime.GOARCH, program), "team/app:1")
+	keep(t, images, program, "team/app:1")
 	h.must("image", "load", archive(t, "app:1", runtime.GOARCH, program))
 	h.must("kubectl", "create", "secret", "docker-registry", "reads", "--docker-server="+registryName, "--docker-username=reader", "--docker-password=secret")
 	pulled := strings.ReplaceAll(pod("pulled", "say", "it"), "app:1", registryName+"/team/app:1")
-	h.apply(pod("inside", "serve") + strings.Replace(pulled, "spec:", "spec:\n  imagePullSecrets: [{name: reads}]", 1) + strings.ReplaceAll(pulled, "pulled", "stranger"))
+	h.apply(pod("inside", "serve") + strings.Replace(pulled, "spec:", "spec:\n  imagePullSecrets: [{name: reads}]", 1) + strings.NewReplacer("pulled", "stranger", "team/app:1", "team/other:1").Replace(pulled))
 	h.must("kubectl", "wait", "pod/inside", "--for=condition=Ready", "--timeout=240s")
 	for _, c := range []struct {
 		args []string
@@ -63,19 +59,9 @@ func TestEgress(t *testing.T) {
 }
 
 // keep puts an image into a registry that wants credentials, past those.
-func keep(t *testing.T, images http.Handler, path, to string) {
+func keep(t *testing.T, images http.Handler, program []byte, to string) {
 	t.Helper()
-	image, err := tarball.ImageFromPath(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	server := httptest.NewServer(images)
 	defer server.Close()
-	tag, err := name.NewTag(strings.TrimPrefix(server.URL, "http://") + "/" + to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := remote.Write(tag, image); err != nil {
-		t.Fatal(err)
-	}
+	push(t, program, strings.TrimPrefix(server.URL, "http://")+"/"+to)
 }

@@ -19,14 +19,18 @@ func TestDataOutlivesContainers(t *testing.T) {
 	call := func(verb string, args ...string) string {
 		return h.must(append(append([]string{verb}, name...), args...)...)
 	}
-	h.up(up...)
-	h.must("image", "load", name[0], name[1], archive(t, "app:1", runtime.GOARCH, buildApp(t)))
+	program := buildApp(t)
+	facts := h.up(up...)
+	h.must("image", "load", name[0], name[1], archive(t, "app:1", runtime.GOARCH, program))
+	push(t, program, facts.Registry+"/team/pushed")
 	h.apply(web+strings.Replace(pod("web", "serve"), "restartPolicy: Never", "restartPolicy: Always", 1)+pod("once", "say", "once"), name...)
 	call("kubectl", "wait", "pod/web", "--for=condition=Ready", "--timeout=180s")
 	call("kubectl", "wait", "pod/once", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=180s")
 	call("down")
 
-	h.up(up...)
+	if again := h.up(up...); again.Registry != facts.Registry {
+		t.Errorf("the registry was at %s and is at %s", facts.Registry, again.Registry)
+	}
 	if list := h.must("image", "ls", name[0], name[1]); !strings.Contains(list, "docker.io/library/app:1") {
 		t.Errorf("images:\n%s", list)
 	}
@@ -35,8 +39,9 @@ func TestDataOutlivesContainers(t *testing.T) {
 	if said := call("kubectl", "exec", "web", "--", "/app", "say", "again"); said != "[again]\n" {
 		t.Errorf("exec: %q", said)
 	}
-	h.apply(pod("asks", "get", "http://web.default.svc.cluster.local"), name...)
-	call("kubectl", "wait", "pod/asks", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=180s")
+	// What was pushed is pulled only now.
+	h.apply(pod("asks", "get", "http://web.default.svc.cluster.local")+strings.ReplaceAll(pod("pushed", "say", "it"), "app:1", facts.Registry+"/team/pushed"), name...)
+	call("kubectl", "wait", "pod/asks", "pod/pushed", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=180s")
 	if restarts := call("kubectl", "get", "pod", "once", "-o", "jsonpath={.status.phase} {.status.containerStatuses[0].restartCount}"); restarts != "Succeeded 0" {
 		t.Errorf("what was done before is %s", restarts)
 	}

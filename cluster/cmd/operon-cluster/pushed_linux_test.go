@@ -11,19 +11,25 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// pushes pushes an image from this machine, and runs it by the name that it was pushed to.
-func pushes(t *testing.T, h *home, registry string, program []byte) {
+// push pushes an image of the tests' program from this machine.
+func push(t *testing.T, program []byte, to string) {
+	t.Helper()
 	image, err := tarball.ImageFromPath(archive(t, "any:1", runtime.GOARCH, program), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	to, err := name.ParseReference(registry + "/team/pushed")
+	reference, err := name.ParseReference(to)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := remote.Write(to, image); err != nil {
+	if err := remote.Write(reference, image); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// pushes pushes an image, and runs it by the name that it was pushed to.
+func pushes(t *testing.T, h *home, registry string, program []byte) {
+	push(t, program, registry+"/team/pushed")
 	if list := h.must("list", "-o", "json"); !strings.Contains(list, fmt.Sprintf(`"registry": %q`, registry)) {
 		t.Errorf("list does not tell of the registry: %s", list)
 	}

@@ -74,6 +74,9 @@ func configure(c *kubeletconfig.KubeletConfiguration, dir settings.Dir, s settin
 	// The machine's disk is, too. Where it fills up, a kubelet would remove images, which were loaded by hand and which
 	// nothing would bring back, then pods, and take none for five minutes.
 	c.ImageGCHighThresholdPercent = 100
+	// An image that is loaded, and pulled by another name, is one image: a kubelet that looks who may use what was pulled
+	// would ask a registry for the loaded one.
+	c.ImagePullCredentialsVerificationPolicy = string(kubeletconfig.NeverVerify)
 
 	// One node, and an API server beside it: nothing is spared.
 	c.MaxPods = 500
