@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ type served struct {
 	url  string
 	host string
 	// writes counts the requests that bring something.
-	writes int
+	writes atomic.Int64
 }
 
 func serve(t *testing.T, dir string) *served {
@@ -49,7 +50,7 @@ func serve(t *testing.T, dir string) *served {
 	s := &served{t: t, dir: dir}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if request.Method != http.MethodGet && request.Method != http.MethodHead {
-			s.writes++ // clients of the tests that look at it send one request after the other
+			s.writes.Add(1)
 		}
 		r.ServeHTTP(w, request)
 	}))
@@ -142,8 +143,8 @@ func TestImagesArePushedAndPulled(t *testing.T) {
 	if err := remote.Write(again.tag("team/web:2"), image); err != nil {
 		t.Fatal(err)
 	}
-	if again.writes != 1 {
-		t.Errorf("a second push of the same sent %d requests, want one, for the tag", again.writes)
+	if writes := again.writes.Load(); writes != 1 {
+		t.Errorf("a second push of the same sent %d requests, want one, for the tag", writes)
 	}
 	tags, err := remote.List(again.tag("team/web:1").Repository)
 	if err != nil || fmt.Sprint(tags) != "[1 2 all]" {
