@@ -2,6 +2,8 @@ package localtest
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"testing"
 	"time"
 )
@@ -9,6 +11,9 @@ import (
 // Patience is how long Eventually waits: long against what a cluster takes on a machine
 // that is busy with other tests.
 const Patience = 2 * time.Minute
+
+// patienceVariable names the variable that sets another, such as 10m, for machines that are much slower.
+const patienceVariable = "OPERON_TEST_PATIENCE"
 
 // interval is how often a condition is looked at, at first. What takes long is looked at less and less
 // often, so that tests do not take the processors from what they wait for: it is seen a tenth later than
@@ -18,12 +23,28 @@ const (
 	slowest  = 250 * time.Millisecond
 )
 
-// Eventually calls check until it returns nil. After Patience it fails the test with what was
-// waited for and the error of the last check that could finish. The context that check gets ends
+// Eventually calls check until it returns nil. After Patience, or what $OPERON_TEST_PATIENCE says (10m), it fails the
+// test with what was waited for and the error of the last check that could finish. The context that check gets ends
 // with the waiting.
 func Eventually(t testing.TB, what string, check func(context.Context) error) {
 	t.Helper()
-	Within(t, Patience, what, check)
+	limit, err := patience()
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	Within(t, limit, what, check)
+}
+
+func patience() (time.Duration, error) {
+	said := os.Getenv(patienceVariable)
+	if said == "" {
+		return Patience, nil
+	}
+	limit, err := time.ParseDuration(said)
+	if err != nil || limit <= 0 {
+		return 0, fmt.Errorf("%s is %q: want a time such as 10m", patienceVariable, said)
+	}
+	return limit, nil
 }
 
 // Within is Eventually with a limit of the caller's.

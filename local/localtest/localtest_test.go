@@ -104,6 +104,21 @@ func TestWaitersTellWhatTheyWaitedFor(t *testing.T) {
 	}
 }
 
+// Not in parallel: it sets a variable of the process.
+func TestPatienceIsSetFromOutside(t *testing.T) {
+	for said, want := range map[string]string{
+		"50ms": "waited 50ms for the moon: no moon",
+		"soon": `OPERON_TEST_PATIENCE is "soon": want a time such as 10m`,
+		"-1s":  `OPERON_TEST_PATIENCE is "-1s": want a time such as 10m`,
+	} {
+		t.Setenv("OPERON_TEST_PATIENCE", said)
+		never := func(context.Context) error { return errors.New("no moon") }
+		if got := failure(t, func(t testing.TB) { localtest.Eventually(t, "the moon", never) }); got != want {
+			t.Errorf("%s: %q, want %q", said, got, want)
+		}
+	}
+}
+
 // failure runs f with a TB that fails it, and returns the message.
 func failure(t *testing.T, f func(testing.TB)) string {
 	fake := &recorder{TB: t}

@@ -24,8 +24,8 @@ func TestDataOutlivesContainers(t *testing.T) {
 	h.must("image", "load", name[0], name[1], archive(t, "app:1", runtime.GOARCH, program))
 	push(t, program, facts.Registry+"/team/pushed")
 	h.apply(web+strings.Replace(pod("web", "serve"), "restartPolicy: Never", "restartPolicy: Always", 1)+pod("once", "say", "once"), name...)
-	call("kubectl", "wait", "pod/web", "--for=condition=Ready", "--timeout=180s")
-	call("kubectl", "wait", "pod/once", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=180s")
+	call("kubectl", "wait", "pod/web", "--for=condition=Ready", within)
+	call("kubectl", "wait", "pod/once", "--for=jsonpath={.status.phase}=Succeeded", within)
 	call("down")
 
 	if again := h.up(up...); again.Registry != facts.Registry {
@@ -34,14 +34,14 @@ func TestDataOutlivesContainers(t *testing.T) {
 	if list := h.must("image", "ls", name[0], name[1]); !strings.Contains(list, "docker.io/library/app:1") {
 		t.Errorf("images:\n%s", list)
 	}
-	call("kubectl", "wait", "pod/web", "--for=jsonpath={.status.containerStatuses[0].restartCount}=1", "--timeout=180s")
-	call("kubectl", "wait", "pod/web", "--for=condition=Ready", "--timeout=180s")
+	call("kubectl", "wait", "pod/web", "--for=jsonpath={.status.containerStatuses[0].restartCount}=1", within)
+	call("kubectl", "wait", "pod/web", "--for=condition=Ready", within)
 	if said := call("kubectl", "exec", "web", "--", "/app", "say", "again"); said != "[again]\n" {
 		t.Errorf("exec: %q", said)
 	}
 	// What was pushed is pulled only now.
 	h.apply(pod("asks", "get", "http://web.default.svc.cluster.local")+strings.ReplaceAll(pod("pushed", "say", "it"), "app:1", facts.Registry+"/team/pushed"), name...)
-	call("kubectl", "wait", "pod/asks", "pod/pushed", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=180s")
+	call("kubectl", "wait", "pod/asks", "pod/pushed", "--for=jsonpath={.status.phase}=Succeeded", within)
 	if restarts := call("kubectl", "get", "pod", "once", "-o", "jsonpath={.status.phase} {.status.containerStatuses[0].restartCount}"); restarts != "Succeeded 0" {
 		t.Errorf("what was done before is %s", restarts)
 	}
@@ -53,13 +53,13 @@ func TestDataOutlivesContainers(t *testing.T) {
 	if pods := call("kubectl", "get", "pods", "-A", "-o", "name"); pods != "" {
 		t.Errorf("pods after the reset: %s", pods)
 	}
-	for ended := time.Now().Add(time.Minute); len(runningGroups(t, h)) > 0; time.Sleep(50 * time.Millisecond) { // a process that ends tells nobody
+	for ended := time.Now().Add(patience); len(runningGroups(t, h)) > 0; time.Sleep(50 * time.Millisecond) { // a process that ends tells nobody
 		if time.Now().After(ended) {
 			t.Fatalf("a minute after the reset there are\n%s", strings.Join(runningGroups(t, h), "\n"))
 		}
 	}
 	h.apply(pod("web", "serve"), name...)
-	call("kubectl", "wait", "pod/web", "--for=condition=Ready", "--timeout=180s")
+	call("kubectl", "wait", "pod/web", "--for=condition=Ready", within)
 }
 
 // runningGroups lists the control groups of a home's containers that have a process.

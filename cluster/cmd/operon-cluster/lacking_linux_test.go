@@ -121,7 +121,7 @@ func TestFullDisk(t *testing.T) {
 	h.up("--node", "container")
 	h.must("image", "load", archive(t, "app:1", runtime.GOARCH, program))
 	h.apply(pod("web", "serve"))
-	h.must("kubectl", "wait", "pod/web", "--for=condition=Ready", "--timeout=180s")
+	h.must("kubectl", "wait", "pod/web", "--for=condition=Ready", within)
 
 	if told := h.must("kubectl", "get", "--raw", "/api/v1/nodes/container-0/proxy/configz"); !strings.Contains(told, `"evictionHard":{"memory.available":"50Mi"}`) {
 		t.Errorf("for want of disk, the kubelet would end pods and remove images: %s", told)
@@ -144,7 +144,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	h.must("image", "load", archive(t, "small:1", runtime.GOARCH, program))
 	h.apply(strings.Replace(pod("small", "serve"), "app:1", "small:1", 1))
-	h.must("kubectl", "wait", "pod/small", "--for=condition=Ready", "--timeout=180s")
+	h.must("kubectl", "wait", "pod/small", "--for=condition=Ready", within)
 }
 
 // disk is the one that a home lies on.

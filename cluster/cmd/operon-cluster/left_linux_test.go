@@ -27,7 +27,7 @@ func TestNothingOfANodeIsLeft(t *testing.T) {
 		facts := h.up("--name", name, "--node", "container")
 		h.must("image", "load", "--name", name, image)
 		h.apply(web+pod("web", "serve"), "--name", name)
-		h.must("kubectl", "--name", name, "wait", "pod/web", "--for=condition=Ready", "--timeout=180s")
+		h.must("kubectl", "--name", name, "wait", "pod/web", "--for=condition=Ready", within)
 		uid := strings.TrimSpace(h.must("kubectl", "--name", name, "get", "pod/web", "-o", "jsonpath={.metadata.uid}"))
 		for _, kind := range []string{"process", "socket", "control group", "pod's control group"} {
 			if !slices.ContainsFunc(left(t, h, uid), func(what string) bool { return strings.HasPrefix(what, kind) }) {

@@ -132,7 +132,7 @@ func TestLife(t *testing.T) {
 		t.Errorf("nodes: %s", nodes)
 	}
 	h.must("kubectl", "create", "deployment", "web", "--image=web")
-	h.must("kubectl", "rollout", "status", "deployment", "web", "--timeout=180s")
+	h.must("kubectl", "rollout", "status", "deployment", "web", within)
 	if r := h.run("kubectl", "auth", "can-i", "delete", "nodes", "--as", "nobody"); strings.TrimSpace(r.stdout) != "no" {
 		t.Errorf("nobody may delete nodes: %+v", r)
 	}

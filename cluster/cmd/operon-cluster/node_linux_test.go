@@ -136,7 +136,7 @@ func TestContainers(t *testing.T) {
 		t.Errorf("image load: %s", said)
 	}
 	h.apply(web + pod("web", "serve") + burning)
-	h.must("kubectl", "wait", "pod/web", "--for=condition=Ready", "--timeout=180s")
+	h.must("kubectl", "wait", "pod/web", "--for=condition=Ready", within)
 	// A pod without a probe is ready before its program has said anything.
 	h.await("the pod's log", shows("serving"), "logs", "web")
 	if said := h.must("kubectl", "exec", "web", "--", "/app", "say", "in", "the", "pod"); said != "[in the pod]\n" {
@@ -147,7 +147,7 @@ func TestContainers(t *testing.T) {
 	}
 	t.Run("names and Services", func(t *testing.T) {
 		h.apply(pod("asks", "get", "http://web.default.svc.cluster.local"))
-		h.must("kubectl", "wait", "pod/asks", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=180s")
+		h.must("kubectl", "wait", "pod/asks", "--for=jsonpath={.status.phase}=Succeeded", within)
 		if log := h.must("kubectl", "logs", "asks"); log != "hello" {
 			t.Errorf("log: %q", log)
 		}
@@ -161,7 +161,7 @@ func TestContainers(t *testing.T) {
 	t.Run("the API server", func(t *testing.T) {
 		h.must("kubectl", "create", "rolebinding", "reads", "--clusterrole=view", "--serviceaccount=default:default")
 		h.apply(pod("api", "api", "pods", "secrets"))
-		h.must("kubectl", "wait", "pod/api", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=180s")
+		h.must("kubectl", "wait", "pod/api", "--for=jsonpath={.status.phase}=Succeeded", within)
 		if log := h.must("kubectl", "logs", "api"); log != "pods 200 OK\nsecrets 403 Forbidden\n" {
 			t.Errorf("log: %q", log)
 		}
@@ -206,12 +206,12 @@ func refuses(t *testing.T, h *home, program []byte) {
 		}
 	}
 	h.apply(strings.ReplaceAll(pod("missing", "say"), "app:1", "missing:1"))
-	h.must("kubectl", "wait", "pod/missing", "--for=jsonpath={.status.containerStatuses[0].state.waiting.reason}=ErrImagePull", "--timeout=180s")
+	h.must("kubectl", "wait", "pod/missing", "--for=jsonpath={.status.containerStatuses[0].state.waiting.reason}=ErrImagePull", within)
 	if said := h.must("kubectl", "get", "pod", "missing", "-o", "jsonpath={.status.containerStatuses[0].state.waiting.message}"); !strings.Contains(said, "missing:1: not found") {
 		t.Errorf("an image that does not exist: %q", said)
 	}
 	h.apply(strings.ReplaceAll(pod("nocommand", "say"), "    args:", "    command: [/nothing]\n    args:"))
-	h.must("kubectl", "wait", "pod/nocommand", "--for=jsonpath={.status.phase}=Failed", "--timeout=180s")
+	h.must("kubectl", "wait", "pod/nocommand", "--for=jsonpath={.status.phase}=Failed", within)
 	if said := h.must("kubectl", "get", "pod", "nocommand", "-o", "jsonpath={.status.containerStatuses[0].state.terminated.message}"); !strings.Contains(said, "/nothing") {
 		t.Errorf("a command that is not in the image: %q", said)
 	}
@@ -258,7 +258,7 @@ func TestContainersBesideSimulatedNodes(t *testing.T) {
 	h.must("image", "load", archive(t, "app:1", runtime.GOARCH, buildApp(t)))
 	asks := strings.Replace(pod("simulated", "serve"), "spec:", "spec:\n  nodeSelector: {sim.operon.dev/node: \"true\"}\n  tolerations: [{key: sim.operon.dev/node, operator: Exists}]", 1)
 	h.apply(pod("real", "serve") + asks)
-	h.must("kubectl", "wait", "pod/real", "pod/simulated", "--for=condition=Ready", "--timeout=180s")
+	h.must("kubectl", "wait", "pod/real", "pod/simulated", "--for=condition=Ready", within)
 	if on := h.must("kubectl", "get", "pod", "real", "simulated", "-o", "jsonpath={.items[*].spec.nodeName}"); !strings.HasPrefix(on, "container-0 node-") {
 		t.Errorf("pods are on %s", on)
 	}

@@ -26,11 +26,11 @@ func reachesPorts(t *testing.T, h *home, published []string) {
 	service, direct := strings.TrimSuffix(published[0], ":30080"), strings.TrimSuffix(published[1], ":8088")
 	onNode := strings.Replace(pod("onnode", "serve"), "    args:", "    ports: [{containerPort: 8080, hostPort: 8088}, {containerPort: 8080, hostPort: 8089, protocol: UDP}, {containerPort: 8080, hostPort: 8090, protocol: SCTP}]\n    args:", 1)
 	h.apply(byNodePort + onNode)
-	h.must("kubectl", "wait", "pod/onnode", "--for=condition=Ready", "--timeout=180s")
+	h.must("kubectl", "wait", "pod/onnode", "--for=condition=Ready", within)
 	awaitAnswer(t, "a NodePort", func() bool { return get(service) == "hello" })
 	awaitAnswer(t, "a hostPort", func() bool { return get(direct) == "hello" })
 	h.apply(pod("asksnode", "get", "http://198.18.128.1:8088"))
-	h.must("kubectl", "wait", "pod/asksnode", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=180s")
+	h.must("kubectl", "wait", "pod/asksnode", "--for=jsonpath={.status.phase}=Succeeded", within)
 	if log := h.must("kubectl", "logs", "asksnode"); log != "hello" {
 		t.Errorf("a hostPort, from a pod: %q", log)
 	}
@@ -55,7 +55,7 @@ func reachesPorts(t *testing.T, h *home, published []string) {
 // get returns what a web server says, or nothing. Each asks by a connection of its own: one
 // to a pod that is gone may be silent for long.
 func get(address string) string {
-	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: patience / 20, Transport: &http.Transport{DisableKeepAlives: true}}
 	response, err := client.Get("http://" + address)
 	if err != nil {
 		return ""
@@ -71,7 +71,7 @@ func get(address string) string {
 // awaitAnswer waits until rules of the node's network have changed, of which nobody tells.
 func awaitAnswer(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for until := time.Now().Add(time.Minute); !is(); time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(patience); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("waited in vain for %s", what)
 		}

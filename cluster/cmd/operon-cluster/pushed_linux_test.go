@@ -42,8 +42,8 @@ func pushes(t *testing.T, h *home, registry string, program []byte) {
 	h.apply(strings.ReplaceAll(pod("pushed", "say", "it"), "app:1", registry+"/team/pushed") +
 		strings.ReplaceAll(pod("local", "say", "it"), "app:1", local+"/team/pushed") +
 		strings.ReplaceAll(pod("unpushed", "say", "it"), "app:1", registry+"/team/unpushed:1"))
-	h.must("kubectl", "wait", "pod/pushed", "pod/local", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=180s")
-	h.must("kubectl", "wait", "pod/unpushed", "--for=jsonpath={.status.containerStatuses[0].state.waiting.reason}=ErrImagePull", "--timeout=180s")
+	h.must("kubectl", "wait", "pod/pushed", "pod/local", "--for=jsonpath={.status.phase}=Succeeded", within)
+	h.must("kubectl", "wait", "pod/unpushed", "--for=jsonpath={.status.containerStatuses[0].state.waiting.reason}=ErrImagePull", within)
 	if said := h.must("kubectl", "get", "pod", "unpushed", "-o", "jsonpath={.status.containerStatuses[0].state.waiting.message}"); !strings.Contains(said, "unpushed:1: not found") {
 		t.Errorf("an image that nobody pushed: %q", said)
 	}

@@ -43,7 +43,7 @@ func (h *home) seesRealUsage(t *testing.T) {
 	node := regexp.MustCompile(`(?m)^container-0 (\d+)m \d+% [1-9]\d*Mi \d+%$`)
 	h.await("the node uses as much", func(text string) bool { return milli(node, text) > 20 }, "top", "nodes", "--no-headers")
 	h.await("a sidecar is seen", regexp.MustCompile(`(?m)^grows-\S+ beside \d+m [1-9]\d*Mi$`).MatchString, "top", "pods", "--containers", "--no-headers")
-	h.must("kubectl", "wait", "deployment/grows", "--for=jsonpath={.spec.replicas}=2", "--timeout=180s")
+	h.must("kubectl", "wait", "deployment/grows", "--for=jsonpath={.spec.replicas}=2", within)
 	h.must("kubectl", "delete", "pod/burns", "deployment/grows", "hpa/grows", "--now")
 	h.await("it is left out when it is gone", showsWithout("web", "burns"), "top", "pods", "--no-headers")
 }

@@ -74,7 +74,7 @@ func answer(packets net.PacketConn) {
 
 // get prints what is at a URL.
 func get(url string) {
-	client := &http.Client{Timeout: 10 * time.Second}
+	client := &http.Client{Timeout: 5 * time.Minute} // who waits for the pod gives up first
 	response, err := client.Get(url)
 	if err != nil {
 		log.Fatal(err)
