@@ -73,7 +73,7 @@ func TestFiguresOfAPod(t *testing.T) {
 	pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, ended("done"))
 	pod.Status.InitContainerStatuses = append(runs("sidecar").Status.ContainerStatuses, ended("init"))
 	samples := containers{}
-	for age, name := range []string{"app", "log", "sidecar", "done", "init"} {
+	for age, name := range []string{"sidecar", "app", "log", "done", "init"} {
 		samples[name] = sample{time.Unix(1000-int64(age), 0), apart, corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(age), resource.DecimalSI)}}
 	}
 	got := podMetrics(pod, samples)
@@ -84,7 +84,7 @@ func TestFiguresOfAPod(t *testing.T) {
 	for _, container := range got.Containers {
 		of = append(of, container.Name+" "+container.Usage.Cpu().String())
 	}
-	if want := []string{"sidecar 2", "app 0", "log 1"}; !slices.Equal(of, want) {
+	if want := []string{"sidecar 0", "app 1", "log 2"}; !slices.Equal(of, want) {
 		t.Errorf("containers are %q: want %q", of, want)
 	}
 }
