@@ -132,6 +132,17 @@ func committed(t *testing.T) string {
 	return dir
 }
 
+// signed adds a commit with something that looks like a signature.
+func signed(t *testing.T, dir string) {
+	t.Helper()
+	tools := t.TempDir()
+	write(t, tools, "sign", "#!/bin/sh\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\necho -----BEGIN PGP SIGNATURE-----\n")
+	if err := os.Chmod(filepath.Join(tools, "sign"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	git(t, dir, "-c", "gpg.program="+filepath.Join(tools, "sign"), "commit", "--allow-empty", "-qSm", "signed")
+}
+
 // made is an image that was built, in a layout of its own.
 type made struct {
 	*build.Result
@@ -209,11 +220,13 @@ func (m made) config(t *testing.T) *v1.ConfigFile {
 func TestOneCommitGivesOneImageWhereverItIsBuilt(t *testing.T) {
 	t.Parallel()
 	origin := committed(t)
+	signed(t, origin)
 	var found []made
 	for _, name := range []string{"here", "somewhere/else"} {
 		clone := filepath.Join(t.TempDir(), name)
 		git(t, origin, "clone", "-q", origin, clone)
 		git(t, clone, "remote", "set-url", "origin", "https://user:opensesame@example.com/"+name)
+		git(t, clone, "config", "log.showSignature", fmt.Sprint(name != "here"))
 		one := built(t, clone, build.Options{Version: "1.2.3"})
 		if one.Platforms[0].Reused {
 			t.Errorf("%s was not built", clone)
@@ -311,6 +324,14 @@ func TestOnlyWhatChangedIsBuilt(t *testing.T) {
 		first = next
 	}
 	same("nothing", true, true, true)
+	write(t, dir, "default.pgo", "no profile")
+	if _, err := build.Run(t.Context(), dir, build.Options{}); err == nil {
+		t.Error("a profile to optimize by was not looked at")
+	}
+	if err := os.Remove(filepath.Join(dir, "default.pgo")); err != nil {
+		t.Fatal(err)
+	}
+	git(t, dir, "config", "status.showUntrackedFiles", "no") // which is for who looks at it
 	write(t, dir, "README.md", "text") // the revision is dirty now
 	same("a file that is not compiled", true, true, false)
 	source, err := os.ReadFile(filepath.Join(dir, "main.go"))
@@ -326,6 +347,23 @@ func TestOnlyWhatChangedIsBuilt(t *testing.T) {
 	git(t, dir, "add", ".")
 	git(t, dir, "commit", "-qm", "second")
 	same("a commit", true, true, false)
+}
+
+// Each module of a workspace may raise the version of one that the program is made of.
+func TestWorkspace(t *testing.T) {
+	t.Parallel()
+	dir := project(t)
+	above := filepath.Dir(dir)
+	write(t, above, "tool/go.mod", "module github.com/someone/tool\n\ngo 1.26.0\n")
+	write(t, above, "go.work", "go 1.26.0\n\nuse (\n\t\"./web [1]\"\n\t./tool\n)\n")
+	built(t, dir, build.Options{})
+	if !built(t, dir, build.Options{}).Platforms[0].Reused {
+		t.Error("compiled again for nothing")
+	}
+	write(t, above, "tool/go.mod", "module github.com/someone/tool\n\ngo 1.26.0\n\nrequire (\n)\n")
+	if built(t, dir, build.Options{}).Platforms[0].Reused {
+		t.Error("another module's requirements changed, and nothing was compiled")
+	}
 }
 
 func TestPlatforms(t *testing.T) {

@@ -23,3 +23,21 @@ func TestFullDisksAreNoCompileErrors(t *testing.T) {
 		}
 	}
 }
+
+// What somebody has set for everyday builds changes no image.
+func TestSettingsOfArchitectures(t *testing.T) {
+	for name, everyday := range map[string][2]string{
+		"GOAMD64": {"linux/amd64", "v3"}, "GOARM64": {"linux/arm64", "v9.0"}, "GOARM": {"linux/arm", "5"}, "GO386": {"linux/386", "softfloat"},
+		"GOPPC64": {"linux/ppc64le", "power10"}, "GORISCV64": {"linux/riscv64", "rva23u64"},
+	} {
+		t.Setenv(name, everyday[1])
+		target, err := parsePlatform(everyday[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := toolchain{dir: "."}.output(t.Context(), target.env, "env", name)
+		if err != nil || strings.TrimSpace(string(set)) == everyday[1] {
+			t.Errorf("%s is %s, %v", name, set, err)
+		}
+	}
+}

@@ -43,9 +43,9 @@ var architectures = map[string]map[string][]string{
 	"amd64":   {"": {"GOAMD64=v1"}, "v2": {"GOAMD64=v2"}, "v3": {"GOAMD64=v3"}},
 	"arm64":   {"": {"GOARM64=v8.0"}, "v8": {"GOARM64=v8.0"}},
 	"arm":     {"": {"GOARM=7"}, "v7": {"GOARM=7"}, "v6": {"GOARM=6"}},
-	"386":     {"": nil},
-	"ppc64le": {"": nil},
-	"riscv64": {"": nil},
+	"386":     {"": {"GO386=sse2"}},
+	"ppc64le": {"": {"GOPPC64=power8"}},
+	"riscv64": {"": {"GORISCV64=rva20u64"}},
 	"s390x":   {"": nil},
 }
 

@@ -30,7 +30,7 @@ func readRevision(ctx context.Context, dir string, ours []string) (revision, err
 	if err != nil {
 		return revision{}, err
 	}
-	last, err := git(ctx, dir, "log", "-1", "--format=%H %ct", "HEAD")
+	last, err := git(ctx, dir, "log", "-1", "--no-show-signature", "--format=%H %ct", "HEAD")
 	if err != nil {
 		return revision{Time: date, Unknown: whyUnknown(ctx, dir)}, context.Cause(ctx)
 	}
@@ -89,7 +89,7 @@ func changes(ctx context.Context, dir string, ours []string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	arguments := []string{"status", "--porcelain", "--", ":/"}
+	arguments := []string{"status", "--porcelain", "--untracked-files=normal", "--", ":/"}
 	for _, file := range ours {
 		absolute, err := filepath.Abs(file)
 		if err != nil {

@@ -27,7 +27,7 @@ type pkg struct {
 // sources are what a program is compiled from, as far as it can change.
 type sources struct {
 	Packages []pkg
-	// Modules are go.mod files.
+	// Modules are go.mod files: those of the packages, and of a workspace all, as each may raise the version of a module.
 	Modules []string
 }
 
@@ -37,7 +37,11 @@ func (t toolchain) list(ctx context.Context, target platform, main, cache string
 	if err != nil {
 		return sources{}, refused(target, err)
 	}
-	var found sources
+	own, err := t.output(ctx, target.env, "list", "-m", "-f", "{{.GoMod}}")
+	if err != nil {
+		return sources{}, refused(target, err)
+	}
+	found := sources{Modules: strings.Split(strings.TrimSpace(string(own)), "\n")}
 	decoder := json.NewDecoder(strings.NewReader(string(output)))
 	for {
 		var one struct {
@@ -63,8 +67,8 @@ func (t toolchain) list(ctx context.Context, target platform, main, cache string
 	}
 }
 
-// compiled are the extensions of files that the go command looks at in a package's folder.
-var compiled = []string{".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".h", ".hh", ".hpp", ".hxx", ".f", ".F", ".for", ".f90", ".s", ".S", ".sx", ".swig", ".swigcxx", ".syso"}
+// compiled are the extensions of files that the go command looks at in a package's folder, with those of profiles to optimize by.
+var compiled = []string{".pgo", ".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".h", ".hh", ".hpp", ".hxx", ".f", ".F", ".for", ".f90", ".s", ".S", ".sx", ".swig", ".swigcxx", ".syso"}
 
 // files are all files that go in, or would go in if they changed, absolute.
 func (s sources) files(workspace string) ([]string, error) {

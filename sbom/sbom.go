@@ -114,7 +114,7 @@ func released(module *debug.Module) string {
 func purl(module *debug.Module) string {
 	text := "pkg:golang/" + strings.ReplaceAll(url.PathEscape(module.Path), "%2F", "/")
 	if v := released(module); v != "" {
-		text += "@" + url.PathEscape(v)
+		text += "@" + strings.ReplaceAll(url.PathEscape(v), "+", "%2B") // some read a bare + as a blank
 	}
 	return text
 }

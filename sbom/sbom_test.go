@@ -72,7 +72,7 @@ func TestEveryModuleIsNamed(t *testing.T) {
 	}
 	for name, want := range map[string][3]string{
 		"example.com/a":    {"v1.2.3", "go.sum has h1:x=", "pkg:golang/example.com/a@v1.2.3"},
-		"example.com/a/v2": {"v2.0.0+incompatible", "", "pkg:golang/example.com/a/v2@v2.0.0+incompatible"},
+		"example.com/a/v2": {"v2.0.0+incompatible", "", "pkg:golang/example.com/a/v2@v2.0.0%2Bincompatible"},
 		"example.com/b":    {"v1.0.1", "replaced by example.com/fork v1.0.1", "pkg:golang/example.com/fork@v1.0.1"},
 		"example.com/c":    {"", "replaced by ../c", ""},
 		"stdlib":           {strings.TrimPrefix(info.GoVersion, "go"), "", "pkg:golang/stdlib@" + strings.TrimPrefix(info.GoVersion, "go")},
