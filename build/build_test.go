@@ -140,7 +140,7 @@ func signed(t *testing.T, dir string) {
 	if err := os.Chmod(filepath.Join(tools, "sign"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	git(t, dir, "-c", "gpg.program="+filepath.Join(tools, "sign"), "commit", "--allow-empty", "-qSm", "signed")
+	git(t, dir, "-c", "gpg.program="+filepath.Join(tools, "sign"), "commit", "--allow-empty", "-S", "-qm", "signed")
 }
 
 // made is an image that was built, in a layout of its own.
@@ -332,7 +332,7 @@ func TestOnlyWhatChangedIsBuilt(t *testing.T) {
 		t.Fatal(err)
 	}
 	git(t, dir, "config", "status.showUntrackedFiles", "no") // which is for who looks at it
-	write(t, dir, "README.md", "text") // the revision is dirty now
+	write(t, dir, "README.md", "text")                       // the revision is dirty now
 	same("a file that is not compiled", true, true, false)
 	source, err := os.ReadFile(filepath.Join(dir, "main.go"))
 	if err != nil {

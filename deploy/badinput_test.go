@@ -70,6 +70,38 @@ func TestTakeBack(t *testing.T) {
 	}
 }
 
+// Of two first deployments at the same time one does not touch what the other made.
+func TestDeployMeanwhile(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	records := f.client.CoreV1().ConfigMaps(f.env.Namespace)
+	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: f.name + "-deployment", Labels: map[string]string{"operon.dev/deployment": f.name}}}
+	_, _, err := f.deploy(t, func(o *deploy.Options) {
+		o.Namespace = f.env.Namespace
+		o.Progress = writerFunc(func(said string) { // after it was looked at what is there
+			if strings.Contains(said, "Namespace "+f.env.Namespace+" was there before") {
+				if _, err := records.Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	})
+	if missing := refuses(err, "somebody else has begun to deploy it", "ConfigMap "+f.env.Namespace+"/"+theirs.Name); missing != nil {
+		t.Error(missing)
+	}
+	if err := records.Delete(t.Context(), theirs.Name, metav1.DeleteOptions{}); err != nil {
+		t.Errorf("what the other one made: %v", err)
+	}
+}
+
+// writerFunc is an io.Writer.
+type writerFunc func(string)
+
+func (f writerFunc) Write(p []byte) (int, error) {
+	f(string(p))
+	return len(p), nil
+}
+
 // refuseDeployments refuses the operator's Deployment, but in a dry run, and those in the test's namespace.
 func (f *fixture) refuseDeployments(t *testing.T) {
 	t.Helper()

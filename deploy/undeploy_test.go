@@ -224,6 +224,26 @@ func TestKeepData(t *testing.T) {
 	}
 }
 
+// A first deployment that fails takes back what it made, and not what was there: the data of an earlier one that was kept.
+func TestTakeBackKeepsData(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.mustDeploy(t, nil)
+	create(t, f.gadgets(), f.gadget("kept"))
+	if _, said, err := f.undeploy(t, func(o *deploy.UndeployOptions) { o.KeepData = true }); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	f.refuseDeployments(t)
+	_, said, err := f.deploy(t, nil)
+	if missing := refuses(err, "what was made so far is removed again"); missing != nil {
+		t.Fatal(missing, said)
+	}
+	f.noNamespace(t)
+	if kept, err := f.gadgets().Get(t.Context(), "kept", metav1.GetOptions{}); err != nil || kept.GetDeletionTimestamp() != nil {
+		t.Errorf("the data: %v", err)
+	}
+}
+
 // Another deployment that works with the same definitions keeps them, and their objects; the last one
 // removes them.
 func TestSharedDefinitions(t *testing.T) {

@@ -2,10 +2,13 @@ package deploy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/local/crds"
@@ -55,8 +58,8 @@ func (d *deployer) write(ctx context.Context) error {
 	if err := d.rehearse(ctx); err != nil {
 		return err
 	}
-	if _, err := d.cluster.apply(ctx, d.record.with(d.before).object(), false); err != nil {
-		return fmt.Errorf("write the record of the deployment: %w", err)
+	if err := d.begin(ctx); err != nil {
+		return err
 	}
 	if err := d.writeDefinitions(ctx); err != nil {
 		return err
@@ -68,6 +71,30 @@ func (d *deployer) write(ctx context.Context) error {
 		if err := d.applyOne(ctx, one); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// errBegun ends a first deployment that somebody else has begun with, too. What is there is theirs.
+var errBegun = errors.New("somebody else has begun to deploy it")
+
+// begin writes the record, of two first deployments at the same time that of one.
+func (d *deployer) begin(ctx context.Context) error {
+	record := d.record.with(d.before).object()
+	objects, err := d.cluster.objects(record)
+	if err != nil {
+		return err
+	}
+	if d.before == nil {
+		_, err = objects.Create(ctx, record, metav1.CreateOptions{FieldManager: manager})
+	} else {
+		_, err = d.cluster.apply(ctx, record, false)
+	}
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("%w, as %s shows: `operon deploy` again when they are done", errBegun, addressOf(record))
+	}
+	if err != nil {
+		return fmt.Errorf("write the record of the deployment: %w", err)
 	}
 	return nil
 }
@@ -101,6 +128,9 @@ func (d *deployer) applyOne(ctx context.Context, one *item) error {
 // takeBack removes what a first deployment made that failed halfway. A later one is left as far as it
 // came: what ran before goes on, and a repetition ends it.
 func (d *deployer) takeBack(ctx context.Context, failed error) error {
+	if errors.Is(failed, errBegun) {
+		return failed
+	}
 	if d.before != nil {
 		return fmt.Errorf("%w\nthe deployment is partly the new one: `operon deploy` again goes on with it", failed)
 	}
@@ -112,12 +142,14 @@ func (d *deployer) takeBack(ctx context.Context, failed error) error {
 	return fmt.Errorf("%w\nwhat was made so far is removed again", failed)
 }
 
-// undo removes all that is there of the deployment, its namespace last.
+// undo removes all that the deployment made, its namespace last. What was there before stays: definitions that were
+// kept with their objects, or all of a deployment whose record is lost.
 func (d *deployer) undo(ctx context.Context) error {
 	made, err := d.cluster.members(ctx, d.record)
 	if err != nil {
 		return err
 	}
+	made = slices.DeleteFunc(made, d.wasThere)
 	stored, err := d.cluster.get(ctx, d.record.object())
 	if err != nil {
 		return err
@@ -132,6 +164,10 @@ func (d *deployer) undo(ctx context.Context) error {
 		return err
 	}
 	return u.remove(ctx, namespaces)
+}
+
+func (d *deployer) wasThere(object *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(d.items, func(one *item) bool { return one.live != nil && one.live.GetUID() == object.GetUID() })
 }
 
 // unready says what is left, and what to do with it.
