@@ -57,6 +57,9 @@ func (s *Store) List(ctx context.Context) ([]Image, error) {
 			continue
 		}
 		size, err := image.Size(ctx)
+		if errdefs.IsNotFound(err) {
+			continue // only its name is there, as after a pull of what is for other platforms, or it is just being removed
+		}
 		if err != nil {
 			return nil, fmt.Errorf("image %s: %w", image.Name(), err)
 		}

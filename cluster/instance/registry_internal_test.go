@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -90,5 +91,16 @@ func TestRegistryPortThatCannotBe(t *testing.T) {
 	}
 	if _, err := serveImages(t.Context(), folder{}, Spec{Data: data}, &activity{}); err == nil || !strings.Contains(err.Error(), "port:") {
 		t.Errorf("a file that holds no port: %v", err)
+	}
+}
+
+// Who started the cluster may push, and who did so with sudo; nobody else.
+func TestPushers(t *testing.T) {
+	self := uint32(os.Geteuid())
+	for sudo, want := range map[string][]uint32{"1000": {self, 1000}, "": {self}, "somebody": {self}} {
+		t.Setenv("SUDO_UID", sudo)
+		if got := pushers(); !slices.Equal(got, want) {
+			t.Errorf("SUDO_UID=%q: %d, want %d", sudo, got, want)
+		}
 	}
 }
