@@ -13,9 +13,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operon-framework/operon/deploy"
 	"github.com/operon-framework/operon/internal/testaid"
+	"github.com/operon-framework/operon/local"
 	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/up"
 )
@@ -31,16 +33,45 @@ func (f *fixture) noNamespace(t *testing.T) {
 func TestDeployWithoutPermission(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	nobody := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "nobody"}}
-	if _, err := f.client.CoreV1().ServiceAccounts(f.env.Namespace).Create(t.Context(), nobody, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	kubeconfig := identity(t, f.env, t.TempDir(), f.env.Namespace, "nobody")
+	kubeconfig := f.nobody(t)
 	_, _, err := f.deploy(t, func(o *deploy.Options) { o.Where = up.Where{Kubeconfig: kubeconfig} })
 	if missing := refuses(err, "nothing was done", "create namespaces\n", "patch deployments.apps in namespace "+f.namespace(), "get pods/log in namespace"); missing != nil {
 		t.Error(missing)
 	}
 	f.noNamespace(t)
+}
+
+// nobody is the kubeconfig of somebody without rights.
+func (f *fixture) nobody(t *testing.T) string {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{GenerateName: "nobody-"}}
+	made, err := f.client.CoreV1().ServiceAccounts(f.env.Namespace).Create(t.Context(), account, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.client.CoreV1().ServiceAccounts(made.Namespace).Delete(context.WithoutCancel(t.Context()), made.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	return identity(t, f.env, t.TempDir(), made.Namespace, made.Name)
+}
+
+// Pods that no node takes are told about in the scheduler's words.
+func TestUnscheduled(t *testing.T) {
+	t.Parallel()
+	f := fixtureIn(t, localtest.New(t, local.Options{}))
+	nodes, err := f.client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(nodes.Items) != 1 {
+		t.Fatalf("%d nodes, %v", len(nodes.Items), err)
+	}
+	if _, err := f.client.CoreV1().Nodes().Patch(t.Context(), nodes.Items[0].Name, types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	_, said, err := f.deploy(t, func(o *deploy.Options) { o.Timeout = 5 * time.Second })
+	if missing := errors.Join(lacks(said, "no node takes pod "+f.name), refuses(err, "not ready after 5s: no node takes pod "+f.name, "0/1 nodes are available: 1 node(s) were unschedulable", "operon undeploy")); missing != nil {
+		t.Error(missing)
+	}
 }
 
 // What the API server would refuse is known before anything is written.

@@ -44,10 +44,10 @@ func TestInContainers(t *testing.T) {
 			{"that share the work", testShares},
 			{"asked by API servers, in some namespaces", testSite},
 			{"of kubebuilder", testKubebuilder},
-			{"with finalizers, and data that is kept", testFinalizers},
+			{"that are pushed, mind finalizers, and change", testGadgets},
 			{"that crash", testCrash},
 			{"whose images do not run", testImages},
-			{"whose webhooks do not answer", testDeafWebhook},
+			{"of somebody who may not", testStranger},
 		} {
 			t.Run(one.name, func(t *testing.T) {
 				t.Parallel()
@@ -68,6 +68,8 @@ type containers struct {
 	env     *localtest.Env
 	client  kubernetes.Interface
 	cluster string
+	// registry is where this machine pushes images.
+	registry string
 }
 
 // newContainers skips the test where there are no containers, or nothing for them to run.
@@ -77,10 +79,12 @@ func newContainers(t *testing.T) *containers {
 		t.Skip("apt on this machine, if there is one, knows of no package memcached")
 	}
 	options := local.Options{Name: "containers-" + strings.ToLower(rand.Text()[:6]), Node: local.Container, TTL: 10 * time.Minute}
-	if _, err := local.Up(t.Context(), options); err != nil && strings.Contains(err.Error(), "this machine cannot run a node of real containers") {
+	up, err := local.Up(t.Context(), options)
+	if err != nil && strings.Contains(err.Error(), "this machine cannot run a node of real containers") {
 		t.Skip(err)
 	}
-	c := &containers{env: localtest.New(t, options), cluster: options.Name}
+	c := &containers{env: localtest.New(t, options), cluster: options.Name} // which tells any other error
+	c.registry = up.Registry
 	c.client = kubernetes.NewForConfigOrDie(c.env.Config)
 	c.env.InstallCRDs(t, "testdata/servicemonitors.yaml")
 	c.loadMemcached(t)

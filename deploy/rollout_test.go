@@ -2,12 +2,17 @@ package deploy
 
 import (
 	"bytes"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/operon-framework/operon/generate/install"
 )
@@ -47,6 +52,41 @@ func TestTroubleIsToldWhenItIsNotUsual(t *testing.T) {
 		})
 	}
 }
+
+// The log of a container that ended again since it was looked at is not that of the previous one any more.
+func TestLogsOfWhatEndedAgain(t *testing.T) {
+	t.Parallel()
+	const removed = "unable to retrieve container logs for containerd://a"
+	for name, test := range map[string]struct {
+		previous, current []string
+		want              string
+	}{
+		"not ended again":   {[]string{"there is no database"}, []string{"another"}, "there is no database"},
+		"ended again":       {[]string{removed}, []string{"there is no database"}, "there is no database"},
+		"runs, ended again": {[]string{removed, "there is no database"}, []string{""}, "there is no database"},
+		"nothing is kept":   {[]string{removed}, []string{removed}, removed},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			kubelet := roundTripper(func(request *http.Request) (*http.Response, error) {
+				logs := &test.current
+				if request.URL.Query().Get("previous") == "true" {
+					logs = &test.previous
+				}
+				text := (*logs)[0]
+				*logs = (*logs)[min(1, len(*logs)-1):]
+				return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(text))}, nil
+			})
+			r := &rollout{namespace: "n", cluster: &cluster{typed: kubernetes.NewForConfigOrDie(&rest.Config{Host: "http://x", Transport: kubelet})}}
+			if got := (trouble{text: "it ends", pod: "p", previous: true}).tell(t.Context(), r); got != "it ends; its log ends with\n  "+test.want {
+				t.Errorf("%s: %q", name, got)
+			}
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
 // Webhooks are asked in the namespaces that the operator works in: about others, API servers do not ask it.
 func TestWhereWebhooksAreAsked(t *testing.T) {

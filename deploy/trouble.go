@@ -3,8 +3,10 @@ package deploy
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -34,7 +36,7 @@ func (t trouble) tell(ctx context.Context, r *rollout) string {
 	if t.pod == "" {
 		return t.text
 	}
-	lines, err := r.cluster.tail(ctx, r.namespace, t.pod, t.container, t.previous)
+	lines, err := r.tail(ctx, t)
 	if err != nil {
 		return fmt.Sprintf("%s; its log cannot be read: %v", t.text, err)
 	}
@@ -43,6 +45,27 @@ func (t trouble) tell(ctx context.Context, r *rollout) string {
 	}
 	end := strings.Join(child.Crash(lines, shownTail), "\n  ")
 	return t.text + adviceOfLog(t.text, end) + "; its log ends with\n  " + end
+}
+
+// tail is the end of the log of a container that is in trouble. The kubelet keeps that of the one that ended last: where
+// the container has ended again since it was looked at, that one is not the previous one any more.
+func (r *rollout) tail(ctx context.Context, t trouble) ([]string, error) {
+	tick := time.NewTicker(lookInterval)
+	defer tick.Stop()
+	until := time.Now().Add(grace)
+	for previous := t.previous; ; previous = !previous {
+		lines, err := r.cluster.tail(ctx, r.namespace, t.pod, t.container, previous)
+		removed := len(lines) == 1 && strings.HasPrefix(lines[0], "unable to retrieve container logs")
+		begins := len(lines) == 0 && previous != t.previous
+		if err != nil || !removed && !begins || time.Now().After(until) {
+			return lines, err
+		}
+		select {
+		case <-ctx.Done():
+			return lines, nil
+		case <-tick.C:
+		}
+	}
 }
 
 // tail are the last lines of a container's log.
@@ -174,7 +197,7 @@ func adviceOfPull(message string) string {
 	case strings.Contains(message, "401 Unauthorized"), strings.Contains(message, "403 Forbidden"), strings.Contains(message, "authorization failed"):
 		return "the registry wants credentials, or others: name a Secret with them in imagePullSecrets of the operator's ServiceAccount"
 	}
-	return "see that it is in the registry, and that the nodes may read it"
+	return "see that it is in the registry, and that the nodes may read it, or put it into a local cluster's node by `operon image load`"
 }
 
 // advice explains what container runtimes say of an image that does not fit.
@@ -201,9 +224,12 @@ func adviceOfLog(text, end string) string {
 	return found
 }
 
+// wire begins what a runtime says, and tells how it came to the kubelet.
+var wire = regexp.MustCompile(`^rpc error: code = \w+ desc = `)
+
 func said(message string) string {
 	if message == "" {
 		return ""
 	}
-	return ": " + strings.TrimSpace(message)
+	return ": " + strings.TrimSpace(wire.ReplaceAllString(message, ""))
 }

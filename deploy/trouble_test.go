@@ -31,7 +31,7 @@ func TestTrouble(t *testing.T) {
 		want    string
 		lasting bool
 	}{
-		"no such image":      {waiting("ErrImagePull", "not found"), "pod p: the image web:1 cannot be pulled: not found", true},
+		"no such image":      {waiting("ErrImagePull", "rpc error: code = NotFound desc = not found"), "pod p: the image web:1 cannot be pulled: not found; see that it is in the registry", true},
 		"a full disk":        {unpulled("write /x: no space left on device"), "no space left on device; the disk of the node is full: make room there", true},
 		"no such platform":   {unpulled("no match for platform in manifest: not found"), "for another architecture than the node's: build it with --platform", true},
 		"a certificate":      {unpulled("tls: failed to verify certificate: x509: certificate signed by unknown authority"), "does not trust the registry's certificate", true},
