@@ -12,6 +12,7 @@ import (
 	_ "github.com/coredns/coredns/plugin/forward"
 	_ "github.com/coredns/coredns/plugin/kubernetes"
 	_ "github.com/coredns/coredns/plugin/loadbalance"
+	"k8s.io/klog/v2"
 
 	"github.com/operon-framework/operon/cluster/node/settings"
 )
@@ -44,6 +45,7 @@ func runDNS(ctx context.Context, dir settings.Dir, s settings.Settings) error {
 	if err != nil {
 		return err
 	}
+	klog.ClearLogger() // CoreDNS puts its own in place for all of the process, which leaves out what is said of what
 	context.AfterFunc(ctx, func() { server.Stop() })
 	server.Wait()
 	return nil

@@ -15,6 +15,10 @@ import (
 const (
 	watchesOfContainerd = 2
 	watchesOfOthers     = 8
+	// watchesSpare are there, too, and left to others: a node that starts at the same time may just have given those back
+	// that its components are about to take.
+	watchesSpare = watchesOfOthers
+	watchesInAll = watchesOfContainerd + watchesOfOthers + watchesSpare
 )
 
 // How long a node waits for instances that others have, and how often it asks: the kernel tells nobody.
@@ -32,7 +36,7 @@ func keepWatches(ctx context.Context) (watches, error) {
 	ctx, cancel := context.WithTimeout(ctx, watchesPatience)
 	defer cancel()
 	var kept watches
-	for len(kept) < watchesOfContainerd+watchesOfOthers {
+	for len(kept) < watchesInAll {
 		instance, err := unix.InotifyInit1(unix.IN_CLOEXEC)
 		if err == nil {
 			kept = append(kept, instance)
@@ -48,7 +52,7 @@ func keepWatches(ctx context.Context) (watches, error) {
 		case <-time.After(watchesInterval):
 		}
 	}
-	return kept, nil
+	return kept, kept.give(watchesSpare)
 }
 
 // give closes some of them, for a component to take.
@@ -67,7 +71,7 @@ func noWatches() error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("a node needs %d inotify instances, and other programs of this user left it fewer of the %s that "+
+	return fmt.Errorf("a node needs %d inotify instances to start, and other programs of this user left it fewer of the %s that "+
 		"fs.inotify.max_user_instances allows: take other clusters down, or raise it, such as with `sysctl fs.inotify.max_user_instances=1024`",
-		watchesOfContainerd+watchesOfOthers, strings.TrimSpace(string(limit)))
+		watchesInAll, strings.TrimSpace(string(limit)))
 }
