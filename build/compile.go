@@ -82,6 +82,9 @@ func refused(target platform, err error) error {
 	if strings.Contains(said, syscall.ENOSPC.Error()) { // it comes from another process, as text
 		return fmt.Errorf("a disk is full, of those that Go compiles on (GOCACHE, GOTMPDIR) or that OPERON_HOME is on: make room, or name other places\n%s", said)
 	}
+	if strings.Contains(said, "build constraints exclude all Go files") {
+		said += "\nprograms in images are built without cgo, as there is no C library: leave out what imports C, or give --tags"
+	}
 	return &CompileError{Platform: target.String(), Output: said}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -114,6 +115,7 @@ func (u *undeployer) disown(ctx context.Context, namespace *unstructured.Unstruc
 
 // inside are the objects in a namespace that Kubernetes did not make there by itself.
 func (c *cluster) inside(ctx context.Context, namespace string) ([]string, error) {
+	c.mapper.Reset() // definitions are gone
 	lists, err := c.kinds.ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		return nil, fmt.Errorf("ask the API server for its kinds: %w", err)
@@ -151,14 +153,27 @@ func (c *cluster) unnatural(ctx context.Context, kind schema.GroupVersionResourc
 	}
 	var all []string
 	for _, object := range found {
-		if !natural(object) {
+		if !natural(object) && !c.ownedInside(object) {
 			all = append(all, addressOf(object))
 		}
 	}
 	return all, err
 }
 
-// natural tells what Kubernetes makes in each namespace, and what goes with what owns it.
+// ownedInside tells what goes with another object of its namespace, or is going already. An owner without a namespace may stay,
+// and with it what it owns.
+func (c *cluster) ownedInside(object *unstructured.Unstructured) bool {
+	owners := object.GetOwnerReferences()
+	if len(owners) == 0 || object.GetDeletionTimestamp() != nil {
+		return len(owners) > 0
+	}
+	return slices.ContainsFunc(owners, func(owner metav1.OwnerReference) bool {
+		found, err := c.mapper.RESTMapping(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind())
+		return err != nil || found.Scope.Name() == meta.RESTScopeNameNamespace // of a kind that is gone there is no owner
+	})
+}
+
+// natural tells what Kubernetes makes in each namespace.
 func natural(object *unstructured.Unstructured) bool {
 	switch object.GetKind() {
 	case "ConfigMap":
@@ -170,5 +185,5 @@ func natural(object *unstructured.Unstructured) bool {
 	case "Endpoints":
 		return object.GetLabels()["endpoints.kubernetes.io/managed-by"] != ""
 	}
-	return len(object.GetOwnerReferences()) > 0
+	return false
 }

@@ -278,7 +278,17 @@ func TestForeignObjectsInTheNamespace(t *testing.T) {
 	f := newFixture(t)
 	f.mustDeploy(t, nil)
 	mine := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "mine"}}
+	owner, err := f.client.RbacV1().ClusterRoles().Get(t.Context(), "view", metav1.GetOptions{}) // any that stays, and has no namespace
+	if err != nil {
+		t.Fatal(err)
+	}
+	owned := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "owned", OwnerReferences: []metav1.OwnerReference{
+		{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: owner.Name, UID: owner.UID},
+	}}}
 	if _, err := f.client.CoreV1().ConfigMaps(f.namespace()).Create(t.Context(), mine, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.client.CoreV1().Secrets(f.namespace()).Create(t.Context(), owned, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -287,7 +297,7 @@ func TestForeignObjectsInTheNamespace(t *testing.T) {
 		}
 	})
 	_, said, err := f.undeploy(t, nil)
-	if missing := errors.Join(err, lacks(said, "kept Namespace "+f.namespace(), "ConfigMap "+f.namespace()+"/mine")); missing != nil {
+	if missing := errors.Join(err, lacks(said, "kept Namespace "+f.namespace(), "ConfigMap "+f.namespace()+"/mine", "Secret "+f.namespace()+"/owned")); missing != nil {
 		t.Error(missing)
 	}
 	if _, err := f.client.CoreV1().ConfigMaps(f.namespace()).Get(t.Context(), "mine", metav1.GetOptions{}); err != nil {
