@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -112,16 +115,17 @@ func remoteTarget(ctx context.Context, where Where) (*target, error) {
 func (t *target) load(rules clientcmd.ClientConfigLoadingRules, contextName string) error {
 	rules.Warner = func(error) {}
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&rules, &clientcmd.ConfigOverrides{CurrentContext: contextName})
-	config, err := loader.ClientConfig()
-	if err != nil {
-		return fmt.Errorf("read the kubeconfig: %w", err)
-	}
 	raw, err := loader.RawConfig()
 	if err != nil {
 		return fmt.Errorf("read the kubeconfig: %w", err)
 	}
-	if contextName == "" {
-		contextName = raw.CurrentContext
+	contextName = cmp.Or(contextName, raw.CurrentContext)
+	if contextName == "" && len(raw.Contexts) > 0 {
+		return fmt.Errorf("the kubeconfig has no current context: name one with --context, of %s", strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", "))
+	}
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return fmt.Errorf("read the kubeconfig: %w", err)
 	}
 	if raw.Contexts[contextName] == nil || raw.Clusters[raw.Contexts[contextName].Cluster] == nil {
 		return fmt.Errorf("read the kubeconfig: its context %q names no cluster", contextName)
