@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -54,18 +55,26 @@ func many(address string, count int) {
 	fmt.Println(answered, "were answered")
 }
 
-// ask sends one packet of UDP and prints the one that comes back.
+// ask sends a packet of UDP, again each second, as one may be lost, and prints the one that comes back.
 func ask(address string) {
 	conn := connect("udp", address)
-	if _, err := conn.Write([]byte("x")); err != nil {
-		log.Fatal(err)
-	}
 	answer := make([]byte, 1500)
-	n, err := conn.Read(answer)
-	if err != nil {
-		log.Fatal(err)
+	for end := time.Now().Add(patience); ; {
+		if _, err := conn.Write([]byte("x")); err != nil {
+			log.Fatal(err)
+		}
+		if err := conn.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
+			log.Fatal(err)
+		}
+		n, err := conn.Read(answer)
+		if err == nil {
+			fmt.Printf("%s", answer[:n])
+			return
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) || time.Now().After(end) {
+			log.Fatal(err)
+		}
 	}
-	fmt.Printf("%s", answer[:n])
 }
 
 // connect connects, and ends everything when that, or what follows, takes too long.
