@@ -125,6 +125,30 @@ func TestDeployMeanwhile(t *testing.T) {
 	}
 }
 
+// A first deployment that fails takes nothing back where somebody else has gone on with it.
+func TestTakeBackNothingOfOthers(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.refuseDeployments(t)
+	record := f.name + "-deployment"
+	_, _, err := f.deploy(t, func(o *deploy.Options) {
+		o.Progress = writerFunc(func(said string) {
+			if strings.Contains(said, "removing what was made so far") {
+				_, err := f.client.CoreV1().ConfigMaps(f.namespace()).Patch(t.Context(), record, types.MergePatchType, []byte(`{"data":{"begun":"another"}}`), metav1.PatchOptions{})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	})
+	if missing := refuses(err, "apply Deployment", "nothing is removed again: somebody else has begun to deploy it"); missing != nil {
+		t.Error(missing)
+	}
+	if _, err := f.client.RbacV1().ClusterRoles().Get(t.Context(), f.name, metav1.GetOptions{}); err != nil {
+		t.Errorf("what both made: %v", err)
+	}
+}
+
 // writerFunc is an io.Writer.
 type writerFunc func(string)
 

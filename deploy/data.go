@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/operon-framework/operon/local/crds"
 	"github.com/operon-framework/operon/plan"
@@ -250,26 +251,48 @@ func (u *undeployer) leftUnattended(ctx context.Context, going []*unstructured.U
 func (u *undeployer) giveUp(ctx context.Context, objects []*unstructured.Unstructured) error {
 	var problems []error
 	for _, object := range objects {
-		given := foreignFinalizers(object)
-		if len(given) == 0 {
-			continue
-		}
-		client, err := u.cluster.objects(object)
+		given, err := u.strip(ctx, object)
 		if err != nil {
-			return err
-		}
-		left := slices.DeleteFunc(object.GetFinalizers(), func(one string) bool { return slices.Contains(given, one) })
-		body, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": left, "uid": object.GetUID(), "resourceVersion": object.GetResourceVersion()}})
-		if err != nil {
-			return err
-		}
-		if _, err := client.Patch(ctx, object.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager}); err != nil && !isGone(err) {
 			problems = append(problems, fmt.Errorf("take the finalizers off %s: %w", addressOf(object), err))
-			continue
 		}
-		u.options.say("gave up the finalizer %s of %s: what it was to clean up may be there still", strings.Join(given, ", "), addressOf(object))
+		if len(given) > 0 {
+			u.options.say("gave up the finalizer %s of %s: what it was to clean up may be there still", strings.Join(given, ", "), addressOf(object))
+		}
 	}
 	return errors.Join(problems...)
+}
+
+// strip takes the finalizers off an object and returns them: none where it is gone, or is another one by now. Where
+// somebody else changes it at the same time, it is read and tried again.
+func (u *undeployer) strip(ctx context.Context, object *unstructured.Unstructured) (given []string, err error) {
+	client, err := u.cluster.objects(object)
+	if err != nil {
+		return nil, err
+	}
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		now, err := client.Get(ctx, object.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if given = foreignFinalizers(now); len(given) == 0 || now.GetUID() != object.GetUID() {
+			given = nil
+			return nil
+		}
+		left := slices.DeleteFunc(now.GetFinalizers(), func(one string) bool { return slices.Contains(given, one) })
+		body, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": left, "uid": now.GetUID(), "resourceVersion": now.GetResourceVersion()}})
+		if err != nil {
+			return err
+		}
+		_, err = client.Patch(ctx, object.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
+		return err
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return given, nil
 }
 
 // handOver lets a definition that stays be of the deployment that works with it.

@@ -112,14 +112,14 @@ func (l *logs) follow(ctx context.Context) error {
 
 // start reads the log of a pod's container unless it is read already.
 func (l *logs) start(ctx context.Context, pod corev1.Pod, running *sync.WaitGroup) {
-	key := fmt.Sprintf("%s/%d", pod.UID, restarts(pod))
+	key := fmt.Sprintf("%s/%d", pod.UID, l.status(pod).RestartCount)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.read[key] == nil {
 		l.read[key] = &stream{}
 	}
 	one := l.read[key]
-	if one.busy || one.ended && !runs(pod) {
+	if one.busy || one.ended && l.status(pod).State.Running == nil {
 		return
 	}
 	one.busy = true
@@ -138,7 +138,7 @@ func (l *logs) start(ctx context.Context, pod corev1.Pod, running *sync.WaitGrou
 
 // copy prints the log of a pod.
 func (l *logs) copy(ctx context.Context, pod corev1.Pod, from *stream) error {
-	request := &corev1.PodLogOptions{Container: pod.Spec.Containers[0].Name, Follow: l.options.Follow, Previous: l.options.Previous}
+	request := &corev1.PodLogOptions{Container: l.container, Follow: l.options.Follow, Previous: l.options.Previous}
 	switch {
 	case !from.last.IsZero():
 		request.SinceTime = &metav1.Time{Time: from.last}
@@ -207,22 +207,13 @@ func (l *logs) look(ctx context.Context) ([]corev1.Pod, error) {
 	return pods, nil
 }
 
-func restarts(pod corev1.Pod) int32 {
-	if len(pod.Status.ContainerStatuses) == 0 {
-		return 0
-	}
-	return pod.Status.ContainerStatuses[0].RestartCount
-}
-
-func runs(pod corev1.Pod) bool {
-	return len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].State.Running != nil
-}
-
 // workload is the Deployment of an operator.
 type workload struct {
 	cluster         *cluster
 	namespace, name string
 	selector        string
+	// container is the operator's, beside which its pods may get others.
+	container string
 }
 
 // findWorkload finds what runs for a project.
@@ -242,7 +233,8 @@ func findWorkload(ctx context.Context, target Target) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &workload{c, namespace, name, metav1.FormatLabelSelector(deployment.Spec.Selector)}, nil
+	containers := deployment.Spec.Template.Spec.Containers // the API server wants one at least
+	return &workload{c, namespace, name, metav1.FormatLabelSelector(deployment.Spec.Selector), containers[0].Name}, nil
 }
 
 // pods are those of the operator, by name.
@@ -253,4 +245,13 @@ func (w *workload) pods(ctx context.Context) ([]corev1.Pod, error) {
 	}
 	slices.SortFunc(list.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	return list.Items, nil
+}
+
+// status is that of the operator's container in a pod, empty before there is one.
+func (w *workload) status(pod corev1.Pod) corev1.ContainerStatus {
+	at := slices.IndexFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool { return c.Name == w.container })
+	if at < 0 {
+		return corev1.ContainerStatus{}
+	}
+	return pod.Status.ContainerStatuses[at]
 }

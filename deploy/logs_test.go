@@ -16,6 +16,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -145,6 +146,7 @@ func TestLogs(t *testing.T) {
 	f.mustDeploy(t, nil)
 	pods := podsOf(t, f)
 	f.leads(t, pods[1])
+	operator := f.inject(t, pods[0])
 	n, out := newNodes(t, f), &output{}
 	options := deploy.LogsOptions{Target: f.target(&output{}), Out: out, Tail: 7, Previous: true}
 	options.Where = n.where
@@ -156,10 +158,34 @@ func TestLogs(t *testing.T) {
 		t.Error(missing)
 	}
 	for _, query := range n.asked {
-		if query.Get("tailLines") != "7" || query.Get("previous") != "true" {
+		if query.Get("tailLines") != "7" || query.Get("previous") != "true" || query.Get("container") != operator {
 			t.Errorf("asked for %v", query)
 		}
 	}
+	if len(n.asked) != 3 {
+		t.Errorf("asked for %d logs, want those of two replicas and of a pod with one container more", len(n.asked))
+	}
+}
+
+// inject makes a pod of the operator's that has a container of somebody else's first, and returns the name of the operator's.
+func (f *fixture) inject(t *testing.T, like string) string {
+	t.Helper()
+	pods := f.client.CoreV1().Pods(f.namespace())
+	pod, err := pods.Get(t.Context(), like, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	operator := pod.Spec.Containers[0]
+	injected := operator
+	injected.Name, injected.Ports = "injected", nil
+	labels := pod.Labels
+	delete(labels, "pod-template-hash") // by which the ReplicaSet would take it
+	pod.ObjectMeta = metav1.ObjectMeta{Name: f.name + "-injected", Labels: labels}
+	pod.Spec.NodeName, pod.Spec.Containers = "", []corev1.Container{injected, operator}
+	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	return operator.Name
 }
 
 // Followed, what comes later is printed too, of new pods as well, and a log that broke off is read on.

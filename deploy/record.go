@@ -35,6 +35,8 @@ type record struct {
 	// definitions that the operator works with, whoever made them.
 	definitions []string
 	image       string
+	// begun tells who is about to deploy it for the first time: a word that nobody else has. It is empty once that is done.
+	begun string
 }
 
 func newRecord(operator, namespace string) *record {
@@ -66,7 +68,7 @@ func (r *record) of(objects []*unstructured.Unstructured) *record {
 // with is the record of what there was and what there will be.
 func (r *record) with(before *record) *record {
 	made := r.of(nil)
-	made.image = r.image
+	made.image, made.begun = r.image, r.begun
 	for _, one := range []*record{r, before} {
 		if one == nil {
 			continue
@@ -91,9 +93,11 @@ func (r *record) object() *unstructured.Unstructured {
 		spaces = append(spaces, space)
 	}
 	slices.Sort(spaces)
-	made := &unstructured.Unstructured{Object: map[string]any{
-		"data": map[string]any{"operator": r.operator, "image": r.image, "definitions": strings.Join(r.definitions, ",")},
-	}}
+	data := map[string]any{"operator": r.operator, "image": r.image, "definitions": strings.Join(r.definitions, ",")}
+	if r.begun != "" {
+		data["begun"] = r.begun
+	}
+	made := &unstructured.Unstructured{Object: map[string]any{"data": data}}
 	made.SetAPIVersion("v1")
 	made.SetKind("ConfigMap")
 	made.SetNamespace(r.namespace)
@@ -143,7 +147,7 @@ func parseRecord(stored *unstructured.Unstructured) *record {
 		r.namespaces[space] = true
 	}
 	data, _, _ := unstructured.NestedStringMap(stored.Object, "data")
-	r.definitions, r.image = words(data["definitions"]), data["image"]
+	r.definitions, r.image, r.begun = words(data["definitions"]), data["image"], data["begun"]
 	return r
 }
 

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,6 +27,7 @@ func (d *deployer) carryOut(ctx context.Context) error {
 	if err := d.prune(ctx); err != nil {
 		return err
 	}
+	d.record.begun = ""
 	if _, err := d.cluster.apply(ctx, d.record.object(), false); err != nil {
 		return fmt.Errorf("write the record of the deployment: %w", err)
 	}
@@ -78,8 +80,12 @@ func (d *deployer) write(ctx context.Context) error {
 // errBegun ends a first deployment that somebody else has begun with, too. What is there is theirs.
 var errBegun = errors.New("somebody else has begun to deploy it")
 
-// begin writes the record, of two first deployments at the same time that of one.
+// begin writes the record, of two first deployments at the same time that of one. Who finds one of a first deployment
+// that is not done, goes on with it, and is the one who has begun it from then on.
 func (d *deployer) begin(ctx context.Context) error {
+	if d.before == nil || d.before.begun != "" {
+		d.record.begun = rand.Text()
+	}
 	record := d.record.with(d.before).object()
 	objects, err := d.cluster.objects(record)
 	if err != nil {
@@ -136,24 +142,33 @@ func (d *deployer) takeBack(ctx context.Context, failed error) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
-	if err := d.undo(ctx); err != nil {
+	d.options.say("removing what was made so far")
+	err := d.undo(ctx)
+	if errors.Is(err, errBegun) {
+		return fmt.Errorf("%w\nnothing is removed again: %w", failed, err)
+	}
+	if err != nil {
 		return fmt.Errorf("%w\nand what was made so far could not all be removed: %w; `operon undeploy` removes it", failed, err)
 	}
 	return fmt.Errorf("%w\nwhat was made so far is removed again", failed)
 }
 
 // undo removes all that the deployment made, its namespace last. What was there before stays: definitions that were
-// kept with their objects, or all of a deployment whose record is lost.
+// kept with their objects, or all of a deployment whose record is lost. So does all of it where somebody else has gone
+// on with it, which cannot be told apart.
 func (d *deployer) undo(ctx context.Context) error {
+	stored, err := d.cluster.get(ctx, d.record.object())
+	if err != nil {
+		return err
+	}
+	if stored != nil && parseRecord(stored).begun != d.record.begun {
+		return errBegun
+	}
 	made, err := d.cluster.members(ctx, d.record)
 	if err != nil {
 		return err
 	}
 	made = slices.DeleteFunc(made, d.wasThere)
-	stored, err := d.cluster.get(ctx, d.record.object())
-	if err != nil {
-		return err
-	}
 	if stored != nil {
 		made = append(made, stored)
 	}

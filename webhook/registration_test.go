@@ -272,9 +272,16 @@ func TestOneProcessBesideTheAPIServer(t *testing.T) {
 	}
 	first.stop()
 	w.works()
-	if asked := *w.configured().Webhooks[0].ClientConfig.URL; !strings.Contains(asked, second.address) {
-		t.Errorf("asked is %s, want %s", asked, second.address)
-	}
+	w.eventually("the other one to register itself", func(ctx context.Context) error { // one configuration after the other
+		now := w.validating()
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(now), now); err != nil {
+			return err
+		}
+		if asked := *now.Webhooks[0].ClientConfig.URL; !strings.Contains(asked, second.address) {
+			return fmt.Errorf("asked is %s, want %s", asked, second.address)
+		}
+		return nil
+	})
 	second.stop()
 	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(w.validating()), w.validating()); !apierrors.IsNotFound(err) {
 		t.Errorf("the configuration is left behind: %v", err)

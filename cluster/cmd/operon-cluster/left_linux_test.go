@@ -78,9 +78,11 @@ func left(t *testing.T, h *home, pod string) []string {
 func links(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob("/sys/class/net/operon*")
-	if err != nil {
+	pairs, alsoErr := filepath.Glob("/sys/class/net/veth" + strings.Repeat("[0-9a-f]", 11)) // others give theirs other names
+	if err := errors.Join(err, alsoErr); err != nil {
 		t.Fatal(err)
 	}
+	found = append(found, pairs...)
 	rules, err := exec.Command("nft", "list", "tables").Output()
 	if err != nil {
 		return found // a machine with iptables only, whose rules are per namespace as well
