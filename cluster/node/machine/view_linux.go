@@ -59,8 +59,13 @@ func renew(folder string, anew []string, dir string) error {
 	if err := unix.Mount("tmpfs", copied, "tmpfs", 0, "mode=755"); err != nil {
 		return err
 	}
-	// What is below a shared mount can be moved nowhere.
-	if err := unix.Mount("", copied, "", unix.MS_PRIVATE, ""); err != nil {
+	made, err := os.OpenFile(copied, unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	defer made.Close()
+	// It may lie in the folder that it copies, and is not to be in itself.
+	if err := unix.Mount("", copied, "", unix.MS_UNBINDABLE, ""); err != nil {
 		return err
 	}
 	for _, entry := range entries {
@@ -71,10 +76,15 @@ func renew(folder string, anew []string, dir string) error {
 			return err
 		}
 	}
+	// What is below a shared mount can be moved nowhere.
+	if err := unix.Mount("", copied, "", unix.MS_PRIVATE, ""); err != nil {
+		return err
+	}
 	if err := unix.Mount(copied, real, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return err
 	}
-	return unix.Unmount(copied, unix.MNT_DETACH)
+	// Its path may lead into the copy by now.
+	return unix.Unmount(fmt.Sprintf("/proc/self/fd/%d", made.Fd()), unix.MNT_DETACH)
 }
 
 // show makes a file or folder appear in a second place.
