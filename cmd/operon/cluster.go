@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"text/tabwriter"
 	"time"
@@ -59,8 +60,14 @@ var helpTexts embed.FS
 
 // passedOn is a verb that operon-cluster has, which is called by a name of ours. Its help is in a file.
 func passedOn(as string, verb []string, help, short string) *cobra.Command {
+	text, err := helpTexts.ReadFile("help/" + help + ".txt")
+	if err != nil {
+		panic(err) // it is not in this binary
+	}
+	_, examples, _ := strings.Cut(string(text), "Examples:\n")
+	examples, _, _ = strings.Cut(examples, "\n\n")
 	command := &cobra.Command{
-		Use: verb[len(verb)-1], Short: short,
+		Use: verb[len(verb)-1], Short: short, Example: examples,
 		DisableFlagParsing: true, // they are operon-cluster's to read
 		RunE: func(command *cobra.Command, args []string) error {
 			if wantsHelp(args) {
@@ -70,10 +77,6 @@ func passedOn(as string, verb []string, help, short string) *cobra.Command {
 		},
 	}
 	command.SetHelpFunc(func(command *cobra.Command, _ []string) {
-		text, err := helpTexts.ReadFile("help/" + help + ".txt")
-		if err != nil {
-			panic(err) // it is not in this binary
-		}
 		_, _ = command.OutOrStdout().Write(text)
 	})
 	return command
