@@ -121,7 +121,7 @@ func unifiedLacks(root string, available []string) (string, error) {
 	}
 	own := filepath.Join(root, "init")
 	return fmt.Sprintf("a control group that can have others below it, as in this container %s itself holds the processes; "+
-		"move them: mkdir -p %[2]s && for p in $(cat %[1]s/cgroup.procs); do echo $p > %[2]s/cgroup.procs; done", root, own), nil
+		"move them: mkdir -p %[2]s && for p in $(cat %[1]s/cgroup.procs); do echo $p > %[2]s/cgroup.procs 2>/dev/null; done", root, own), nil
 }
 
 // words reads a file of a control group that lists words.
