@@ -46,7 +46,7 @@ func lend(root, parent string) error {
 	return switchAll(parent, "+", missing)
 }
 
-// takeBack switches off what lend switched on. Where others use it by now, it stays on.
+// takeBack switches off what lend switched on. Where others pass it on by now, it stays on.
 func takeBack(root string, lent []string) error {
 	for _, controller := range lent {
 		err := switchAll(root, "-", []string{controller})
