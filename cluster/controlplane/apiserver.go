@@ -72,10 +72,16 @@ func apiServerSettings(cfg *Config, k *keys, socket string) Settings {
 	return settings
 }
 
+// around is what Operon puts around an API server.
+type around struct {
+	wrap    func(http.Handler) http.Handler // before all that it serves
+	orphans *orphans                        // after all other admission
+}
+
 // newAPIServer builds the chain of aggregator, API server and CRD server that
 // kube-apiserver consists of. Reading the options takes as long as etcd's start, so it
 // waits for etcd, whose outcome comes from stored, only after that.
-func newAPIServer(ctx context.Context, cfg *Config, k *keys, socket string, listener net.Listener, wrap func(http.Handler) http.Handler, stored <-chan error) (*apiServer, error) {
+func newAPIServer(ctx context.Context, cfg *Config, k *keys, socket string, listener net.Listener, own around, stored <-chan error) (*apiServer, error) {
 	o := options.NewServerRunOptions()
 	settings := apiServerSettings(cfg, k, socket)
 	if cfg.Egress != "" {
@@ -88,6 +94,7 @@ func newAPIServer(ctx context.Context, cfg *Config, k *keys, socket string, list
 	if err := apply("kube-apiserver", o.Flags(), settings, cfg.APIServer); err != nil {
 		return nil, err
 	}
+	own.orphans.register(o.Admission.GenericAdmission)
 	o.SecureServing.Listener = listener
 	o.SecureServing.BindAddress = net.IPv4(127, 0, 0, 1)
 	if err := o.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
@@ -110,12 +117,12 @@ func newAPIServer(ctx context.Context, cfg *Config, k *keys, socket string, list
 	rememberCertificates(config)
 	metrics.Describe(config.KubeAPIs.ControlPlane.Generic)
 	if cfg.durable() {
-		wrapHandler(config, wrap)
+		wrapHandler(config, own.wrap)
 		return buildChain(config)
 	}
 	config.KubeAPIs.ControlPlane.Generic.DisabledPostStartHooks.Insert(sets.List(slowHooks)...)
 	documents := newOpenAPI(config)
-	wrapHandler(config, func(next http.Handler) http.Handler { return wrap(documents.wrap(next)) })
+	wrapHandler(config, func(next http.Handler) http.Handler { return own.wrap(documents.wrap(next)) })
 	server, err := buildChain(config)
 	if err != nil {
 		return nil, err

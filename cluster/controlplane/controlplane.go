@@ -46,6 +46,7 @@ type ControlPlane struct {
 	admin    *rest.Config
 	first    firstState
 	writes   gate
+	orphans  *orphans
 	listener *listeners // the API server's
 	api      *apiServer
 
@@ -90,7 +91,7 @@ func Start(ctx context.Context, cfg Config, options ...Option) (*ControlPlane, e
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	cp := &ControlPlane{cfg: cfg, keys: k, cancel: cancel, server: "https://" + listener.Addr().String(), listener: newListeners(listener)}
+	cp := &ControlPlane{cfg: cfg, keys: k, cancel: cancel, server: "https://" + listener.Addr().String(), listener: newListeners(listener), orphans: newOrphans()}
 	cp.admin = k.config(cp.server, k.admin)
 	if err := cp.start(ctx, s, cp.listener); err != nil {
 		cancel()
@@ -125,7 +126,7 @@ func (cp *ControlPlane) prepare(ctx context.Context, s starter, listener net.Lis
 	stored := make(chan error, 1)
 	go func() { stored <- cp.openStore(ctx) }()
 	socket := filepath.Join(cp.cfg.Dir, "etcd.sock")
-	return newAPIServer(ctx, &cp.cfg, cp.keys, socket, listener, cp.wrap(s), stored)
+	return newAPIServer(ctx, &cp.cfg, cp.keys, socket, listener, around{cp.wrap(s), cp.orphans}, stored)
 }
 
 // wrap puts the caller's handler, if any, and the gate for writes before the API server.

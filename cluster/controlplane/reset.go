@@ -14,8 +14,14 @@ import (
 )
 
 // quiet is how long nothing may be written before the cluster counts as settled.
-// Controllers that were at work answer a deletion within a few milliseconds.
-const quiet = 50 * time.Millisecond
+// Controllers that were at work answer a deletion within a few milliseconds, each after
+// some turns at the processor. Quiet is measured in such turns: where many wait for the
+// processor, it lasts longer.
+const (
+	quiet = turns * turn
+	turns = 10
+	turn  = 5 * time.Millisecond
+)
 
 // volatile keys are neither remembered nor put back: heartbeats that live components
 // renew, and events, which tell what happened.
@@ -52,10 +58,11 @@ func (cp *ControlPlane) Reset(ctx context.Context) error {
 	if err := cp.release(ctx, first); err != nil {
 		return fmt.Errorf("reset: %w", err)
 	}
+	cp.orphans.start()
 	// Values are put back once: what differs afterwards is what a controller made of them.
 	change := difference
 	for {
-		changed, err := cp.store.become(ctx, first, change)
+		changed, err := cp.become(ctx, first, change)
 		if err != nil {
 			return fmt.Errorf("reset: %w", err)
 		}
@@ -82,14 +89,15 @@ func (cp *ControlPlane) awaitFirst(ctx context.Context) (snapshot, error) {
 }
 
 // become writes what change finds between now and the first state.
-func (s *store) become(ctx context.Context, first snapshot, change func([]*mvccpb.KeyValue, snapshot) []clientv3.Op) (changed bool, err error) {
-	entries, _, err := s.entries(ctx)
+func (cp *ControlPlane) become(ctx context.Context, first snapshot, change func([]*mvccpb.KeyValue, snapshot) []clientv3.Op) (changed bool, err error) {
+	entries, _, err := cp.store.entries(ctx)
 	if err != nil {
 		return false, err
 	}
+	cp.orphans.remember(entries, first)
 	ops := change(entries, first)
 	for chunk := range slices.Chunk(ops, maxTxnOps) {
-		if _, err := s.client.Txn(ctx).Then(chunk...).Commit(); err != nil {
+		if _, err := cp.store.client.Txn(ctx).Then(chunk...).Commit(); err != nil {
 			return false, err
 		}
 	}
@@ -149,13 +157,15 @@ func (s *store) awaitSettled(ctx context.Context) error {
 	watched, cancel := context.WithCancel(ctx)
 	defer cancel()
 	writes := s.client.Watch(watched, registry, clientv3.WithPrefix())
-	timer := time.NewTimer(quiet)
-	defer timer.Stop()
-	last := "nothing"
+	ticker := time.NewTicker(turn) // drops the ticks for which there was no turn
+	defer ticker.Stop()
+	last, calm := "nothing", 0
 	for {
 		select {
-		case <-timer.C:
-			return nil
+		case <-ticker.C:
+			if calm++; calm >= turns {
+				return nil
+			}
 		case <-ctx.Done():
 			return fmt.Errorf("something goes on writing, last %s: %w", last, ctx.Err())
 		case batch := <-writes:
@@ -165,7 +175,7 @@ func (s *store) awaitSettled(ctx context.Context) error {
 			for _, event := range batch.Events {
 				if key := string(event.Kv.Key); !isVolatile(key) {
 					last = strings.TrimPrefix(key, registry)
-					timer.Reset(quiet)
+					calm = 0
 				}
 			}
 		}
