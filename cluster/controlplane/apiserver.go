@@ -114,6 +114,7 @@ func newAPIServer(ctx context.Context, cfg *Config, k *keys, socket string, list
 	if err != nil {
 		return nil, fmt.Errorf("kube-apiserver: %w", err)
 	}
+	unwatch(config)
 	rememberCertificates(config)
 	metrics.Describe(config.KubeAPIs.ControlPlane.Generic)
 	if cfg.durable() {
