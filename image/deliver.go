@@ -60,7 +60,8 @@ func (s *Store) Deliver(ctx context.Context, name Name, image Image, to Delivery
 	if to.Layout != "" {
 		to.tell("writing " + to.Layout)
 		var err error
-		if done.Written, err = s.WriteLayout(ctx, to.Layout, name, image); err != nil {
+		waiting := func() { to.tell("waiting for another process that writes to " + to.Layout) }
+		if done.Written, err = s.writeLayout(ctx, to.Layout, name, image, waiting); err != nil {
 			return done, err
 		}
 	}

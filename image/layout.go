@@ -10,39 +10,76 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"syscall"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/operon-framework/operon/internal/glob"
+	"github.com/operon-framework/operon/local"
 )
 
 // WriteLayout puts the image into the OCI layout in dir, which is made if need be: only blobs that are not there
 // yet are written, and images with other names stay. It returns how many blobs were written. What it could not end it takes back.
+// Who else writes to the layout is waited for.
 func (s *Store) WriteLayout(ctx context.Context, dir string, name Name, image Image) (int, error) {
-	written, err := s.layout(ctx, dir, name, image)
+	return s.writeLayout(ctx, dir, name, image, func() {})
+}
+
+// writeLayout is WriteLayout, which calls waiting once if another process writes to the layout.
+func (s *Store) writeLayout(ctx context.Context, dir string, name Name, image Image, waiting func()) (int, error) {
+	written, err := s.lockLayout(ctx, dir, name, image, waiting)
 	if err != nil {
 		return 0, fmt.Errorf("write the image to the layout %s: %w", dir, err)
 	}
 	return written, nil
 }
 
-func (s *Store) layout(ctx context.Context, dir string, name Name, image Image) (int, error) {
-	index, err := indexOf(dir)
-	if err != nil {
-		return 0, err
-	}
+// lockLayout lets nobody else change the layout between the look at its index and the new one. What is taken back is so while
+// the lock is held: others may count on a blob that they find.
+func (s *Store) lockLayout(ctx context.Context, dir string, name Name, image Image, waiting func()) (int, error) {
 	blobs, err := s.all(image)
 	if err != nil {
 		return 0, err
 	}
 	var made addition
-	err = s.fill(ctx, dir, blobs, &made)
-	if err == nil {
-		err = list(dir, index, name, image, &made)
-	}
+	lock, err := made.lock(ctx, dir, waiting)
 	if err != nil {
+		return 0, err
+	}
+	defer lock.Unlock()
+	if err := s.layout(ctx, dir, name, image, blobs, &made); err != nil {
 		return 0, errors.Join(err, made.takeBack())
 	}
 	return made.blobs, nil
+}
+
+func (s *Store) layout(ctx context.Context, dir string, name Name, image Image, blobs []v1.Descriptor, made *addition) error {
+	index, err := indexOf(dir)
+	if err != nil {
+		return err
+	}
+	if err := sweepParts(filepath.Join(dir, "blobs", "sha256")); err != nil {
+		return err
+	}
+	if err := s.fill(ctx, dir, blobs, made); err != nil {
+		return err
+	}
+	return list(dir, index, name, image, made)
+}
+
+// sweepParts removes halves of blobs, of runs that were killed: the lock of the layout tells that nobody writes them.
+func sweepParts(blobs string) error {
+	parts, err := glob.In(blobs, ".*.part")
+	if err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if err := os.Remove(part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // addition is what a run adds to a layout, each path after the one that it is in.
@@ -51,10 +88,25 @@ type addition struct {
 	blobs int
 }
 
+// lock takes the lock of the layout's folder, which is made if need be. It is the folder's own, as a file for it would be in the user's layout.
+func (a *addition) lock(ctx context.Context, dir string, waiting func()) (*local.Lock, error) {
+	waiting = sync.OnceFunc(waiting)
+	for {
+		if err := a.folder(dir); err != nil {
+			return nil, err
+		}
+		lock, err := local.WaitLockFolder(ctx, dir, waiting)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return lock, err
+		} // who held the lock had made the folder, and took it back
+	}
+}
+
 // takeBack removes what nothing lists yet. A folder in which somebody else has put something meanwhile stays.
 func (a *addition) takeBack() error {
 	for _, path := range slices.Backward(a.paths) {
-		if err := os.Remove(path); err != nil && !errors.Is(err, syscall.ENOTEMPTY) {
+		err := os.Remove(path)
+		if err != nil && !errors.Is(err, syscall.ENOTEMPTY) && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -75,7 +127,7 @@ func (a *addition) folder(path string) error {
 
 // fill puts blobs into a layout that does not have them.
 func (s *Store) fill(ctx context.Context, dir string, blobs []v1.Descriptor, made *addition) error {
-	for _, folder := range []string{dir, filepath.Join(dir, "blobs"), filepath.Join(dir, "blobs", "sha256")} {
+	for _, folder := range []string{filepath.Join(dir, "blobs"), filepath.Join(dir, "blobs", "sha256")} {
 		if err := made.folder(folder); err != nil {
 			return err
 		}

@@ -27,7 +27,16 @@ func TryLock(path string) (*Lock, error) {
 	return lockFile(file, path)
 }
 
-// lockFile locks a file that was opened at path.
+// TryLockFolder takes the lock of a folder itself, where nobody wants a file for that, or returns ErrLocked.
+func TryLockFolder(dir string) (*Lock, error) {
+	folder, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	return lockFile(folder, dir)
+}
+
+// lockFile locks a file, or a folder, that was opened at path.
 func lockFile(file *os.File, path string) (*Lock, error) {
 	err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil && inPlace(file, path) {
@@ -53,10 +62,20 @@ func inPlace(file *os.File, path string) bool {
 
 // WaitLock takes the lock at path, calling waiting once if another process holds it.
 func WaitLock(ctx context.Context, path string, waiting func()) (*Lock, error) {
+	return waitFor(ctx, func() (*Lock, error) { return TryLock(path) }, waiting)
+}
+
+// WaitLockFolder takes the lock of a folder, calling waiting once if another process holds it. A folder that its holder
+// removes is an error, fs.ErrNotExist.
+func WaitLockFolder(ctx context.Context, dir string, waiting func()) (*Lock, error) {
+	return waitFor(ctx, func() (*Lock, error) { return TryLockFolder(dir) }, waiting)
+}
+
+func waitFor(ctx context.Context, try func() (*Lock, error), waiting func()) (*Lock, error) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for first := true; ; first = false {
-		lock, err := TryLock(path)
+		lock, err := try()
 		if !errors.Is(err, ErrLocked) {
 			return lock, err
 		}

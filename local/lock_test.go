@@ -76,3 +76,50 @@ func TestWaitLockWaitsForTheHolderOrTheContext(t *testing.T) {
 	}
 	second.Unlock()
 }
+
+// A folder is locked itself: nothing is put into it. One that its holder removes is none for who waits, also where there is
+// another one in its place.
+func TestALockOfAFolder(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "folder")
+	holder := func() *Lock {
+		t.Helper()
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		lock, err := TryLockFolder(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lock
+	}
+	first := holder()
+	if _, err := TryLockFolder(dir); !errors.Is(err, ErrLocked) {
+		t.Errorf("a second: %v", err)
+	}
+	_, err := WaitLockFolder(t.Context(), dir, func() {
+		if err := errors.Join(os.Remove(dir), first.Unlock()); err != nil {
+			t.Error(err)
+		}
+	})
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("one that is removed: %v", err)
+	}
+	first = holder()
+	late, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Rename(dir, dir+".old"), os.Mkdir(dir, 0o700), first.Unlock()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lockFile(late, dir); !errors.Is(err, ErrLocked) {
+		t.Errorf("one that is another by now: %v", err)
+	}
+	if err := holder().Unlock(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}

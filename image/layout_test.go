@@ -1,0 +1,100 @@
+package image
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+
+	"github.com/operon-framework/operon/local"
+)
+
+// lockedLayout is a layout that the test writes to, until it unlocks it.
+func lockedLayout(t *testing.T) (string, *local.Lock) {
+	t.Helper()
+	dir := t.TempDir()
+	lock, err := local.TryLockFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir, lock
+}
+
+// Who comes second reads the index when the first has written it: both images are listed.
+func TestTwoWriteOneLayout(t *testing.T) {
+	t.Parallel()
+	dir, first := lockedLayout(t)
+	store := newStore(t)
+	one, other := sample(t, store, "one", "linux/amd64"), sample(t, store, "other", "linux/amd64")
+	blobs, err := store.all(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = store.writeLayout(t.Context(), dir, named(t, "other"), other, func() {
+		err := store.layout(t.Context(), dir, named(t, "one"), one, blobs, &addition{})
+		if err := errors.Join(err, first.Unlock()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"docker.io/library/one:latest", "application/spdx+json", "docker.io/library/other:latest", "application/spdx+json"}
+	if got := indexed(t, layout.Path(dir)); !slices.Equal(got, want) {
+		t.Errorf("lists %q", got)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 3 {
+		t.Errorf("the layout has %v, %v", left, err)
+	}
+}
+
+// Who comes second makes the folder again that the first took back.
+func TestALayoutThatIsTakenBack(t *testing.T) {
+	t.Parallel()
+	dir, first := lockedLayout(t)
+	store := newStore(t)
+	_, err := store.writeLayout(t.Context(), dir, named(t, "web"), sample(t, store, "program", "linux/amd64"), func() {
+		if err := errors.Join(os.Remove(dir), first.Unlock()); err != nil {
+			t.Error(err)
+		}
+	})
+	if got := indexed(t, layout.Path(dir)); err != nil || len(got) != 2 {
+		t.Errorf("lists %q, %v", got, err)
+	}
+}
+
+// Who does not want to wait any longer has nothing to do with the layout.
+func TestWaitingForALayoutEnds(t *testing.T) {
+	t.Parallel()
+	dir, first := lockedLayout(t)
+	defer first.Unlock()
+	store := newStore(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := store.writeLayout(ctx, dir, named(t, "web"), sample(t, store, "program", "linux/amd64"), cancel)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
+// Half a blob, of a run that was killed, is gone with the next image that is put into the layout.
+func TestHalvesInALayoutAreRemoved(t *testing.T) {
+	t.Parallel()
+	dir, store := t.TempDir(), newStore(t)
+	part := filepath.Join(dir, "blobs", "sha256", "."+strings.Repeat("0", 64)+".part")
+	write(t, part, "half")
+	if _, err := store.WriteLayout(t.Context(), dir, named(t, "web"), sample(t, store, "program", "linux/amd64")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(part); !os.IsNotExist(err) {
+		t.Errorf("it is there: %v", err)
+	}
+}
