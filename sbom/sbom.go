@@ -41,7 +41,6 @@ func Write(s Subject) ([]byte, error) {
 		DataLicense: "CC0-1.0",
 		ID:          "SPDXRef-DOCUMENT",
 		Name:        s.Name,
-		Namespace:   "https://spdx.org/spdxdocs/" + url.PathEscape(s.Name) + "-" + s.Digest,
 		Creation:    creation{Created: s.Created.UTC().Format(time.RFC3339), Creators: []string{"Tool: " + s.By}},
 		Packages:    []pkg{program},
 		Relationships: []relationship{
@@ -51,6 +50,9 @@ func Write(s Subject) ([]byte, error) {
 	for _, part := range s.parts() {
 		d.Packages = append(d.Packages, part)
 		d.Relationships = append(d.Relationships, relationship{program.ID, "CONTAINS", part.ID})
+	}
+	if err := d.identify(); err != nil {
+		return nil, err
 	}
 	content, err := json.MarshalIndent(d, "", "  ")
 	return append(content, '\n'), err

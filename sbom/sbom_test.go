@@ -88,6 +88,41 @@ func TestEveryModuleIsNamed(t *testing.T) {
 	}
 }
 
+// A namespace is that of one document: whatever a document says otherwise gives another one.
+func TestNamespacesAreUnique(t *testing.T) {
+	t.Parallel()
+	subject := func() *sbom.Subject {
+		info := &debug.BuildInfo{GoVersion: "go1.26.0", Main: debug.Module{Path: "example.com/web"}, Deps: []*debug.Module{{Path: "example.com/a", Version: "v1.0.0"}}}
+		return &sbom.Subject{Name: "web", Version: "1", Digest: strings.Repeat("0", 64), Created: time.Unix(1, 0), By: "operon-1", Info: info}
+	}
+	seen := map[string]string{}
+	for what, change := range map[string]func(*sbom.Subject){
+		"nothing":  func(*sbom.Subject) {},
+		"name":     func(s *sbom.Subject) { s.Name = "shop" },
+		"version":  func(s *sbom.Subject) { s.Version = "2" },
+		"program":  func(s *sbom.Subject) { s.Digest = strings.Repeat("1", 64) },
+		"time":     func(s *sbom.Subject) { s.Created = time.Unix(2, 0) },
+		"tool":     func(s *sbom.Subject) { s.By = "operon-2" },
+		"a module": func(s *sbom.Subject) { s.Info.Deps[0].Version = "v1.0.1" },
+		"Go":       func(s *sbom.Subject) { s.Info.GoVersion = "go1.26.1" },
+	} {
+		s := subject()
+		change(s)
+		content, err := sbom.Write(*s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d document
+		if err := json.Unmarshal(content, &d); err != nil {
+			t.Fatal(err)
+		}
+		if other, taken := seen[d.Namespace]; taken || !strings.HasPrefix(d.Namespace, "https://spdx.org/spdxdocs/"+s.Name+"-") {
+			t.Errorf("with another %s, and with another %s, it is %q", what, other, d.Namespace)
+		}
+		seen[d.Namespace] = what
+	}
+}
+
 func TestProgramsThatTellNothing(t *testing.T) {
 	t.Parallel()
 	if _, err := sbom.Write(sbom.Subject{Name: "web"}); err == nil || !strings.Contains(err.Error(), "tells nothing") {

@@ -1,5 +1,12 @@
 package sbom
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/url"
+)
+
 // document is one of SPDX 2.3, with those fields that there is something to say in.
 type document struct {
 	Version       string         `json:"spdxVersion"`
@@ -10,6 +17,19 @@ type document struct {
 	Creation      creation       `json:"creationInfo"`
 	Packages      []pkg          `json:"packages"`
 	Relationships []relationship `json:"relationships"`
+}
+
+// identify names the document by a sum of all that it says: no two documents may share a namespace, and the same one has to come
+// out the same wherever it is made.
+func (d *document) identify() error {
+	d.Namespace = ""
+	content, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(content)
+	d.Namespace = "https://spdx.org/spdxdocs/" + url.PathEscape(d.Name) + "-" + hex.EncodeToString(sum[:])
+	return nil
 }
 
 type creation struct {
