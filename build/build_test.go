@@ -349,6 +349,34 @@ func TestOnlyWhatChangedIsBuilt(t *testing.T) {
 	same("a commit", true, true, false)
 }
 
+// A commit does not tell what is in a module that lies outside of its repository: an image of such sources is none of that commit's alone.
+func TestSourcesOutsideOfTheRepository(t *testing.T) {
+	t.Parallel()
+	dir := project(t)
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	git(t, dir, "init", "-q")
+	for _, test := range []struct {
+		place string
+		dirty bool
+	}{{"lib", false}, {"../lib", true}} {
+		write(t, filepath.Join(dir, test.place), "go.mod", "module github.com/someone/lib\n")
+		write(t, filepath.Join(dir, test.place), "lib.go", "package lib\n")
+		write(t, dir, "lib.go", "package main\n\nimport _ \"github.com/someone/lib\"\n")
+		write(t, dir, "go.mod", string(mod)+"\nrequire github.com/someone/lib v0.0.0\n\nreplace github.com/someone/lib => ./"+test.place+"\n")
+		git(t, dir, "add", ".")
+		git(t, dir, "commit", "-qm", "with its module in "+test.place)
+		for _, how := range []string{"built", "reused"} {
+			revision := built(t, dir, build.Options{}).config(t).Config.Labels["org.opencontainers.image.revision"]
+			if strings.HasSuffix(revision, "-dirty") != test.dirty {
+				t.Errorf("with its module in %s, %s: %s", test.place, how, revision)
+			}
+		}
+	}
+}
+
 // Each module of a workspace may raise the version of one that the program is made of.
 func TestWorkspace(t *testing.T) {
 	t.Parallel()

@@ -97,9 +97,13 @@ func (b *builder) run(ctx context.Context, platforms []platform) (*Result, error
 	if err != nil {
 		return nil, err
 	}
+	programs, err := b.programs(ctx, platforms)
+	if err != nil {
+		return nil, err
+	}
 	result := &Result{Name: b.project.Name, Store: b.cache.store, Unrevised: b.revision.Unknown, cache: b.cache}
-	for _, target := range platforms {
-		part, err := b.part(ctx, target, base)
+	for _, one := range programs {
+		part, err := b.part(one, base)
 		if err != nil {
 			return nil, err
 		}
@@ -132,15 +136,34 @@ func (b *builder) root(parts []Part) (v1.Descriptor, error) {
 	return b.cache.store.Index(b.labelsOf(b.project, b.revision), images...)
 }
 
-// part makes the image for one platform.
-func (b *builder) part(ctx context.Context, target platform, base image.Layer) (Part, error) {
-	built, reused, err := b.program(ctx, target)
-	if err != nil {
-		return Part{}, err
+// built is a program for a platform.
+type built struct {
+	program
+	platform platform
+	reused   bool
+}
+
+// programs builds those for all platforms, before anything is made of one: what went into any of them decides what their revision is.
+func (b *builder) programs(ctx context.Context, platforms []platform) ([]built, error) {
+	var all []built
+	for _, target := range platforms {
+		one, reused, err := b.program(ctx, target)
+		if err != nil {
+			return nil, err
+		}
+		if err := b.revision.judge(one.Inputs); err != nil {
+			return nil, err
+		}
+		all = append(all, built{one, target, reused})
 	}
+	return all, nil
+}
+
+// part makes the image for one platform.
+func (b *builder) part(from built, base image.Layer) (Part, error) {
 	labels := b.labelsOf(b.project, b.revision)
 	made, err := b.cache.store.Image(image.Config{
-		Platform: target.Platform,
+		Platform: from.platform.Platform,
 		Created:  b.revision.Time,
 		Run: v1.Config{
 			User:       strconv.Itoa(User) + ":" + strconv.Itoa(User),
@@ -149,17 +172,17 @@ func (b *builder) part(ctx context.Context, target platform, base image.Layer) (
 			Labels:     labels,
 		},
 		Annotations: labels,
-	}, base, built.Layer)
+	}, base, from.Layer)
 	if err != nil {
 		return Part{}, err
 	}
-	modules, err := b.attach(made, built)
+	modules, err := b.attach(made, from.program)
 	if err != nil {
 		return Part{}, err
 	}
 	return Part{
-		Platform: target.String(), Image: made, SBOM: modules, Reused: reused,
-		Layers: []v1.Descriptor{base.Descriptor, built.Layer.Descriptor},
+		Platform: from.platform.String(), Image: made, SBOM: modules, Reused: from.reused,
+		Layers: []v1.Descriptor{base.Descriptor, from.Layer.Descriptor},
 	}, nil
 }
 
