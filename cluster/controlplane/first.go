@@ -33,8 +33,9 @@ type firstState struct {
 	err error
 }
 
-// firstDeadline is how long writes wait at most for the controllers to settle.
-const firstDeadline = 10 * time.Second
+// firstDeadline is how long writes wait at most for the controllers to settle. It takes a
+// second; a machine that is busy with something else may need much longer.
+const firstDeadline = time.Minute
 
 // RememberFirst makes the state that this cluster settles in the one that Reset returns
 // to. Where the state was kept from an earlier start, that start's first state stays the

@@ -76,6 +76,12 @@ func (cp *ControlPlane) Reset(ctx context.Context) error {
 	}
 }
 
+// AwaitFirst returns when the state that Reset returns to is known.
+func (cp *ControlPlane) AwaitFirst(ctx context.Context) error {
+	_, err := cp.awaitFirst(ctx)
+	return err
+}
+
 func (cp *ControlPlane) awaitFirst(ctx context.Context) (snapshot, error) {
 	if cp.first.taken == nil {
 		return nil, errors.New("this control plane remembers no first state")

@@ -22,7 +22,7 @@ const (
 	// pingTimeout is how long a cluster may take to answer that it is there.
 	pingTimeout = 2 * time.Second
 	// dying is how long one that does not answer may take to end, before that is said.
-	dying = 10 * time.Second
+	dying = 30 * time.Second
 )
 
 // serveControl takes orders for this process on a socket that only its user can open.
@@ -35,9 +35,9 @@ func (s *server) serveControl(ctx context.Context) error {
 		return err
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /reset", s.handleReset)
-	mux.HandleFunc("POST /ping", func(http.ResponseWriter, *http.Request) {})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Second}
+	mux.Handle("POST /reset", s.activity.count(http.HandlerFunc(s.handleReset)))
+	mux.HandleFunc("POST /ping", s.handlePing)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: startDeadline} // others than the user cannot connect
 	context.AfterFunc(ctx, func() { server.Close() })
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -47,7 +47,19 @@ func (s *server) serveControl(ctx context.Context) error {
 	return nil
 }
 
+// handlePing answers who wants to use the cluster. One that ends, as nobody used it, does not
+// answer, as one that was killed.
+func (s *server) handlePing(http.ResponseWriter, *http.Request) {
+	if !s.activity.renew() {
+		panic(http.ErrAbortHandler)
+	}
+}
+
 func (s *server) handleReset(w http.ResponseWriter, r *http.Request) {
+	if err := s.plane.AwaitFirst(r.Context()); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), resetDeadline)
 	defer cancel()
 	if err := s.plane.Reset(ctx); err != nil {

@@ -72,12 +72,3 @@ func (f folder) stop(ctx context.Context) error {
 	}
 	return released(ctx, f.runLock())
 }
-
-// released waits until nobody holds the lock.
-func released(ctx context.Context, path string) error {
-	file, err := lock(ctx, path)
-	if err != nil {
-		return err
-	}
-	return file.Close()
-}

@@ -15,6 +15,7 @@ type activity struct {
 	mu     sync.Mutex
 	active int
 	last   time.Time
+	over   bool // it was idle for long enough
 }
 
 // wrap counts requests to the API server, but for those of the cluster's own components.
@@ -46,14 +47,24 @@ func (a *activity) add(n int) {
 	a.last = time.Now()
 }
 
-// remaining is how long until the cluster has been idle for ttl.
+// renew counts as business that is over at once. It returns false where that comes too late.
+func (a *activity) renew() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.last = time.Now()
+	return !a.over
+}
+
+// remaining is how long until the cluster has been idle for ttl. When that is over, it stays so.
 func (a *activity) remaining(ttl time.Duration) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.active > 0 {
 		return ttl
 	}
-	return ttl - time.Since(a.last)
+	left := ttl - time.Since(a.last)
+	a.over = left <= 0
+	return left
 }
 
 // awaitIdle returns when the cluster was idle for ttl, or ctx ends.

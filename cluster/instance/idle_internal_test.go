@@ -26,3 +26,26 @@ func TestIdle(t *testing.T) {
 		}
 	})
 }
+
+// Who wants to use a cluster keeps it from being idle, or hears that it is too late.
+func TestIdleAndAsked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var use activity
+		const ttl = time.Minute
+		start := time.Now()
+		use.renew()
+		time.AfterFunc(ttl/2, func() {
+			if !use.renew() {
+				t.Error("too late after half of the time to live")
+			}
+		})
+		use.awaitIdle(t.Context(), ttl)
+		if got := time.Since(start); got != ttl/2+ttl {
+			t.Errorf("idle after %s, want %s", got, ttl/2+ttl)
+		}
+		if use.renew() {
+			t.Error("one that ends lets itself be used")
+		}
+	})
+}

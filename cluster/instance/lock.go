@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -67,14 +68,37 @@ func lock(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// held tells whether another process holds the lock.
+// held tells whether another process holds the lock. Who looks shares the lock for an
+// instant with others who look, so that none takes another one for the holder.
 func held(path string) (bool, error) {
-	file, err := tryLock(path)
-	if errors.Is(err, errHeld) {
-		return true, nil
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	return false, file.Close()
+	err = unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return true, file.Close()
+	}
+	if err != nil {
+		err = fmt.Errorf("look at lock %s: %w", path, err)
+	}
+	return false, errors.Join(err, file.Close())
+}
+
+// released waits until no other process holds the lock.
+func released(ctx context.Context, path string) error {
+	for {
+		is, err := held(path)
+		if err != nil || !is {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", path, errors.Join(errHeld, ctx.Err()))
+		case <-time.After(lockPeriod):
+		}
+	}
 }

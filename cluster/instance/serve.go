@@ -33,11 +33,15 @@ type outcome struct {
 // something else may need much longer.
 const startDeadline = 2 * time.Minute
 
+// looked is how long the lock of a cluster that starts may be in the hands of those who look
+// whether it runs.
+const looked = 10 * time.Second
+
 // Serve runs the cluster that Up prepared, in this process, until it is told to stop, has
 // been idle for its TTL, or fails. It reports on ready when it serves, or why it cannot.
 func Serve(ctx context.Context, name string, ready io.WriteCloser) error {
 	targetGarbage()
-	s, err := newServer(name)
+	s, err := newServer(ctx, name)
 	if err == nil {
 		err = s.start(ctx)
 	}
@@ -69,13 +73,15 @@ type server struct {
 	stop           context.CancelFunc
 }
 
-func newServer(name string) (*server, error) {
+func newServer(ctx context.Context, name string) (*server, error) {
 	f, err := openFolder(name)
 	if err != nil {
 		return nil, err
 	}
 	s := &server{folder: f, started: time.Now()}
-	if s.lock, err = tryLock(f.runLock()); err != nil {
+	patient, cancel := context.WithTimeout(ctx, looked)
+	defer cancel()
+	if s.lock, err = lock(patient, f.runLock()); err != nil {
 		return nil, fmt.Errorf("cluster %q: %w", name, err)
 	}
 	data, err := os.ReadFile(f.spec())
