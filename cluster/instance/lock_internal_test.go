@@ -1,14 +1,15 @@
 package instance
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
 )
 
-// Who looks whether a cluster runs is not taken for one that does, keeps none from starting,
-// and leaves nothing behind.
+// Who looks whether a cluster runs is not taken for one that does, and leaves nothing behind.
 func TestLookingHoldsNoLock(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "one.lock")
@@ -42,10 +43,9 @@ func TestLookingHoldsNoLock(t *testing.T) {
 	}
 }
 
-// A cluster starts while others look whether it runs.
-func TestStartWhileOthersLook(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("OPERON_HOME", home)
+// A cluster that starts waits for who looks whether it runs.
+func TestStartWaitsForWhoLooks(t *testing.T) {
+	t.Setenv("OPERON_HOME", t.TempDir())
 	f, err := openFolder("one")
 	if err != nil {
 		t.Fatal(err)
@@ -56,32 +56,19 @@ func TestStartWhileOthersLook(t *testing.T) {
 	if err := os.WriteFile(f.spec(), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan struct{})
-	var lookers sync.WaitGroup
-	defer lookers.Wait()
-	defer close(done)
-	for range 2 {
-		lookers.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
-				if _, err := held(f.runLock()); err != nil {
-					t.Error(err)
-					return
-				}
-			}
-		})
+	looking, err := tryLock(f.runLock())
+	if err != nil {
+		t.Fatal(err)
 	}
-	for range 200 {
-		s, err := newServer(t.Context(), "one")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.lock.Close(); err != nil {
-			t.Fatal(err)
-		}
+	impatient, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := newServer(impatient, "one"); !errors.Is(err, errHeld) || !errors.Is(err, context.Canceled) {
+		t.Errorf("it did not wait: %v", err)
+	}
+	if err := looking.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newServer(t.Context(), "one"); err != nil {
+		t.Error(err)
 	}
 }

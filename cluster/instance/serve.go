@@ -33,7 +33,7 @@ type outcome struct {
 // something else may need much longer.
 const startDeadline = 2 * time.Minute
 
-// looked is how long the lock of a cluster that starts may be in the hands of those who look
+// looked is how long the lock of a cluster that starts may be in the hands of who looks
 // whether it runs.
 const looked = 10 * time.Second
 
