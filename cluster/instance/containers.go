@@ -102,10 +102,7 @@ func (c *containers) join(ctx context.Context, plane *controlplane.ControlPlane)
 		return err
 	}
 	c.servePublished(ctx)
-	if err := c.node.Join(); err != nil {
-		return err
-	}
-	return c.awaitReady(ctx, client)
+	return c.node.Join(func() error { return c.awaitReady(ctx, client) })
 }
 
 // openWayOut has pods reach what this process does, if that is asked for.

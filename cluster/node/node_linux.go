@@ -72,21 +72,27 @@ func Start(cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := n.launch(cfg); err != nil {
-		return nil, errors.Join(err, n.Stop())
-	}
-	if err := n.awaitReport(); err != nil {
+	if err := n.begin(cfg); err != nil {
 		return nil, errors.Join(err, n.Stop())
 	}
 	return n, nil
 }
 
-// launch starts number 1 of the node's namespaces.
-func (n *Node) launch(cfg Config) error {
+func (n *Node) begin(cfg Config) error {
 	groups, err := makeGroups(cfg.Dir)
 	if err != nil {
 		return err
 	}
+	return inTurn(func() error {
+		if err := n.launch(cfg, groups); err != nil {
+			return err
+		}
+		return n.awaitReport()
+	})
+}
+
+// launch starts number 1 of the node's namespaces.
+func (n *Node) launch(cfg Config, groups []string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -157,10 +163,21 @@ func (n *Node) awaitReport() error {
 	return nil
 }
 
-// Join lets the node join the cluster. The files that settings names have to be there, and
-// the API server has to answer where settings says.
-func (n *Node) Join() error {
-	return json.NewEncoder(n.orders).Encode(settings.Order{Join: true})
+// Join lets the node join the cluster, and returns when ready does, which waits until the
+// node is ready. The files that settings names have to be there, and the API server has to
+// answer where settings says.
+func (n *Node) Join(ready func() error) error {
+	return inTurn(func() error {
+		err := json.NewEncoder(n.orders).Encode(settings.Order{Join: true})
+		if errors.Is(err, syscall.EPIPE) { // nobody reads orders any more
+			<-n.ended
+			return n.Err()
+		}
+		if err != nil {
+			return err
+		}
+		return ready()
+	})
 }
 
 // Dir is the node's folder.

@@ -36,7 +36,7 @@ func Start(Config) (*Node, error) { return nil, errSystem }
 // Clear has nothing to remove on this system.
 func Clear(string) error { return nil }
 
-func (n *Node) Join() error                                    { return errSystem }
+func (n *Node) Join(func() error) error                        { return errSystem }
 func (n *Node) Dir() settings.Dir                              { return "" }
 func (n *Node) Listen(netip.AddrPort) (net.Listener, error)    { return nil, errSystem }
 func (n *Node) Dial(context.Context, string) (net.Conn, error) { return nil, errSystem }

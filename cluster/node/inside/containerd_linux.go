@@ -135,6 +135,8 @@ func containerdConfig(dir settings.Dir, s settings.Settings, snapshotter string)
 		Root:    s.Store,
 		State:   stateDir,
 		TempDir: dir.File("tmp"),
+		// Without it, containerd would start, and only the kubelet would find nobody to ask.
+		RequiredPlugins: []string{"io.containerd.grpc.v1.cri"},
 		Plugins: table{
 			"io.containerd.server.v1.grpc": table{
 				"address":               dir.Socket(),
