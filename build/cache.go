@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -23,13 +24,9 @@ type cache struct {
 	lock   *local.Lock
 }
 
-// openCache waits until nobody else builds the project.
+// openCache waits until nobody else builds the project in dir.
 func openCache(ctx context.Context, dir string, waiting func()) (*cache, error) {
-	folder, err := local.Folder("build", sum([]byte(dir))[:16])
-	if err != nil {
-		return nil, err
-	}
-	lock, err := local.WaitLock(ctx, filepath.Join(folder, "lock"), waiting)
+	folder, lock, err := lockCache(ctx, sum([]byte(dir))[:16], waiting)
 	if err != nil {
 		return nil, err
 	}
@@ -38,10 +35,25 @@ func openCache(ctx context.Context, dir string, waiting func()) (*cache, error) 
 		return nil, errors.Join(err, lock.Unlock())
 	}
 	c := &cache{folder, store, lock}
-	if err := c.sweep(); err != nil {
+	if err := errors.Join(c.sweep(), noteProject(folder, dir)); err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}
 	return c, nil
+}
+
+// lockCache makes a folder of caches, if need be, and waits for its lock.
+func lockCache(ctx context.Context, name string, waiting func()) (string, *local.Lock, error) {
+	waiting = sync.OnceFunc(waiting)
+	for {
+		folder, err := local.Folder("build", name)
+		if err != nil {
+			return "", nil, err
+		}
+		lock, err := local.WaitLock(ctx, filepath.Join(folder, lockFile), waiting)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return folder, lock, err
+		} // it was removed meanwhile, as that of a project that was gone
+	}
 }
 
 // program is a program that was built, and what it was built from.
@@ -75,11 +87,16 @@ func (c *cache) save(target platform, p program) error {
 	if err != nil {
 		return err
 	}
-	part := c.file(target) + ".part"
+	return writeWhole(c.file(target), content)
+}
+
+// writeWhole puts a file in the place of what was there, once it is whole. The caller has the lock of its folder.
+func writeWhole(file string, content []byte) error {
+	part := file + ".part"
 	if err := os.WriteFile(part, content, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(part, c.file(target))
+	return os.Rename(part, file)
 }
 
 // forget is for a program during whose build a source changed.

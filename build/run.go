@@ -75,6 +75,9 @@ func Run(ctx context.Context, dir string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := removeGone(); err != nil { // which is no reason not to build
+		o.tell("caches of projects that are gone stay: %v", err)
+	}
 	result, err := (&builder{Options: o, project: p, cache: c}).run(ctx, platforms)
 	if err != nil {
 		return nil, errors.Join(err, c.lock.Unlock())
