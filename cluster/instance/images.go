@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -12,15 +13,8 @@ import (
 // Images opens the store of a running cluster's container node, and tells the name of what
 // unpacks images there.
 func Images(name string) (store *image.Store, snapshotter string, err error) {
-	facts, err := Status(name)
-	if err != nil {
+	if err := takesImages(name); err != nil {
 		return nil, "", err
-	}
-	if facts.State != Running {
-		return nil, "", fmt.Errorf("cluster %q is not running; `operon cluster up --name %s --node container` starts it", name, name)
-	}
-	if facts.Node != Container {
-		return nil, "", fmt.Errorf("cluster %q has simulated nodes only, which run no images; take it down, and start it with `operon cluster up --name %s --node container`", name, name)
 	}
 	f, err := openFolder(name)
 	if err != nil {
@@ -33,4 +27,26 @@ func Images(name string) (store *image.Store, snapshotter string, err error) {
 	}
 	store, err = image.Open(dir.Socket())
 	return store, strings.TrimSpace(string(snapshotterFile)), err
+}
+
+// takesImages tells why images cannot be put into the nodes of a cluster, in the words of the root module's local.TakesImages, which
+// tells it before an image is made.
+func takesImages(name string) error {
+	up := "`operon cluster up --node container`"
+	if name != DefaultName {
+		up = fmt.Sprintf("`operon cluster up --name %s --node container`", name)
+	}
+	facts, err := Status(name)
+	var unknown *UnknownError
+	switch {
+	case errors.As(err, &unknown):
+		return fmt.Errorf("there is no local cluster %q: start it with %s", name, up)
+	case err != nil:
+		return err
+	case facts.State != Running:
+		return fmt.Errorf("cluster %q is not running: start it with %s", name, up)
+	case facts.Node != Container:
+		return fmt.Errorf("cluster %q has simulated nodes only, which run no image: take it down, and start it with %s", name, up)
+	}
+	return nil
 }

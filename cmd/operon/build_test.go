@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/operon-framework/operon/local"
 )
 
 // small writes a project that is quick to build.
@@ -62,6 +64,30 @@ func TestBuildSaysWhatTheClusterCannotDo(t *testing.T) {
 			if got := ended(t, call); got.code != exitFailed || got.stderr != want {
 				t.Errorf("%s: exit %d\n%s", cluster, got.code, got.stderr)
 			}
+		}
+	}
+}
+
+// operon-cluster, which has the other verbs of images, says of such a cluster what `operon build` says.
+func TestVerbsOfImagesSayTheSameOfAClusterThatTakesNone(t *testing.T) {
+	t.Parallel()
+	binary, err := local.Binary(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, dir := clusterFolders(t), small(t)
+	says := func(args ...string) string {
+		call := asOperonIn(t, args...)
+		call.Env = append(call.Env, "OPERON_HOME="+home, "OPERON_CLUSTER_BINARY="+binary)
+		return ended(t, call).stderr
+	}
+	for _, test := range []struct{ cluster, verb string }{
+		{"x", "ls"}, {"x", "rm web"}, {"x", "load web.tar"}, {"default", "ls"}, {"gone", "ls"}, {"simulated", "ls"},
+	} {
+		want := strings.Replace(says("build", dir, "--cluster", test.cluster), "; --tar FILE, --layout DIR and --push NAME put the image elsewhere", "", 1)
+		verb := strings.Fields("image " + test.verb + " --name " + test.cluster)
+		if got := says(verb...); got != want || !strings.Contains(got, "--node container`\n") {
+			t.Errorf("%q says\n%s`operon build` says\n%s", verb, got, want)
 		}
 	}
 }
