@@ -34,7 +34,8 @@ func controllerManagerSettings(k *keys, kubeconfig string) Settings {
 }
 
 // runControllerManager runs every controller until ctx ends. The API server has to serve.
-func runControllerManager(ctx context.Context, cfg *Config, k *keys, kubeconfig string) error {
+// store is nil where settings of the API server choose what is stored where.
+func runControllerManager(ctx context.Context, cfg *Config, k *keys, kubeconfig string, store *store) error {
 	o, err := options.NewKubeControllerManagerOptions()
 	if err != nil {
 		return fmt.Errorf("kube-controller-manager: %w", err)
@@ -47,7 +48,7 @@ func runControllerManager(ctx context.Context, cfg *Config, k *keys, kubeconfig 
 	if err != nil {
 		return fmt.Errorf("kube-controller-manager: %w", err)
 	}
-	if err := runControllers(ctx, config.Complete()); err != nil {
+	if err := runControllers(ctx, config.Complete(), store); err != nil {
 		return fmt.Errorf("kube-controller-manager: %w", err)
 	}
 	return nil

@@ -19,7 +19,7 @@ import (
 // the parts that its package exports, and puts in a garbage collector that hears of new
 // kinds, and a namespace controller that does not wait. A user's settings may have the manager serve metrics or elect a leader: such a one
 // is left to app.Run, with the collector that looks for new kinds every 30 s, and five seconds' grace for namespaces.
-func runControllers(ctx context.Context, c *config.CompletedConfig) error {
+func runControllers(ctx context.Context, c *config.CompletedConfig, store *store) error {
 	if c.SecureServing != nil || c.ComponentConfig.Generic.LeaderElection.LeaderElect {
 		return app.Run(ctx, c)
 	}
@@ -32,7 +32,7 @@ func runControllers(ctx context.Context, c *config.CompletedConfig) error {
 	if err != nil {
 		return err
 	}
-	controllers, err := buildControllers(ctx, manager, root)
+	controllers, err := buildControllers(ctx, manager, root, store)
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func clientBuilders(c *config.CompletedConfig) (root, each clientbuilder.Control
 }
 
 // buildControllers builds those that are enabled: three here, the others where app.Run does.
-func buildControllers(ctx context.Context, manager app.ControllerContext, root clientbuilder.ControllerClientBuilder) ([]app.Controller, error) {
+func buildControllers(ctx context.Context, manager app.ControllerContext, root clientbuilder.ControllerClientBuilder, store *store) ([]app.Controller, error) {
 	descriptors := app.NewControllerDescriptors()
 	var ours []app.Controller
 	for name, build := range map[string]func(context.Context, app.ControllerContext) (app.Controller, error){
@@ -71,7 +71,9 @@ func buildControllers(ctx context.Context, manager app.ControllerContext, root c
 			return newTokens(ctx, manager, root)
 		},
 		names.GarbageCollectorController: newGarbage,
-		names.NamespaceController:        newNamespaces,
+		names.NamespaceController: func(ctx context.Context, manager app.ControllerContext) (app.Controller, error) {
+			return newNamespaces(ctx, manager, store)
+		},
 	} {
 		enabled := manager.IsControllerEnabled(descriptors[name])
 		delete(descriptors, name)

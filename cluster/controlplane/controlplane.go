@@ -21,6 +21,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -115,7 +116,7 @@ func (cp *ControlPlane) start(ctx context.Context, s starter, listener net.Liste
 		return err
 	}
 	cp.run(ctx, func(ctx context.Context) error {
-		return runControllerManager(ctx, &cp.cfg, cp.keys, kubeconfigs.controllerManager)
+		return runControllerManager(ctx, &cp.cfg, cp.keys, kubeconfigs.controllerManager, cp.knownStore())
 	})
 	cp.run(ctx, func(ctx context.Context) error { return runScheduler(ctx, &cp.cfg, kubeconfigs.scheduler) })
 	return cp.awaitReady(ctx)
@@ -152,6 +153,16 @@ func (cp *ControlPlane) openStore(ctx context.Context) error {
 		}
 	}
 	return announceMetrics(ctx, cp.store.client)
+}
+
+// knownStore is the store, where all of the API server's objects lie in it under the keys that they have by default.
+func (cp *ControlPlane) knownStore() *store {
+	for flag := range cp.cfg.APIServer {
+		if strings.HasPrefix(flag, "etcd-") {
+			return nil
+		}
+	}
+	return cp.store
 }
 
 type kubeconfigs struct{ controllerManager, scheduler string }

@@ -28,7 +28,7 @@ const (
 
 	// soonest and latest bound the time until a namespace that is not empty yet is looked at again.
 	soonest = 200 * time.Millisecond
-	latest  = time.Minute
+	latest  = 10 * time.Second
 )
 
 // namespaces empties the namespaces that are being deleted.
@@ -36,12 +36,13 @@ type namespaces struct {
 	lister  corelisters.NamespaceLister
 	synced  cache.InformerSynced
 	queue   workqueue.TypedRateLimitingInterface[string]
+	store   *store // nil: what is stored where is the user's choice
 	deleter deletion.NamespacedResourcesDeleterInterface
 }
 
 // newNamespaces builds the namespace controller. It removes what kube-controller-manager's does, by the
 // same code, but begins five seconds sooner, and looks again sooner where pods take their time to end.
-func newNamespaces(ctx context.Context, manager app.ControllerContext) (app.Controller, error) {
+func newNamespaces(ctx context.Context, manager app.ControllerContext, store *store) (app.Controller, error) {
 	config, err := manager.NewClientConfig("namespace-controller")
 	if err != nil {
 		return nil, err
@@ -59,8 +60,9 @@ func newNamespaces(ctx context.Context, manager app.ControllerContext) (app.Cont
 	informer := manager.InformerFactory.Core().V1().Namespaces()
 	n := &namespaces{
 		lister: informer.Lister(), synced: informer.Informer().HasSynced,
+		store: store,
 		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[string](soonest, latest)),
-		deleter: deletion.NewNamespacedResourcesDeleter(ctx, client.CoreV1().Namespaces(), objects, client.CoreV1(),
+		deleter: deletion.NewNamespacedResourcesDeleter(ctx, finalizer{client.CoreV1().Namespaces(), store}, present{objects}, client.CoreV1(),
 			client.Discovery().ServerPreferredNamespacedResources, corev1.FinalizerKubernetes),
 	}
 	settings := manager.ComponentConfig.NamespaceController
@@ -123,5 +125,15 @@ func (n *namespaces) empty(ctx context.Context, name string) error {
 	} else if err != nil {
 		return err
 	}
-	return n.deleter.Delete(ctx, name)
+	if n.store == nil {
+		return n.deleter.Delete(ctx, name)
+	}
+	stored, err := n.store.content(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err = n.deleter.Delete(withContent(ctx, stored), name); errors.Is(err, errLeft) {
+		return n.deleter.Delete(ctx, name)
+	}
+	return err
 }
