@@ -18,7 +18,7 @@ var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 
 // soon is within which an owner's deletion takes its children. The collector learns of a new
 // kind in a fifth of a second; without the news of it, in half a minute.
-const soon = 3 * time.Second
+const soon = 10 * time.Second
 
 // The children of an object go with it although its kind was installed a moment before.
 func TestChildrenOfNewKindGo(t *testing.T) {

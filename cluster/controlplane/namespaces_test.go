@@ -45,7 +45,7 @@ func TestNamespaceGoes(t *testing.T) {
 	if _, err := maps.Update(t.Context(), kept, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	within(t, 10*time.Second, "the namespace is gone", func(ctx context.Context) (bool, error) {
+	within(t, 30*time.Second, "the namespace is gone", func(ctx context.Context) (bool, error) {
 		_, err := client.CoreV1().Namespaces().Get(ctx, made.Name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), nil
 	})
@@ -79,7 +79,7 @@ func TestNamespaceTakesAllWithIt(t *testing.T) {
 	if err := client.CoreV1().Namespaces().Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	within(t, soon, "the namespace is gone", func(ctx context.Context) (bool, error) {
+	within(t, 30*time.Second, "the namespace is gone", func(ctx context.Context) (bool, error) {
 		_, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), nil
 	})
