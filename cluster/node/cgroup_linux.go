@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/klog/v2"
 )
 
 const (
@@ -84,8 +85,12 @@ func makeGroup(root, dir string) (string, error) {
 	if err := makeFolder(parent); err != nil {
 		return "", err
 	}
-	if err := lend(root, parent); err != nil {
+	refused, err := lend(root, parent, writeControl)
+	if err != nil {
 		return "", err
+	}
+	if len(refused) > 0 {
+		klog.ErrorS(errors.Join(refused...), "The kernel refuses controllers, which this node goes on without", "root", root)
 	}
 	if err := inheritCPUs(root, parent); err != nil {
 		return "", err

@@ -12,44 +12,75 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Controllers of version 2 without which limits would not hold, and those that the kubelet and its statistics use
-// where they are there (pkg/kubelet/cm, getSupportedUnifiedControllers).
+// Controllers of version 2 without which limits would not hold, those that the kubelet and its statistics use
+// where they are there (pkg/kubelet/cm, getSupportedUnifiedControllers), and those of them that it goes on without: it
+// looks for what the node's own group has.
 var (
 	neededControllers = []string{"cpu", "memory"}
 	usedControllers   = []string{"cpu", "cpuset", "hugetlb", "io", "memory", "pids"}
+	sparedControllers = []string{"cpuset", "hugetlb", "io"}
 )
 
 // lentNote is the extended attribute of the group of all nodes that names what was switched on at the root for it: it
 // lives as long as that group, also when the process that wrote it was killed.
 const lentNote = "user.operon.lent"
 
-// lend lets groups below the parent one have controllers. Version 1 needs nothing of that.
-func lend(root, parent string) error {
+// lend lets groups below the parent one have controllers, and tells those that the kernel refuses and a node can do
+// without. Version 1 needs nothing of that.
+func lend(root, parent string, control control) (refused []error, err error) {
 	missing, err := off(root)
 	if err != nil || missing == nil {
-		return err
+		return nil, err
 	}
-	before, err := noted(parent)
+	atRoot, err := lendNoted(root, parent, missing, control)
 	if err != nil {
-		return err
-	}
-	if err := note(parent, append(before, missing...)); err != nil {
-		return err
-	}
-	if err := switchAll(root, "+", missing); err != nil {
-		return err
+		return nil, err
 	}
 	missing, err = off(parent)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return switchAll(parent, "+", missing)
+	_, below, err := switchOn(parent, missing, control)
+	return append(atRoot, below...), err
+}
+
+// lendNoted switches controllers on at the root. They are noted before, in case this process is killed, and those that
+// stay off are taken out of the note afterwards: others may switch them on.
+func lendNoted(root, parent string, missing []string, control control) (refused []error, err error) {
+	before, err := noted(parent)
+	if err != nil || len(missing) == 0 {
+		return nil, err
+	}
+	if err := note(parent, slices.Concat(before, missing)); err != nil {
+		return nil, err
+	}
+	on, refused, err := switchOn(root, missing, control)
+	if len(on) < len(missing) {
+		err = errors.Join(err, note(parent, slices.Concat(before, on)))
+	}
+	return refused, err
+}
+
+// switchOn passes controllers on from a group to those below it.
+func switchOn(group string, controllers []string, control control) (on []string, refused []error, err error) {
+	for _, controller := range controllers {
+		err := control(group, "+"+controller)
+		switch {
+		case err == nil:
+			on = append(on, controller)
+		case slices.Contains(sparedControllers, controller):
+			refused = append(refused, err)
+		default:
+			return on, refused, err
+		}
+	}
+	return on, refused, nil
 }
 
 // takeBack switches off what lend switched on. Where others pass it on by now, it stays on.
 func takeBack(root string, lent []string) error {
 	for _, controller := range lent {
-		err := switchAll(root, "-", []string{controller})
+		err := writeControl(root, "-"+controller)
 		if err != nil && !errors.Is(err, unix.EBUSY) {
 			return err
 		}
@@ -79,13 +110,12 @@ func off(folder string) ([]string, error) {
 	return missing, nil
 }
 
-// switchAll switches controllers of the groups below a folder: sign is + or -.
-func switchAll(folder, sign string, controllers []string) error {
-	for _, controller := range controllers {
-		err := os.WriteFile(filepath.Join(folder, "cgroup.subtree_control"), []byte(sign+controller), 0)
-		if err != nil {
-			return fmt.Errorf("switch %s%s: %w", sign, controller, err)
-		}
+// control asks the kernel to switch one controller, as in +memory or -memory, for the groups below one.
+type control func(group, change string) error
+
+func writeControl(group, change string) error {
+	if err := os.WriteFile(filepath.Join(group, "cgroup.subtree_control"), []byte(change), 0); err != nil {
+		return fmt.Errorf("switch %s: %w", change, err)
 	}
 	return nil
 }
@@ -144,9 +174,6 @@ func noted(group string) ([]string, error) {
 }
 
 func note(group string, lent []string) error {
-	if len(lent) == 0 {
-		return nil
-	}
 	if err := unix.Setxattr(group, lentNote, []byte(strings.Join(lent, " ")), 0); err != nil {
 		return fmt.Errorf("note %s at %s: %w", lentNote, group, err)
 	}

@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,8 +47,8 @@ func TestControllersAreLent(t *testing.T) {
 	}
 	defer unix.Rmdir(parent)
 	for range 2 { // a second node adds nothing
-		if err := lend(root, parent); err != nil {
-			t.Fatal(err)
+		if refused, err := lend(root, parent, writeControl); err != nil || len(refused) > 0 {
+			t.Fatal(refused, err)
 		}
 	}
 	on, err := words(parent, "cgroup.subtree_control")
@@ -57,6 +59,7 @@ func TestControllersAreLent(t *testing.T) {
 	if err != nil || !slices.Equal(lent, before) {
 		t.Errorf("noted is %q, %v, want %q", lent, err, before)
 	}
+	kernelRefuses(t, root)
 	if err := removeTree(context.Background(), parent); err != nil {
 		t.Fatal(err)
 	}
@@ -65,6 +68,124 @@ func TestControllersAreLent(t *testing.T) {
 	}
 	if after, err := off(root); err != nil || !slices.Equal(after, before) {
 		t.Errorf("off are %q, %v, were %q", after, err, before)
+	}
+}
+
+// A node goes on without a controller that is refused where it can, and notes as lent only what is on.
+func TestRefusedControllers(t *testing.T) {
+	t.Parallel()
+	const all = "cpu cpuset hugetlb io memory pids rdma"
+	for name, c := range map[string]struct {
+		refuses, before  string
+		refused, on, err string
+	}{
+		"none":                                {"", "", "", "cpu cpuset hugetlb io memory pids", ""},
+		"what can be done without":            {"cpuset io", "", "cpuset io", "cpu hugetlb memory pids", ""},
+		"a second node":                       {"io", "cpu cpuset hugetlb memory pids", "io", "", ""},
+		"what is needed":                      {"io memory", "cpu", "", "cpuset hugetlb", "+memory"},
+		"at once":                             {"cpu", "", "", "", "+cpu"},
+		"what limits the number of processes": {"pids", "", "", "cpu cpuset hugetlb io memory", "+pids"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			parent := filepath.Join(root, "operon")
+			if err := os.Mkdir(parent, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			write(t, root, "cgroup.controllers", all)
+			write(t, root, "cgroup.subtree_control", c.before)
+			write(t, parent, "cgroup.controllers", c.before)
+			write(t, parent, "cgroup.subtree_control", "")
+			if err := note(parent, nil); errors.Is(err, unix.ENOTSUP) {
+				t.Skip("folders have no attributes here: ", err)
+			}
+			refused, err := lend(root, parent, kernel(t, parent, strings.Fields(c.refuses)))
+			if got := changes(refused); got != c.refused {
+				t.Errorf("refused are %q, want %q", got, c.refused)
+			}
+			if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+				t.Errorf("%v, want %q", err, c.err)
+			}
+			if lent, err := noted(parent); err != nil || strings.Join(lent, " ") != c.on {
+				t.Errorf("noted is %q, %v, want %q", lent, err, c.on)
+			}
+			on, err := words(parent, "cgroup.subtree_control")
+			if want := strings.TrimSpace(c.before + " " + c.on); err != nil || c.err == "" && strings.Join(on, " ") != want {
+				t.Errorf("the group passes on %q, %v, want %q", on, err, want)
+			}
+		})
+	}
+}
+
+// kernel does in a folder what the kernel does in a control group, and refuses some controllers.
+func kernel(t *testing.T, child string, refuses []string) control {
+	return func(group, change string) error {
+		name := strings.TrimPrefix(change, "+")
+		if slices.Contains(refuses, name) {
+			return fmt.Errorf("switch %s: %w", change, unix.EINVAL)
+		}
+		on, err := words(group, "cgroup.subtree_control")
+		if err != nil {
+			return err
+		}
+		now := strings.Join(append(on, name), " ")
+		write(t, group, "cgroup.subtree_control", now)
+		if group != child {
+			write(t, child, "cgroup.controllers", now)
+		}
+		return nil
+	}
+}
+
+func write(t *testing.T, folder, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// changes are the controllers that refusals are about.
+func changes(refusals []error) string {
+	var all []string
+	for _, refusal := range refusals {
+		name, _, _ := strings.Cut(strings.TrimPrefix(refusal.Error(), "switch +"), ":")
+		all = append(all, name)
+	}
+	return strings.Join(all, " ")
+}
+
+// kernelRefuses: the kernel lists controllers in a group that has threads of one process below it, and refuses those of
+// whole processes.
+func kernelRefuses(t *testing.T, root string) {
+	t.Helper()
+	group := filepath.Join(root, "refused-"+filepath.Base(t.TempDir()))
+	parent, threads := filepath.Join(group, "operon"), filepath.Join(group, "threads")
+	for _, folder := range []string{group, parent, threads} {
+		if err := os.Mkdir(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Rmdir(folder)
+	}
+	write(t, threads, "cgroup.type", "threaded")
+	missing, err := off(group)
+	if err != nil || len(missing) == 0 {
+		t.Fatalf("off are %q, %v", missing, err)
+	}
+	refused, err := lend(group, parent, writeControl)
+	if slices.Contains(missing, "memory") {
+		if err == nil || !strings.Contains(err.Error(), "switch +memory") {
+			t.Errorf("%v, want that there is no memory", err)
+		}
+	} else if err != nil || len(refused) == 0 {
+		t.Errorf("refused are %v, %v, of %q", refused, err, missing)
+	}
+	on, err := words(group, "cgroup.subtree_control")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lent, err := noted(parent); err != nil || !slices.Equal(lent, on) {
+		t.Errorf("noted is %q, %v, and on is %q", lent, err, on)
 	}
 }
 
