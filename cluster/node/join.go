@@ -9,8 +9,10 @@ import (
 	"time"
 )
 
-// join passes on what either side says until one has said all and the other answered it. A
-// side that breaks breaks for the other, too, and what it said before is passed on.
+// join passes on what either side says until both have said all. A side that breaks breaks for
+// the other, too, and what it said before is passed on; one that breaks after it has said all
+// ends what the other says. No time limits it: a connection that is silent may be in use, and
+// keep-alive probes tell when who is at its other end has vanished.
 func join(there, here net.Conn, read io.Reader) {
 	var both sync.WaitGroup
 	far, near := newSide(there, there), newSide(here, read)
@@ -31,6 +33,9 @@ func pass(to, from *side) {
 	}
 	if half, ok := to.conn.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
+	}
+	if awaitOver(from.conn) {
+		_ = to.conn.Close() // what it would still say is heard by nobody
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // A side that breaks while it is written to breaks for the other, too, which does not take it for an end.
@@ -32,6 +33,71 @@ func TestJoinPassesBreaks(t *testing.T) {
 		_, read := io.ReadAll(client)
 		if err := errors.Join(read, <-wrote); !errors.Is(err, syscall.ECONNRESET) {
 			t.Fatalf("the client is told %v, want that the connection is broken", err)
+		}
+		client.Close()
+	}
+}
+
+// A side that has said all is heard further, and said to; when it breaks, who is silent at the other side keeps nothing.
+func TestJoinEndsAfterHalf(t *testing.T) {
+	t.Parallel()
+	client, here := connected(t)
+	there, server := connected(t)
+	joined := make(chan struct{})
+	go func() {
+		defer close(joined)
+		defer here.Close()
+		defer there.Close()
+		join(there, here, here)
+	}()
+	if _, err := server.Write([]byte("all")); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := io.ReadAll(client); err != nil || string(said) != "all" {
+		t.Fatalf("the client is told %q, %v", said, err)
+	}
+	if _, err := client.Write([]byte("more")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(server, make([]byte, len("more"))); err != nil {
+		t.Fatalf("who has said all is not said to any more: %v", err)
+	}
+	reset(server)
+	select {
+	case <-joined:
+	case <-time.After(time.Minute):
+		t.Error("a side is waited for that nobody hears")
+	}
+	client.Close()
+}
+
+// Who has said all is waited for until it has heard all.
+func TestJoinEndsInOrder(t *testing.T) {
+	t.Parallel()
+	const size = 8 << 20 // more than sockets hold
+	for range 20 {
+		client, here := connected(t)
+		there, server := connected(t)
+		go func() {
+			defer here.Close()
+			defer there.Close()
+			join(there, here, here)
+		}()
+		if err := client.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, server); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			_, _ = io.CopyN(server, endless{}, size) // how it ends is seen at the other side
+			server.Close()
+		}()
+		if n, err := io.Copy(io.Discard, client); n != size || err != nil {
+			t.Fatalf("%d bytes came of %d, %v", n, size, err)
 		}
 		client.Close()
 	}
