@@ -28,12 +28,13 @@ type containers struct {
 	node      *node.Node
 	err       error
 	images    *images
+	use       *activity
 	egress    bool
 	published []published
 }
 
-func startContainers(f folder, spec Spec, i *images, ports []published) *containers {
-	c := &containers{started: make(chan struct{}), images: i, egress: spec.Egress, published: ports}
+func startContainers(f folder, spec Spec, use *activity, i *images, ports []published) *containers {
+	c := &containers{started: make(chan struct{}), images: i, use: use, egress: spec.Egress, published: ports}
 	go func() {
 		defer close(c.started)
 		c.node, c.err = node.Start(node.Config{Dir: f.node(), Store: spec.images(), FeatureGates: spec.FeatureGates, Registry: i.names(), Egress: spec.Egress, Log: os.Stderr})

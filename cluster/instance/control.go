@@ -37,6 +37,7 @@ func (s *server) serveControl(ctx context.Context) error {
 	mux := http.NewServeMux()
 	mux.Handle("POST /reset", s.activity.count(http.HandlerFunc(s.handleReset)))
 	mux.HandleFunc("POST /ping", s.handlePing)
+	mux.Handle("POST /use", s.activity.count(http.HandlerFunc(lastAsAsked)))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: startDeadline} // others than the user cannot connect
 	context.AfterFunc(ctx, func() { server.Close() })
 	go func() {
@@ -67,6 +68,14 @@ func (s *server) handleReset(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// lastAsAsked answers at once, and lasts until who asked goes away.
+func lastAsAsked(w http.ResponseWriter, r *http.Request) {
+	if err := http.NewResponseController(w).Flush(); err != nil {
+		return // that has happened
+	}
+	<-r.Context().Done()
+}
+
 // Reset empties a running cluster to its first state.
 func Reset(ctx context.Context, name string) error {
 	facts, err := Status(name)
@@ -92,17 +101,24 @@ func (f folder) answers(ctx context.Context) bool {
 	return !errors.As(order(ctx, f.control(), "/ping"), &unheard)
 }
 
-func order(ctx context.Context, socket, path string) error {
-	client := &http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-		},
-	}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://cluster"+path, nil)
+// use counts as use of a cluster from its return until ctx ends, or this process.
+func (f folder) use(ctx context.Context) error {
+	response, err := send(ctx, f.control(), "/use")
 	if err != nil {
 		return err
 	}
-	response, err := client.Do(request)
+	if response.StatusCode == http.StatusOK {
+		return nil // the connection lasts, as nobody closes the body
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusNotFound {
+		return nil // a cluster that an older version started counts less
+	}
+	return refusal(response)
+}
+
+func order(ctx context.Context, socket, path string) error {
+	response, err := send(ctx, socket, path)
 	if err != nil {
 		return err
 	}
@@ -110,6 +126,24 @@ func order(ctx context.Context, socket, path string) error {
 	if response.StatusCode == http.StatusOK {
 		return nil
 	}
+	return refusal(response)
+}
+
+func refusal(response *http.Response) error {
 	message, err := io.ReadAll(response.Body)
 	return errors.Join(errors.New(strings.TrimSpace(string(message))), err)
+}
+
+// send asks the process of a cluster. The connection ends with the body of the response.
+func send(ctx context.Context, socket, path string) (*http.Response, error) {
+	client := &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		},
+	}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://cluster"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	return client.Do(request)
 }

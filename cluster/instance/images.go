@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -11,13 +12,16 @@ import (
 )
 
 // Images opens the store of a running cluster's container node, and tells the name of what
-// unpacks images there.
-func Images(name string) (store *image.Store, snapshotter string, err error) {
+// unpacks images there. Until ctx ends, or this process, the cluster counts as used.
+func Images(ctx context.Context, name string) (store *image.Store, snapshotter string, err error) {
 	if err := takesImages(name); err != nil {
 		return nil, "", err
 	}
 	f, err := openFolder(name)
 	if err != nil {
+		return nil, "", err
+	}
+	if err := f.use(ctx); err != nil {
 		return nil, "", err
 	}
 	dir := settings.Dir(f.node())

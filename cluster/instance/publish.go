@@ -67,10 +67,10 @@ func publishPorts(spec Spec) (all []published, err error) {
 	return all, nil
 }
 
-// servePublished has what is published lead to the node.
+// servePublished has what is published lead to the node. Connections count as use of the cluster, as long as they last.
 func (c *containers) servePublished(ctx context.Context) {
 	for _, p := range c.published {
-		c.node.Publish(ctx, p.listener, p.port)
+		c.node.Publish(ctx, p.listener, p.port, c.use.add)
 	}
 }
 

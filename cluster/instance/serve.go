@@ -127,7 +127,7 @@ func (s *server) startComponents(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.containers = startContainers(s.folder, s.spec, images, ports)
+		s.containers = startContainers(s.folder, s.spec, &s.activity, images, ports)
 		if err := s.containers.serveEgress(ctx, s.folder); err != nil {
 			return err
 		}

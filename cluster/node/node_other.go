@@ -36,13 +36,13 @@ func Start(Config) (*Node, error) { return nil, errSystem }
 // Clear has nothing to remove on this system.
 func Clear(string) error { return nil }
 
-func (n *Node) Join(func() error) error                        { return errSystem }
-func (n *Node) Dir() settings.Dir                              { return "" }
-func (n *Node) Listen(netip.AddrPort) (net.Listener, error)    { return nil, errSystem }
-func (n *Node) Dial(context.Context, string) (net.Conn, error) { return nil, errSystem }
-func (n *Node) Relay(context.Context, Dialer) error            { return errSystem }
-func (n *Node) Resolve(context.Context) error                  { return errSystem }
-func (n *Node) Publish(context.Context, net.Listener, uint16)  {}
-func (n *Node) Ended() <-chan struct{}                         { return nil }
-func (n *Node) Err() error                                     { return errSystem }
-func (n *Node) Stop() error                                    { return nil }
+func (n *Node) Join(func() error) error                                  { return errSystem }
+func (n *Node) Dir() settings.Dir                                        { return "" }
+func (n *Node) Listen(netip.AddrPort) (net.Listener, error)              { return nil, errSystem }
+func (n *Node) Dial(context.Context, string) (net.Conn, error)           { return nil, errSystem }
+func (n *Node) Relay(context.Context, Dialer) error                      { return errSystem }
+func (n *Node) Resolve(context.Context) error                            { return errSystem }
+func (n *Node) Publish(context.Context, net.Listener, uint16, func(int)) {}
+func (n *Node) Ended() <-chan struct{}                                   { return nil }
+func (n *Node) Err() error                                               { return errSystem }
+func (n *Node) Stop() error                                              { return nil }

@@ -40,11 +40,18 @@ func (n *Node) Relay(ctx context.Context, dial Dialer) error {
 }
 
 // Publish has what a listener takes lead to a port of the node's, until ctx ends: that of a
-// Service (NodePort) or of a pod (hostPort).
-func (n *Node) Publish(ctx context.Context, listener net.Listener, port uint16) {
+// Service (NodePort) or of a pod (hostPort). count is told 1 of each connection, and -1 when
+// it ends.
+func (n *Node) Publish(ctx context.Context, listener net.Listener, port uint16, count func(int)) {
 	to := netip.AddrPortFrom(settings.Address, port).String()
+	publish(ctx, listener, count, func(ctx context.Context) (net.Conn, error) { return n.Dial(ctx, to) })
+}
+
+func publish(ctx context.Context, listener net.Listener, count func(int), dial func(context.Context) (net.Conn, error)) {
 	serveEach(ctx, listener, connections(), func(here net.Conn) {
-		relay(ctx, here, func(ctx context.Context) (net.Conn, error) { return n.Dial(ctx, to) })
+		count(1)
+		defer count(-1)
+		relay(ctx, here, dial)
 	})
 }
 

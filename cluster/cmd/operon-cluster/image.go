@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"text/tabwriter"
@@ -37,7 +38,7 @@ that has none, needs imagePullPolicy: IfNotPresent or Never.`,
 	}
 	name, output := nameFlag(command), outputFlag(command)
 	command.RunE = func(command *cobra.Command, files []string) error {
-		return withImages(*name, func(store *image.Store, snapshotter string) error {
+		return withImages(command.Context(), *name, func(store *image.Store, snapshotter string) error {
 			loaded := []image.Image{}
 			for _, file := range files {
 				some, err := store.Load(command.Context(), file, snapshotter)
@@ -68,7 +69,7 @@ func newImageList() *cobra.Command {
 	}
 	name, output := nameFlag(command), outputFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		return withImages(*name, func(store *image.Store, _ string) error {
+		return withImages(command.Context(), *name, func(store *image.Store, _ string) error {
 			list, err := store.List(command.Context())
 			if err != nil {
 				return err
@@ -100,7 +101,7 @@ func newImageRemove() *cobra.Command {
 	}
 	name := nameFlag(command)
 	command.RunE = func(command *cobra.Command, images []string) error {
-		return withImages(*name, func(store *image.Store, _ string) error {
+		return withImages(command.Context(), *name, func(store *image.Store, _ string) error {
 			for _, one := range images {
 				if err := store.Remove(command.Context(), one); err != nil {
 					return err
@@ -114,8 +115,8 @@ func newImageRemove() *cobra.Command {
 }
 
 // withImages does something with the store of a cluster.
-func withImages(name string, do func(store *image.Store, snapshotter string) error) error {
-	store, snapshotter, err := instance.Images(name)
+func withImages(ctx context.Context, name string, do func(store *image.Store, snapshotter string) error) error {
+	store, snapshotter, err := instance.Images(ctx, name)
 	if err != nil {
 		return err
 	}
