@@ -29,8 +29,8 @@ type LogsOptions struct {
 	Out io.Writer
 }
 
-// maxLine is how long a line of a log may be; a longer one is cut in two.
-const maxLine = 1 << 20
+// maxLine is how long a line of a log may be; of a longer one each part is shown as a line.
+const maxLine = 1 << 19
 
 // Logs prints the logs of all pods of a deployment.
 func Logs(ctx context.Context, options LogsOptions) error {
@@ -54,17 +54,6 @@ type logs struct {
 	leaders map[string]bool
 	// read are the containers whose log is read or was, by pod and restart.
 	read map[string]*stream
-}
-
-// stream is the log of one container, from its start to its end.
-type stream struct {
-	busy bool
-	// ended: the log was read to its end. Of a container that runs still, only the connection ended.
-	ended bool
-	// last is when the last line was read; the log is read on from there after a broken connection, to
-	// the second.
-	last time.Time
-	told string
 }
 
 // once prints what is there, pod after pod.
@@ -138,10 +127,10 @@ func (l *logs) start(ctx context.Context, pod corev1.Pod, running *sync.WaitGrou
 
 // copy prints the log of a pod.
 func (l *logs) copy(ctx context.Context, pod corev1.Pod, from *stream) error {
-	request := &corev1.PodLogOptions{Container: l.container, Follow: l.options.Follow, Previous: l.options.Previous}
+	request := &corev1.PodLogOptions{Container: l.container, Follow: l.options.Follow, Timestamps: l.options.Follow, Previous: l.options.Previous}
 	switch {
-	case !from.last.IsZero():
-		request.SinceTime = &metav1.Time{Time: from.last}
+	case !from.second.IsZero():
+		request.SinceTime = &metav1.Time{Time: from.second}
 	case l.options.Tail > 0:
 		request.TailLines = &l.options.Tail
 	}
@@ -150,26 +139,24 @@ func (l *logs) copy(ctx context.Context, pod corev1.Pod, from *stream) error {
 		return fmt.Errorf("the log of pod %s cannot be read: %w", pod.Name, err)
 	}
 	defer body.Close()
-	lines := bufio.NewScanner(body)
-	lines.Buffer(nil, maxLine)
-	lines.Split(upTo(maxLine / 2))
-	for lines.Scan() {
-		from.last = time.Now()
-		if err := l.print(pod.Name, lines.Text()); err != nil {
+	lines, reading := bufio.NewReaderSize(body, maxLine), from.reading()
+	for {
+		part, more, err := readPart(lines)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
-	}
-	return lines.Err()
-}
-
-// upTo splits into lines, and those that are longer than a limit in parts.
-func upTo(limit int) bufio.SplitFunc {
-	return func(data []byte, end bool) (int, []byte, error) {
-		advance, line, err := bufio.ScanLines(data, end)
-		if advance == 0 && len(data) >= limit {
-			return limit, data[:limit], nil
+		if l.options.Follow {
+			var fresh bool
+			if part, fresh = reading.fresh(part, more); !fresh {
+				continue
+			}
 		}
-		return advance, line, err
+		if err := l.print(pod.Name, part); err != nil {
+			return err
+		}
 	}
 }
 

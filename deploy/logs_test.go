@@ -28,20 +28,21 @@ import (
 )
 
 // nodes stands before the API server and answers for logs in the place of nodes, which simulated ones
-// cannot: with two lines, and more as long as they are followed.
+// cannot: with two lines, and more as long as they are followed. Their clock is years behind.
 type nodes struct {
 	where up.Where
 	mu    sync.Mutex
-	// more lines that follow, by pod, and how they were asked for.
-	more  map[string]chan string
-	asked []url.Values
+	// written lines, with their dates, and more that follow, by pod, and how they were asked for.
+	written map[string][]string
+	more    map[string]chan string
+	asked   []url.Values
 	// denying: pods cannot be listed any more.
 	denying atomic.Bool
 }
 
 func newNodes(t *testing.T, f *fixture) *nodes {
 	t.Helper()
-	n := &nodes{more: map[string]chan string{}}
+	n := &nodes{written: map[string][]string{}, more: map[string]chan string{}}
 	target, err := url.Parse(f.env.Config.Host)
 	if err != nil {
 		t.Fatal(err)
@@ -76,14 +77,29 @@ func newNodes(t *testing.T, f *fixture) *nodes {
 }
 
 func (n *nodes) log(w http.ResponseWriter, r *http.Request, pod string) {
+	query := r.URL.Query()
 	n.mu.Lock()
-	n.asked = append(n.asked, r.URL.Query())
+	n.asked = append(n.asked, query)
+	if n.written[pod] == nil {
+		n.written[pod] = []string{at(0) + " one of " + pod, at(1) + " two of " + pod}
+	}
+	written := n.written[pod]
 	n.mu.Unlock()
-	fmt.Fprintf(w, "one of %s\ntwo of %s\n", pod, pod)
-	if r.URL.Query().Get("follow") != "true" {
+	send := func(line string) {
+		if query.Get("timestamps") != "true" {
+			_, line, _ = strings.Cut(line, " ")
+		}
+		fmt.Fprintln(w, line)
+		w.(http.Flusher).Flush()
+	}
+	for _, line := range written {
+		if since := query.Get("sinceTime"); strings.TrimSuffix(since, "Z") <= line {
+			send(line)
+		}
+	}
+	if query.Get("follow") != "true" {
 		return
 	}
-	w.(http.Flusher).Flush()
 	for {
 		select {
 		case <-r.Context().Done():
@@ -92,10 +108,23 @@ func (n *nodes) log(w http.ResponseWriter, r *http.Request, pod string) {
 			if !open {
 				return
 			}
-			fmt.Fprintln(w, line)
-			w.(http.Flusher).Flush()
+			send(n.write(pod, 2, line))
 		}
 	}
+}
+
+// at is a date, so many milliseconds after the first.
+func at(milliseconds int) string {
+	return time.UnixMilli(int64(1_000_000_000_000 + milliseconds)).UTC().Format("2006-01-02T15:04:05.000000000Z")
+}
+
+// write writes a line to a log, whether anybody follows it or not.
+func (n *nodes) write(pod string, milliseconds int, text string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	line := at(milliseconds) + " " + text
+	n.written[pod] = append(n.written[pod], line)
+	return line
 }
 
 func (n *nodes) lines(pod string) chan string {
@@ -204,6 +233,7 @@ func TestFollowLogs(t *testing.T) {
 	f.says(t, out, "two of "+first, "later")
 	close(n.lines(podsOf(t, f)[1])) // the connection ends, and not the container
 	wait(t, "another connection", func() bool { return n.readOn() })
+	n.readsOn(t, f, out, podsOf(t, f)[1])
 	if err := f.client.CoreV1().Pods(f.namespace()).Delete(t.Context(), first, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -220,6 +250,32 @@ func TestFollowLogs(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// readsOn writes lines while a log breaks off again and again: each is shown once.
+func (n *nodes) readsOn(t *testing.T, f *fixture, out *output, pod string) {
+	t.Helper()
+	long := "long" + strings.Repeat(".", 600<<10) + "end"
+	n.write(pod, 3, "missed")
+	n.write(pod, 4, "the same")
+	n.write(pod, 4, "the same")
+	n.write(pod, 5, long)
+	n.write(pod, 1006, "one second later")
+	n.write(pod, 1007, "the last")
+	f.says(t, out, "the last")
+	n.mu.Lock()
+	before := len(n.asked)
+	n.mu.Unlock()
+	wait(t, "more connections", func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return len(n.asked) > before+1
+	})
+	for what, times := range map[string]int{"one of " + pod: 1, "two of " + pod: 1, "missed": 1, "the same": 2, "long": 1, ".end": 1, "one second later": 1, "the last": 1} {
+		if got := strings.Count(out.String(), what); got != times {
+			t.Errorf("%q is shown %d times, want %d", what, got, times)
+		}
 	}
 }
 
