@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -210,13 +211,36 @@ func (n *node) log(t *testing.T, name, container string) string {
 	return string(said)
 }
 
-// follow begins to follow a pod's log.
-func (n *node) follow(t *testing.T, name string) (*exec.Cmd, *bytes.Buffer) {
+// follow follows a pod's log, and returns when something of it was read.
+func (n *node) follow(t *testing.T, name string) (*exec.Cmd, *heard) {
 	t.Helper()
-	logs, said := n.command(t, "", "kubectl", "logs", "-f", name), &bytes.Buffer{}
+	logs, said := n.command(t, "", "kubectl", "logs", "-f", name), &heard{first: make(chan struct{})}
 	logs.Stdout, logs.Stderr = said, said
 	if err := logs.Start(); err != nil {
 		t.Fatal(err)
 	}
+	localtest.Eventually(t, "something of the log of "+name, func(context.Context) error {
+		select {
+		case <-said.first:
+			return nil
+		default:
+			return errors.New("nothing was read")
+		}
+	})
 	return logs, said
+}
+
+// heard is what a command says.
+type heard struct {
+	all   bytes.Buffer
+	first chan struct{} // closed when it has said something
+	once  sync.Once
+}
+
+func (h *heard) String() string { return h.all.String() }
+
+// Write implements io.Writer.
+func (h *heard) Write(p []byte) (int, error) {
+	h.once.Do(func() { close(h.first) })
+	return h.all.Write(p)
 }

@@ -300,7 +300,7 @@ func ends(t *testing.T, n *node) {
 
 // stubborn has a pod that does not end be killed, and not before its time.
 func stubborn(t *testing.T, n *node) {
-	manifest := pod("stubborn", "trap 'echo no' TERM; while sleep 0.1; do :; done", "")
+	manifest := pod("stubborn", "trap 'echo no' TERM; echo up; while sleep 0.1; do :; done", "")
 	n.apply(t, strings.Replace(manifest, "PeriodSeconds: 1\n", "PeriodSeconds: 3\n", 1))
 	n.await(t, "stubborn", "to be ready", ready)
 	logs, said := n.follow(t, "stubborn")
@@ -309,7 +309,7 @@ func stubborn(t *testing.T, n *node) {
 	if took := time.Since(began); took < 3*time.Second {
 		t.Errorf("it was killed after %s", took)
 	}
-	if err := logs.Wait(); err != nil || !strings.HasPrefix(said.String(), "no\n") {
+	if err := logs.Wait(); err != nil || !strings.HasPrefix(said.String(), "up\nno\n") {
 		t.Errorf("%q, %v", said, err)
 	}
 	if _, err := n.CoreV1().Pods("default").Get(t.Context(), "stubborn", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
