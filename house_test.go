@@ -24,7 +24,7 @@ var floors = map[string]float64{
 	"": 3, "cel": 3.1, "aggregated": 3.1, "operontest": 3.2,
 	"internal/box": 1.3, "internal/changes": 4.05, "aggregated/aggregatedtest": 4.15, "internal/handover": 4.1, "internal/scenario": 0.5, "local": 4.0, "project": 4.0, "local/localtest": 4.1, "up/tree": 4.2, "up/view": 4.3, "up": 4.4, "explain": 4.5, "deploy": 4.5,
 	"generate/install": 4.15, "generate": 4.2, "scaffold": 4.3, "doctor": 4.3,
-	"internal/flagerror": 0.5, "internal/testaid": 0.5, "internal/glob": 0.5, "generate/definitions": 4.1, // parts that others use
+	"internal/flagerror": 0.5, "internal/ports": 0.4, "internal/testaid": 0.5, "internal/glob": 0.5, "generate/definitions": 4.1, // parts that others use
 	"doctor/rule":  4.28,
 	"prove/record": 4.0, "prove/workload": 4.05, "prove/fault": 4.1, "prove/proxy": 4.2, "prove/trace": 4.2, "prove/plan": 4.3,
 	"prove/finding": 4.31, "prove/witness": 4.31, "prove/state": 4.32, "prove/rights": 4.32, "prove/oracle": 4.33, "prove/report": 4.34,

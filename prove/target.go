@@ -83,7 +83,7 @@ func (t Target) loadProject(o *Options) (build func(context.Context) error, err 
 	}
 	binary := filepath.Join(o.Folder, "operator")
 	place := project.Placing{Metrics: "127.0.0.1:{port}", Health: "127.0.0.1:{port}"}
-	operator := world.Process{Path: binary, Dir: p.Dir, Alone: p.Flags(place)}
+	operator := world.Process{Path: binary, Go: true, Dir: p.Dir, Alone: p.Flags(place)}
 	place.Elect = true
 	operator.Elect = p.Flags(place)
 	o.Name, o.Operator, o.Grants = p.Name, operator, p.Grants

@@ -1,12 +1,11 @@
 package up
 
 import (
-	"fmt"
-	"net"
 	"os"
 	"strings"
 	"time"
 
+	"github.com/operon-framework/operon/internal/ports"
 	"github.com/operon-framework/operon/project"
 	"github.com/operon-framework/operon/up/child"
 	"github.com/operon-framework/operon/up/view"
@@ -32,6 +31,7 @@ type operator struct {
 	asked   bool // the API server is on this machine, and can ask it
 
 	process     *child.Process
+	ports       []*ports.Port // kept for the process
 	metricsPort int
 	phase       view.Phase
 	since       time.Time
@@ -42,16 +42,16 @@ type operator struct {
 
 // start starts the operator that was built last.
 func (o *operator) start() error {
-	ports, err := freePorts(3)
-	if err != nil {
+	if err := o.keepPorts(3); err != nil {
 		return err
 	}
-	place := project.Placing{Metrics: loopback(ports[0]), Health: loopback(ports[1])}
+	metrics, health, webhooks := o.ports[0], o.ports[1], o.ports[2]
+	place := project.Placing{Metrics: metrics.Address(), Health: health.Address()}
 	if o.asked {
-		place.Webhooks, place.Service = loopback(ports[2]), o.who.name
+		place.Webhooks, place.Service = webhooks.Address(), o.who.name
 	}
 	o.log.Forget()
-	o.metricsPort = ports[0]
+	o.metricsPort = metrics.Number
 	process, err := child.Start(child.Command{
 		Path: o.folder.operator(),
 		Args: o.project.Flags(place),
@@ -60,10 +60,11 @@ func (o *operator) start() error {
 		Log:  o.log,
 	})
 	if err != nil {
+		o.leavePorts()
 		return err
 	}
 	o.process, o.phase, o.since = process, view.Running, process.Started()
-	return writeFile(o.folder.endpoint(), []byte(loopback(ports[1])))
+	return writeFile(o.folder.endpoint(), []byte(health.Address()))
 }
 
 // stop stops the operator and what it started, if it runs.
@@ -72,6 +73,7 @@ func (o *operator) stop() {
 		o.process.Stop(stopGrace)
 		o.process = nil
 	}
+	o.leavePorts()
 }
 
 // done is closed when the operator ended, nil when there is none.
@@ -112,21 +114,24 @@ func (o *operator) environment() []string {
 	)
 }
 
-func loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
-
-// freePorts are ports on loopback that are free now. Who takes one in between makes the
-// operator fail to start, and the next start takes others.
-func freePorts(n int) ([]int, error) {
-	var ports []int
+// keepPorts takes new ports for the next process.
+func (o *operator) keepPorts(n int) error {
+	o.leavePorts()
 	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		port, err := ports.Reserve()
 		if err != nil {
-			return nil, fmt.Errorf("find a free port on loopback: %w", err)
+			return err
 		}
-		defer listener.Close()
-		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+		o.ports = append(o.ports, port)
 	}
-	return ports, nil
+	return nil
+}
+
+func (o *operator) leavePorts() {
+	for _, port := range o.ports {
+		_ = port.Close() // it was bound, and no more
+	}
+	o.ports = nil
 }
 
 // view is the operator as it is shown.

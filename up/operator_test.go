@@ -27,11 +27,17 @@ func TestTheOperatorsEnvironmentPointsToItsOwnIdentity(t *testing.T) {
 	}
 }
 
-func TestFreePortsAreDifferent(t *testing.T) {
+func TestPortsAreDifferentAndLeft(t *testing.T) {
 	t.Parallel()
-	ports, err := freePorts(3)
-	if err != nil || len(ports) != 3 || ports[0] == ports[1] || ports[1] == ports[2] {
-		t.Errorf("%v, %v", ports, err)
+	o := &operator{}
+	if err := o.keepPorts(3); err != nil {
+		t.Fatal(err)
+	}
+	if len(o.ports) != 3 || o.ports[0].Number == o.ports[1].Number || o.ports[1].Number == o.ports[2].Number {
+		t.Errorf("%v", o.ports)
+	}
+	if o.stop(); o.ports != nil {
+		t.Errorf("kept without a process: %v", o.ports)
 	}
 }
 

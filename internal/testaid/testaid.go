@@ -4,11 +4,12 @@ package testaid
 
 import (
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/operon-framework/operon/internal/ports"
 )
 
 // Write writes a file, with the folders above it.
@@ -63,13 +64,17 @@ func Copy(t testing.TB, to, from string, words ...string) {
 	}
 }
 
-// FreeAddress is an address on loopback, HOST:PORT, where nobody listened a moment ago.
+// FreeAddress is an address on loopback, HOST:PORT, where nobody listens, and that is kept for the test.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+	port, err := ports.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	t.Cleanup(func() {
+		if err := port.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return port.Address()
 }

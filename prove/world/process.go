@@ -2,9 +2,7 @@ package world
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"net"
 	"net/url"
 	"os"
 	"slices"
@@ -12,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/operon-framework/operon/internal/ports"
 	"github.com/operon-framework/operon/up/child"
 )
 
@@ -21,6 +20,8 @@ type Process struct {
 	// loopback that is free, {namespace} for the world's namespace.
 	Path string
 	Args []string
+	// Go: it is written in Go, which lets ports be kept for it while it starts.
+	Go bool
 	// Elect are arguments that are added where the operator takes part in leader election, and
 	// Alone where it does not.
 	Elect, Alone []string
@@ -41,26 +42,46 @@ func (p Process) Start(_ context.Context, access Access) (Running, error) {
 	if access.Elect {
 		arguments = slices.Concat(p.Args, p.Elect)
 	}
+	var kept kept
 	for i, argument := range arguments {
-		filled, err := fill(argument, access)
+		filled, err := p.fill(argument, access, &kept)
 		if err != nil {
+			kept.giveBack()
 			return nil, err
 		}
 		arguments[i] = filled
 	}
+	started, err := p.launch(arguments, access)
+	if err != nil {
+		kept.giveBack()
+		return nil, err
+	}
+	go func() {
+		<-started.Done()
+		kept.giveBack()
+	}()
+	return process{started}, nil
+}
+
+func (p Process) launch(arguments []string, access Access) (*child.Process, error) {
 	env, mounts, err := p.inside(access)
 	if err != nil {
 		return nil, err
 	}
-	started, err := child.Start(child.Command{
+	return child.Start(child.Command{
 		Path: p.Path, Args: arguments, Dir: p.Dir, Mounts: mounts,
 		Env: slices.Concat(environment(access), env, p.Env),
 		Log: child.NewLog(access.Log, func(string) {}),
 	})
-	if err != nil {
-		return nil, err
+}
+
+// kept are ports that are kept for a program.
+type kept []*ports.Port
+
+func (k kept) giveBack() {
+	for _, port := range k {
+		_ = port.Close() // it was bound, and no more
 	}
-	return process{started}, nil
 }
 
 // accountFolder is where a pod finds its ServiceAccount.
@@ -97,25 +118,20 @@ func environment(access Access) []string {
 }
 
 // fill replaces the places of an argument that are kept for what is known only now.
-func fill(argument string, access Access) (string, error) {
+func (p Process) fill(argument string, access Access, kept *kept) (string, error) {
 	argument = strings.ReplaceAll(argument, "{namespace}", access.Namespace)
 	for strings.Contains(argument, "{port}") {
-		port, err := freePort()
+		port, err := ports.Reserve()
 		if err != nil {
 			return "", err
 		}
-		argument = strings.Replace(argument, "{port}", strconv.Itoa(port), 1)
+		if *kept = append(*kept, port); !p.Go {
+			kept.giveBack() // in some languages it could not listen there
+			*kept = nil
+		}
+		argument = strings.Replace(argument, "{port}", strconv.Itoa(port.Number), 1)
 	}
 	return argument, nil
-}
-
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port on loopback: %w", err)
-	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port, nil
 }
 
 // process is a program that runs.
