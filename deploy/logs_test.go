@@ -43,6 +43,23 @@ type nodes struct {
 func newNodes(t *testing.T, f *fixture) *nodes {
 	t.Helper()
 	n := &nodes{written: map[string][]string{}, more: map[string]chan string{}}
+	n.where = f.behind(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if pod, is := strings.CutSuffix(r.URL.Path, "/log"); is {
+			n.log(w, r, filepath.Base(pod))
+			return true
+		}
+		if n.denying.Load() && strings.HasSuffix(r.URL.Path, "/pods") {
+			http.Error(w, "no longer", http.StatusForbidden)
+			return true
+		}
+		return false
+	})
+	return n
+}
+
+// behind is the cluster behind somebody who may answer requests in the place of its API server.
+func (f *fixture) behind(t *testing.T, answers func(http.ResponseWriter, *http.Request) bool) up.Where {
+	t.Helper()
 	target, err := url.Parse(f.env.Config.Host)
 	if err != nil {
 		t.Fatal(err)
@@ -54,26 +71,20 @@ func newNodes(t *testing.T, f *fixture) *nodes {
 	forward := httputil.NewSingleHostReverseProxy(target)
 	forward.Transport = transport
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if pod, is := strings.CutSuffix(r.URL.Path, "/log"); is {
-			n.log(w, r, filepath.Base(pod))
-			return
+		if !answers(w, r) {
+			forward.ServeHTTP(w, r)
 		}
-		if n.denying.Load() && strings.HasSuffix(r.URL.Path, "/pods") {
-			http.Error(w, "no longer", http.StatusForbidden)
-			return
-		}
-		forward.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
 	config := clientcmdapi.NewConfig()
 	config.Clusters["it"] = &clientcmdapi.Cluster{Server: server.URL}
 	config.Contexts["it"] = &clientcmdapi.Context{Cluster: "it"}
 	config.CurrentContext = "it"
-	n.where.Kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, n.where.Kubeconfig); err != nil {
+	where := up.Where{Kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	if err := clientcmd.WriteToFile(*config, where.Kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	return n
+	return where
 }
 
 func (n *nodes) log(w http.ResponseWriter, r *http.Request, pod string) {

@@ -9,6 +9,9 @@ import (
 // TestMain lets more tests run side by side than there are processors: most of their time
 // they wait, for clusters to delete namespaces above all.
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(deploysProject); dir != "" {
+		deployUntilKilled(dir)
+	}
 	flag.Parse()
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
