@@ -66,7 +66,7 @@ func mustBeFree(dir string) error {
 	if err != nil {
 		return err
 	}
-	ours := []string{marker, "blobs", "." + indexFile + ".part"}
+	ours := []string{marker, "blobs", partOf(indexFile)}
 	for _, entry := range found {
 		if !slices.Contains(ours, entry.Name()) {
 			return fmt.Errorf("%s is no OCI layout, and has files in it: name a new folder", dir)

@@ -31,6 +31,9 @@ func (d Delivery) Ready(ctx context.Context) error {
 	return nil
 }
 
+// loadFile is what an image is written to for operon-cluster to load.
+const loadFile = "load.tar"
+
 // load has operon-cluster put the image into a cluster's nodes, unless they have it.
 func (s *Store) load(ctx context.Context, to Delivery, name Name, image Image) error {
 	binary, err := local.Binary(ctx, os.Stderr)
@@ -47,7 +50,7 @@ func (s *Store) load(ctx context.Context, to Delivery, name Name, image Image) e
 		return nil
 	}
 	to.tell("loading " + name.Short + " into the nodes of cluster " + to.Cluster)
-	file := filepath.Join(s.dir, "load.tar")
+	file := filepath.Join(s.dir, loadFile)
 	defer os.Remove(file)
 	if err := s.WriteArchive(ctx, file, name, image); err != nil {
 		return err

@@ -158,9 +158,14 @@ func TestStoresKeepWhatIsWanted(t *testing.T) {
 	t.Parallel()
 	store := newStore(t)
 	old, fresh := sample(t, store, "old", "linux/amd64"), sample(t, store, "fresh", "linux/amd64")
-	write(t, filepath.Join(store.blobs(), unfinished+"1"), "left by a run that was killed")
+	for _, file := range []string{filepath.Join(store.blobs(), unfinished+"1"), filepath.Join(store.dir, "load.tar"), filepath.Join(store.dir, ".load.tar.part")} {
+		write(t, file, "left by a run that was killed")
+	}
 	if _, err := Open(store.dir); err != nil {
 		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(store.dir); err != nil || len(left) != 1 {
+		t.Errorf("left %v, %v", left, err)
 	}
 	below, err := store.below(old.Descriptor)
 	if err != nil {

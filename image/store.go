@@ -28,16 +28,23 @@ func Open(dir string) (*Store, error) {
 	if err := os.MkdirAll(store.blobs(), 0o700); err != nil {
 		return nil, err
 	}
-	left, err := glob.In(store.blobs(), unfinished+"*")
-	if err != nil {
-		return nil, err
-	}
-	for _, file := range left {
-		if err := os.Remove(file); err != nil {
-			return nil, err
+	return store, store.sweep()
+}
+
+// sweep removes what an interrupted run left.
+func (s *Store) sweep() error {
+	for _, pattern := range []string{"blobs/sha256/" + unfinished + "*", loadFile, partOf(loadFile)} {
+		left, err := glob.In(s.dir, pattern)
+		if err != nil {
+			return err
+		}
+		for _, file := range left {
+			if err := os.Remove(file); err != nil {
+				return err
+			}
 		}
 	}
-	return store, nil
+	return nil
 }
 
 // unfinished begins the names of blobs that are being written.

@@ -14,7 +14,7 @@ import (
 // writeWhole puts a file in place once it is whole. Until then it has a hidden name beside, which is always the same:
 // what an interrupted run leaves is taken over by the next one.
 func writeWhole(path string, mode fs.FileMode, write func(io.Writer) error) error {
-	part := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".part")
+	part := partOf(path)
 	file, lock, err := openPart(part, mode)
 	if err != nil {
 		return err
@@ -25,6 +25,10 @@ func writeWhole(path string, mode fs.FileMode, write func(io.Writer) error) erro
 		return errors.Join(err, os.Remove(part))
 	}
 	return os.Rename(part, path)
+}
+
+func partOf(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".part")
 }
 
 // openPart opens a part that nobody else is writing to, empty.
