@@ -25,8 +25,28 @@ import (
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// leaseTime is how long what a killed Load has put into the store stays there.
-const leaseTime = time.Hour
+const (
+	// leaseTime is how long what a killed Load has put into the store stays there, if no other one comes.
+	leaseTime = time.Hour
+	// leaseLabel is on what keeps the contents that a Load brings.
+	leaseLabel = "operon.dev/load"
+)
+
+// Sweep removes what a Load has put into the store that was killed: contents that are not whole are known by names of their archive,
+// and another archive may have the same. No Load may go on.
+func (s *Store) Sweep(ctx context.Context) error {
+	keeper := s.client.LeasesService()
+	left, err := keeper.List(ctx, fmt.Sprintf("labels.%q", leaseLabel))
+	if err != nil {
+		return fmt.Errorf("the node's store of images: %w", err)
+	}
+	for _, lease := range left {
+		if err := keeper.Delete(ctx, lease, leases.SynchronousDelete); err != nil && !errdefs.IsNotFound(err) {
+			return fmt.Errorf("remove what a load has left that was killed: %w", err)
+		}
+	}
+	return nil
+}
 
 // Load puts the images of an archive into the store, and returns when pods can use them.
 // The archive is a tar file, as `docker save` writes it or in OCI's layout. On an error,
@@ -34,7 +54,7 @@ const leaseTime = time.Hour
 func (s *Store) Load(ctx context.Context, path, snapshotter string) (loaded []Image, err error) {
 	// What no image names yet is kept by the lease, and collected as garbage before its deletion returns.
 	keeper := s.client.LeasesService()
-	lease, err := keeper.Create(ctx, leases.WithRandomID(), leases.WithExpiration(leaseTime))
+	lease, err := keeper.Create(ctx, leases.WithRandomID(), leases.WithExpiration(leaseTime), leases.WithLabel(leaseLabel, "yes"))
 	if err != nil {
 		return nil, fmt.Errorf("the node's store of images: %w", err)
 	}

@@ -33,6 +33,37 @@ func Images(ctx context.Context, name string) (store *image.Store, snapshotter s
 	return store, strings.TrimSpace(string(snapshotterFile)), err
 }
 
+// LoadImages puts the images of archives into the store of a running cluster's container node. One process does that at a time, so that
+// what another one left that was killed is not what somebody is about to load.
+func LoadImages(ctx context.Context, name string, archives ...string) (loaded []image.Image, err error) {
+	store, snapshotter, err := Images(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	f, err := openFolder(name)
+	if err != nil {
+		return nil, err
+	}
+	turn, err := lock(ctx, settings.Dir(f.node()).File("load.lock"))
+	if err != nil {
+		return nil, err
+	}
+	defer turn.Close()
+	if err := store.Sweep(ctx); err != nil {
+		return nil, err
+	}
+	loaded = []image.Image{}
+	for _, archive := range archives {
+		some, err := store.Load(ctx, archive, snapshotter)
+		if err != nil {
+			return nil, err
+		}
+		loaded = append(loaded, some...)
+	}
+	return loaded, nil
+}
+
 // takesImages tells why images cannot be put into the nodes of a cluster, in the words of the root module's local.TakesImages, which
 // tells it before an image is made.
 func takesImages(name string) error {

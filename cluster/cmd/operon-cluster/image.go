@@ -38,23 +38,17 @@ that has none, needs imagePullPolicy: IfNotPresent or Never.`,
 	}
 	name, output := nameFlag(command), outputFlag(command)
 	command.RunE = func(command *cobra.Command, files []string) error {
-		return withImages(command.Context(), *name, func(store *image.Store, snapshotter string) error {
-			loaded := []image.Image{}
-			for _, file := range files {
-				some, err := store.Load(command.Context(), file, snapshotter)
-				if err != nil {
-					return err
-				}
-				loaded = append(loaded, some...)
-			}
-			if *output == formatJSON {
-				return printJSON(command.OutOrStdout(), loaded)
-			}
-			for _, one := range loaded {
-				fmt.Fprintf(command.OutOrStdout(), "%s is loaded: %.1f MB\n", one.Name, megabytes(one))
-			}
-			return nil
-		})
+		loaded, err := instance.LoadImages(command.Context(), *name, files...)
+		if err != nil {
+			return err
+		}
+		if *output == formatJSON {
+			return printJSON(command.OutOrStdout(), loaded)
+		}
+		for _, one := range loaded {
+			fmt.Fprintf(command.OutOrStdout(), "%s is loaded: %.1f MB\n", one.Name, megabytes(one))
+		}
+		return nil
 	}
 	return command
 }
@@ -69,7 +63,7 @@ func newImageList() *cobra.Command {
 	}
 	name, output := nameFlag(command), outputFlag(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		return withImages(command.Context(), *name, func(store *image.Store, _ string) error {
+		return withImages(command.Context(), *name, func(store *image.Store) error {
 			list, err := store.List(command.Context())
 			if err != nil {
 				return err
@@ -101,7 +95,7 @@ func newImageRemove() *cobra.Command {
 	}
 	name := nameFlag(command)
 	command.RunE = func(command *cobra.Command, images []string) error {
-		return withImages(command.Context(), *name, func(store *image.Store, _ string) error {
+		return withImages(command.Context(), *name, func(store *image.Store) error {
 			for _, one := range images {
 				if err := store.Remove(command.Context(), one); err != nil {
 					return err
@@ -115,12 +109,12 @@ func newImageRemove() *cobra.Command {
 }
 
 // withImages does something with the store of a cluster.
-func withImages(ctx context.Context, name string, do func(store *image.Store, snapshotter string) error) error {
-	store, snapshotter, err := instance.Images(ctx, name)
+func withImages(ctx context.Context, name string, do func(store *image.Store) error) error {
+	store, _, err := instance.Images(ctx, name)
 	if err != nil {
 		return err
 	}
-	return errors.Join(do(store, snapshotter), store.Close())
+	return errors.Join(do(store), store.Close())
 }
 
 func megabytes(one image.Image) float64 { return float64(one.Size) / 1e6 }

@@ -178,6 +178,7 @@ func TestContainers(t *testing.T) {
 			t.Errorf("images after rm:\n%s", list)
 		}
 	})
+	t.Run("an image whose load is killed", func(t *testing.T) { killsLoad(t, h, program) })
 	t.Run("images that are pushed", func(t *testing.T) { pushes(t, h, facts.Registry, program) })
 }
 
