@@ -52,11 +52,14 @@ type result struct {
 	err            error
 }
 
-// once runs the project once, at most for 15 seconds of waiting.
+// patience is how long tests wait for what a project comes to: a moment, on a machine that is not busy.
+const patience = 3 * time.Minute
+
+// once runs the project once.
 func (f *fixture) once(t *testing.T, change func(*up.Options)) result {
 	t.Helper()
 	stdout, stderr := tempFile(t), tempFile(t)
-	options := up.Options{Dir: f.dir, Where: f.where(), Mode: up.Once, Timeout: 15 * time.Second, Stdout: stdout, Stderr: stderr}
+	options := up.Options{Dir: f.dir, Where: f.where(), Mode: up.Once, Timeout: patience, Stdout: stdout, Stderr: stderr}
 	if change != nil {
 		change(&options)
 	}
@@ -83,6 +86,24 @@ func contents(t *testing.T, file *os.File) string {
 	return string(content)
 }
 
+// onceFails runs the project once, and again with more time where it was not enough to learn all that is to be said.
+func (f *fixture) onceFails(t *testing.T, words ...string) {
+	t.Helper()
+	for limit := 3 * time.Second; ; limit *= 4 {
+		got := f.once(t, func(o *up.Options) { o.Timeout = limit })
+		if got.err == nil {
+			t.Fatalf("no error\n%s", got.stdout)
+		}
+		err := lacks(got.err.Error(), words...)
+		if err == nil {
+			return
+		}
+		if limit > patience {
+			t.Fatal(err)
+		}
+	}
+}
+
 // down removes the project from the cluster.
 func (f *fixture) down(ctx context.Context, timeout time.Duration) (string, error) {
 	var out bytes.Buffer
@@ -91,7 +112,7 @@ func (f *fixture) down(ctx context.Context, timeout time.Duration) (string, erro
 }
 
 func (f *fixture) mustDown(t *testing.T) {
-	if _, err := f.down(context.WithoutCancel(t.Context()), 0); err != nil {
+	if _, err := f.down(context.WithoutCancel(t.Context()), patience); err != nil {
 		t.Errorf("down: %v", err)
 	}
 }

@@ -22,6 +22,10 @@ const (
 	// silent is how long an operator that tells nothing by its metrics must have run before a
 	// sample that is ready counts: it may be so from an earlier run.
 	silent = 2 * time.Second
+	// busy is how long that is for one that is to tell, and takes its time to begin.
+	busy = 10 * time.Second
+	// unlisted is how long what is ready is not shown, as some kinds could not be listed yet.
+	unlisted = 10 * time.Second
 )
 
 // once waits until every sample is ready, prints the final state, and says why it is not
@@ -30,8 +34,9 @@ func (s *session) once(ctx context.Context) error {
 	started := time.Now()
 	deadline := time.NewTimer(s.options.Timeout)
 	defer deadline.Stop()
-	look := time.NewTicker(silent) // for an operator without metrics
+	look := time.NewTicker(scrapeEvery) // for an operator without metrics, and kinds without objects
 	defer look.Stop()
+	became := time.Time{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -45,7 +50,14 @@ func (s *session) once(ctx context.Context) error {
 		case <-s.wake:
 		case <-look.C:
 		}
-		if s.ready() {
+		if !s.ready() {
+			became = time.Time{}
+			continue
+		}
+		if became.IsZero() {
+			became = time.Now()
+		}
+		if s.watcher.Complete() || time.Since(became) > unlisted {
 			s.say("ready after %s", since(started))
 			return s.print()
 		}
@@ -62,7 +74,11 @@ func (s *session) ready() bool {
 // attended reports whether the operator that runs now has been at work.
 func (s *session) attended() bool {
 	total, _ := s.gauge.count()
-	return total > 0 || time.Since(s.operator.since) > silent
+	patience := silent
+	if len(s.expected) > 0 && s.operator.tells {
+		patience = busy
+	}
+	return total > 0 || time.Since(s.operator.since) > patience
 }
 
 // sampleNodes are the nodes of the samples.

@@ -85,13 +85,7 @@ func TestOnceSaysWhatIsWrong(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
 			f.edit(t, test.file, test.old, test.new)
-			got := f.once(t, func(o *up.Options) { o.Timeout = 3 * time.Second })
-			if got.err == nil {
-				t.Fatalf("no error\n%s", got.stdout)
-			}
-			if err := lacks(got.err.Error(), test.want...); err != nil {
-				t.Error(err)
-			}
+			f.onceFails(t, test.want...)
 			f.noOperator(t)
 		})
 	}
@@ -117,7 +111,7 @@ func TestAClusterThatDoesNotAnswerIsNamed(t *testing.T) {
 	if err := lacks(got.err.Error(), "the cluster at https://"+address+" does not answer"); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(started); took > 10*time.Second {
+	if took := time.Since(started); took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
 }
@@ -134,10 +128,7 @@ func TestARoleThatIsTakenOutOfTheProjectIsTakenBack(t *testing.T) {
 	f.edit(t, "config/rbac/role.yaml", "kind: Role\n", "kind: ClusterRole\n")
 	f.edit(t, "config/rbac/role.yaml", "children", "people-editor-role") // not the operator's
 	f.edit(t, "config/samples/gadget.yaml", "size: 3", "size: 4")
-	got := f.once(t, func(o *up.Options) { o.Timeout = 3 * time.Second })
-	if got.err == nil || lacks(got.err.Error(), "the operator lacks permissions", `resources: ["configmaps"]`) != nil {
-		t.Errorf("%v", got.err)
-	}
+	f.onceFails(t, "the operator lacks permissions", `resources: ["configmaps"]`)
 }
 
 // A changed definition that breaks an object which somebody stored is not applied, unless that is

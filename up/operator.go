@@ -2,6 +2,7 @@ package up
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,7 @@ type operator struct {
 	process     *child.Process
 	ports       []*ports.Port // kept for the process
 	metricsPort int
+	tells       bool // by its metrics, how often it reconciled
 	phase       view.Phase
 	since       time.Time
 	restarts    int
@@ -52,9 +54,11 @@ func (o *operator) start() error {
 	}
 	o.log.Forget()
 	o.metricsPort = metrics.Number
+	flags := o.project.Flags(place)
+	o.tells = slices.ContainsFunc(flags, func(flag string) bool { return strings.HasSuffix(flag, "="+metrics.Address()) })
 	process, err := child.Start(child.Command{
 		Path: o.folder.operator(),
-		Args: o.project.Flags(place),
+		Args: flags,
 		Dir:  o.project.Dir,
 		Env:  o.environment(),
 		Log:  o.log,

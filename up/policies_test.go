@@ -107,7 +107,7 @@ func TestDownRemovesPoliciesFirst(t *testing.T) {
 		}
 		return lacks(err.Error(), "the policy kept says no")
 	})
-	out, err := f.down(t.Context(), 0)
+	out, err := f.down(t.Context(), patience)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ const (
 	// removeInterval is how often it is looked whether an object is gone.
 	removeInterval = 20 * time.Millisecond
 	// noticed is how long API servers may take to notice that a policy is gone.
-	noticed = 5 * time.Second
+	noticed = 20 * time.Second
 	// unattended is how long an object may keep its finalizers before somebody must see to them.
 	unattended = 300 * time.Millisecond
 )

@@ -4,17 +4,12 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 )
-
-// removeTimeout bounds how long a namespace may take to go: a second, but on a machine with far more to do
-// than it has processors, half a minute was seen.
-const removeTimeout = 90 * time.Second
 
 // makeNamespace makes the test's namespace.
 func (e *Env) makeNamespace(t testing.TB) {
@@ -32,7 +27,12 @@ func (e *Env) makeNamespace(t testing.TB) {
 // removeNamespace deletes the namespace and waits until it is gone. One that stays fails
 // the test with the namespace controller's own words.
 func (e *Env) removeNamespace(t testing.TB) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), removeTimeout)
+	limit, err := patience() // a second is enough where a machine has not far more to do than it has processors
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), limit)
 	defer cancel()
 	client, err := kubernetes.NewForConfig(e.Config)
 	if err != nil {
@@ -58,7 +58,7 @@ func (e *Env) removeNamespace(t testing.TB) {
 		return whatIsLeft(left)
 	})
 	if err != nil {
-		t.Errorf("the test's namespace %s is not gone after %s: %v", e.Namespace, removeTimeout, err)
+		t.Errorf("the test's namespace %s is not gone after %s: %v", e.Namespace, limit, err)
 	}
 }
 
