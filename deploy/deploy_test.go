@@ -38,7 +38,7 @@ func TestDeployAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.edit(t, "config/rbac/role.yaml", "kind: ClusterRole\n", "kind: Role\n")
-	again := f.mustDeploy(t, func(o *deploy.Options) { o.Image, o.Replicas = "registry.example.com/gadget:2.0", 3 })
+	again := f.mustDeploy(t, func(o *deploy.Options) { o.Image, o.Replicas, o.Memory = "registry.example.com/gadget:2.0", 3, "32Mi" })
 	if want := []string{"ClusterRole " + f.name, "ClusterRoleBinding " + f.name}; !slices.Equal(again.Pruned, want) {
 		t.Errorf("pruned %q, want %q", again.Pruned, want)
 	}
@@ -50,6 +50,20 @@ func TestDeployAgain(t *testing.T) {
 	}
 	if _, err := f.client.RbacV1().ClusterRoles().Get(t.Context(), f.name, metav1.GetOptions{}); err == nil {
 		t.Error("the ClusterRole is still there")
+	}
+	f.limited(t, "32Mi")
+}
+
+// limited looks whether pods take so much memory at most, and ask for no more than that.
+func (f *fixture) limited(t *testing.T, memory string) {
+	t.Helper()
+	deployment, err := f.client.AppsV1().Deployments(f.namespace()).Get(t.Context(), f.name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resources := deployment.Spec.Template.Spec.Containers[0].Resources
+	if limit, request := resources.Limits.Memory().String(), resources.Requests.Memory().String(); limit != memory || request != memory {
+		t.Errorf("pods may take %s and ask for %s, want %s", limit, request, memory)
 	}
 }
 
