@@ -12,18 +12,7 @@ import (
 // they made what they always make.
 func TestFirstStateAwaitsTheControllers(t *testing.T) {
 	t.Parallel()
-	folder, err := os.MkdirTemp("", "operon") // a test's own is too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(folder) })
-	cp := ControlPlane{cfg: Config{Dir: folder}}
-	cp.store, err = startStore(t.Context(), &cp.cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cp.store.close)
-
+	cp := stored(t)
 	write := func(keys ...string) {
 		for _, key := range keys {
 			if _, err := cp.store.client.Put(t.Context(), registry+key, "x"); err != nil {
@@ -45,6 +34,22 @@ func TestFirstStateAwaitsTheControllers(t *testing.T) {
 	if len(first) != 3 {
 		t.Errorf("the first state has %d objects, want the namespace and the two that it gets:\n%v", len(first), first)
 	}
+}
+
+// stored is a control plane of which there is only the store.
+func stored(t *testing.T) *ControlPlane {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "operon") // a test's own is too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(folder) })
+	cp := &ControlPlane{cfg: Config{Dir: folder}, orphans: newOrphans()}
+	if cp.store, err = startStore(t.Context(), &cp.cfg); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cp.store.close)
+	return cp
 }
 
 func TestChosenControllersAreNotAwaited(t *testing.T) {

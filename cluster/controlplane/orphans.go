@@ -48,17 +48,13 @@ func (o *orphans) start() {
 	o.removed, o.earlier = sets.New[types.UID](), o.removed
 }
 
-// remember notes the objects of entries that the first state does not hold as they are.
-// That has to happen before they are removed.
-func (o *orphans) remember(entries []*mvccpb.KeyValue, first snapshot) {
+// remember notes the objects that a reset replaced by what the first state has under their
+// keys. What their controllers made until then is there when the reset looks next.
+func (o *orphans) remember(replaced []*mvccpb.KeyValue, first snapshot) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, entry := range entries {
-		was, kept := first[string(entry.Key)]
-		if kept && bytes.Equal(was, entry.Value) {
-			continue
-		}
-		if uid := storedUID(entry.Value); uid != "" && uid != storedUID(was) {
+	for _, entry := range replaced {
+		if uid := storedUID(entry.Value); uid != "" && uid != storedUID(first[string(entry.Key)]) {
 			o.removed.Insert(uid)
 		}
 	}

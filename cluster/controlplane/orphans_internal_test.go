@@ -1,12 +1,48 @@
 package controlplane
 
 import (
+	"fmt"
 	"testing"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
+
+// What comes while a reset reads goes with its neighbours, and is remembered as they are; what stays is not.
+func TestWhatComesDuringAReset(t *testing.T) {
+	t.Parallel()
+	cp := stored(t)
+	put := func(key, uid string) {
+		t.Helper()
+		if _, err := cp.store.client.Put(t.Context(), registry+key, object(uid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("configmaps/a", "a")
+	put("configmaps/c", "c")
+	put("leases/kube-node-lease/node-0", "heartbeat")
+	put("nodes/node-0", "made-again")
+	put("nodes/node-1", "as-it-was")
+	first := snapshot{registry + "nodes/node-0": []byte(object("as-it-was-too")), registry + "nodes/node-1": []byte(object("as-it-was") + " ")}
+	cp.orphans.start()
+	changed, err := cp.become(t.Context(), first, func(entries []*mvccpb.KeyValue, first snapshot) []clientv3.Op {
+		put("configmaps/b", "b")
+		return difference(entries, first)
+	})
+	if err != nil || !changed {
+		t.Fatal(changed, err)
+	}
+	for uid, want := range map[types.UID]bool{"a": true, "b": true, "c": true, "made-again": true, "heartbeat": false, "as-it-was": false, "as-it-was-too": false} {
+		if got := cp.orphans.gone(uid); got != want {
+			t.Errorf("%s is gone: %v", uid, got)
+		}
+	}
+}
+
+func object(uid string) string { return fmt.Sprintf(`{"metadata":{"uid":%q}}`, uid) }
 
 func TestStoredUID(t *testing.T) {
 	t.Parallel()

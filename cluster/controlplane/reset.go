@@ -100,14 +100,28 @@ func (cp *ControlPlane) become(ctx context.Context, first snapshot, change func(
 	if err != nil {
 		return false, err
 	}
-	cp.orphans.remember(entries, first)
 	ops := change(entries, first)
 	for chunk := range slices.Chunk(ops, maxTxnOps) {
-		if _, err := cp.store.client.Txn(ctx).Then(chunk...).Commit(); err != nil {
+		written, err := cp.store.client.Txn(ctx).Then(chunk...).Commit()
+		if err != nil {
 			return false, err
 		}
+		cp.orphans.remember(replaced(written), first)
 	}
 	return len(ops) > 0, nil
+}
+
+// replaced is what was there before a transaction. It may be more than was read before: what
+// came meanwhile between neighbours went with them.
+func replaced(written *clientv3.TxnResponse) []*mvccpb.KeyValue {
+	var all []*mvccpb.KeyValue
+	for _, response := range written.Responses {
+		all = append(all, response.GetResponseDeleteRange().GetPrevKvs()...)
+		if was := response.GetResponsePut().GetPrevKv(); was != nil {
+			all = append(all, was)
+		}
+	}
+	return all
 }
 
 // difference lists what takes the entries, which are in the order of their keys, to the
@@ -120,7 +134,7 @@ func difference(entries []*mvccpb.KeyValue, first snapshot) []clientv3.Op {
 	}
 	for key, value := range first {
 		if now, ok := present[key]; !ok || !bytes.Equal(now, value) {
-			ops = append(ops, clientv3.OpPut(key, string(value)))
+			ops = append(ops, clientv3.OpPut(key, string(value), clientv3.WithPrevKV()))
 		}
 	}
 	return ops
@@ -133,7 +147,7 @@ func surplus(entries []*mvccpb.KeyValue, first snapshot) []clientv3.Op {
 	var run []string
 	flush := func() {
 		if len(run) > 0 {
-			ops = append(ops, clientv3.OpDelete(run[0], clientv3.WithRange(run[len(run)-1]+"\x00")))
+			ops = append(ops, clientv3.OpDelete(run[0], clientv3.WithRange(run[len(run)-1]+"\x00"), clientv3.WithPrevKV()))
 		}
 		run = nil
 	}
