@@ -6,7 +6,6 @@ import (
 	"net"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // A side that breaks while it is written to breaks for the other, too, which does not take it for an end.
@@ -36,42 +35,6 @@ func TestJoinPassesBreaks(t *testing.T) {
 		}
 		client.Close()
 	}
-}
-
-// A side that has said all is heard further, and said to; when it breaks, who is silent at the other side keeps nothing.
-func TestJoinEndsAfterHalf(t *testing.T) {
-	t.Parallel()
-	client, here := connected(t)
-	there, server := connected(t)
-	joined := make(chan struct{})
-	go func() {
-		defer close(joined)
-		defer here.Close()
-		defer there.Close()
-		join(there, here, here)
-	}()
-	if _, err := server.Write([]byte("all")); err != nil {
-		t.Fatal(err)
-	}
-	if err := server.(*net.TCPConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	if said, err := io.ReadAll(client); err != nil || string(said) != "all" {
-		t.Fatalf("the client is told %q, %v", said, err)
-	}
-	if _, err := client.Write([]byte("more")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(server, make([]byte, len("more"))); err != nil {
-		t.Fatalf("who has said all is not said to any more: %v", err)
-	}
-	reset(server)
-	select {
-	case <-joined:
-	case <-time.After(time.Minute):
-		t.Error("a side is waited for that nobody hears")
-	}
-	client.Close()
 }
 
 // Who has said all is waited for until it has heard all.
