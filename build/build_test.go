@@ -458,6 +458,17 @@ func TestWhatCannotBeBuilt(t *testing.T) {
 	}
 }
 
+// What is wrong with options is known before anything is done.
+func TestOptionsThatAreNone(t *testing.T) {
+	t.Setenv("SOURCE_DATE_EPOCH", "yesterday")
+	err := build.Options{Labels: map[string]string{"": "a"}, Platforms: []string{"linux"}}.Check()
+	for _, want := range []string{`the platform "linux": want linux/ARCH`, "a label has no name: want NAME=VALUE", `SOURCE_DATE_EPOCH is "yesterday": want seconds since 1970`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
 func FuzzPlatforms(f *testing.F) {
 	for _, text := range []string{"linux/amd64", "linux/arm/v7", "linux//", "windows/amd64", ""} {
 		f.Add(text)

@@ -63,7 +63,7 @@ type program struct {
 	// Written is when.
 	Written time.Time
 	Sources sources
-	Inputs  map[string]print
+	Inputs  map[string]fingerprint
 	// Digest is the program's SHA-256, Info what its linker wrote into it.
 	Digest, Info string
 	Layer        image.Layer

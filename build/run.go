@@ -234,7 +234,7 @@ func (b *builder) program(ctx context.Context, target platform) (program, bool, 
 }
 
 // look looks at everything that a program was built from.
-func (b *builder) look(p program) (map[string]print, error) {
+func (b *builder) look(p program) (map[string]fingerprint, error) {
 	files, err := p.Sources.files(b.settings["GOWORK"])
 	if err != nil {
 		return nil, err

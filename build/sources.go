@@ -122,8 +122,8 @@ func (p pkg) embedded() ([]string, error) {
 	return found, nil
 }
 
-// print is what a file looked like; without a Sum there was none.
-type print struct {
+// fingerprint is what a file looked like; without a Sum there was none.
+type fingerprint struct {
 	Size int64
 	Time time.Time
 	Sum  string
@@ -133,18 +133,18 @@ type print struct {
 const settling = 2 * time.Second
 
 // look looks at files. One whose size and time are those of an earlier look, and old enough by then to be trusted, is not read again.
-func look(files []string, earlier map[string]print, then time.Time) (map[string]print, error) {
-	now := map[string]print{}
+func look(files []string, earlier map[string]fingerprint, then time.Time) (map[string]fingerprint, error) {
+	now := map[string]fingerprint{}
 	for _, file := range files {
 		info, err := os.Stat(file)
 		if errors.Is(err, fs.ErrNotExist) {
-			now[file] = print{}
+			now[file] = fingerprint{}
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		seen := print{Size: info.Size(), Time: info.ModTime().UTC()}
+		seen := fingerprint{Size: info.Size(), Time: info.ModTime().UTC()}
 		if before := earlier[file]; before.Sum != "" && before.Size == seen.Size && before.Time.Equal(seen.Time) && then.Sub(seen.Time) > settling {
 			now[file] = before
 			continue
@@ -160,7 +160,7 @@ func look(files []string, earlier map[string]print, then time.Time) (map[string]
 }
 
 // same tells whether all files are as they were.
-func same(before, now map[string]print) bool {
+func same(before, now map[string]fingerprint) bool {
 	if len(before) != len(now) {
 		return false
 	}

@@ -3,6 +3,7 @@ package deploy_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,7 +11,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,28 +36,35 @@ func deployUntilKilled(dir string) {
 // killed deploys the fixture in a process of its own, which is killed when it is about to write something, and does not write it.
 func (f *fixture) killed(t *testing.T, method, path string) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), os.Args[0])
-	var ended atomic.Bool
+	reached := make(chan struct{})
+	reach := sync.OnceFunc(func() { close(reached) })
 	where := f.behind(t, func(_ http.ResponseWriter, r *http.Request) bool {
 		if r.Method != method || !strings.HasSuffix(r.URL.Path, path) || r.URL.Query().Has("dryRun") {
 			return false
 		}
-		if !ended.Swap(true) {
-			if err := command.Process.Kill(); err != nil {
-				t.Error(err)
-			}
-		}
+		reach()
 		_, err := io.Copy(io.Discard, r.Body) // only then its connection is watched
 		if err == nil {
-			<-r.Context().Done() // whose other side is dead
+			<-r.Context().Done() // until the other side is dead
 		}
 		return true
 	})
+	command := exec.CommandContext(t.Context(), os.Args[0])
 	command.Env = append(os.Environ(), deploysProject+"="+f.dir, inKubeconfig+"="+where.Kubeconfig)
 	var said bytes.Buffer
 	command.Stdout, command.Stderr = &said, &said
-	if err := command.Run(); err == nil || command.ProcessState.Exited() {
-		t.Fatalf("it was not killed: %v\n%s", err, &said)
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	select {
+	case <-reached:
+		if err := errors.Join(command.Process.Kill(), <-ended); command.ProcessState.Exited() {
+			t.Fatalf("it was not killed: %v\n%s", err, &said)
+		}
+	case err := <-ended:
+		t.Fatalf("it ended: %v\n%s", err, &said)
 	}
 }
 

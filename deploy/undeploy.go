@@ -215,29 +215,10 @@ func (u *undeployer) removeAll(ctx context.Context) error {
 	if err := u.removeData(ctx); err != nil {
 		return err
 	}
-	var workload, access, definitions, namespaces []*unstructured.Unstructured
-	for _, object := range u.members {
-		switch {
-		case isNamespace(object):
-			namespaces = append(namespaces, object)
-		case isDefinition(object):
-			definitions = append(definitions, object)
-		case isDeployment(object):
-			workload = append(workload, object)
-		default:
-			access = append(access, object)
-		}
-	}
-	if err := u.remove(ctx, workload); err != nil {
+	if err := u.removeOperator(ctx); err != nil {
 		return err
 	}
-	if err := u.removeOwn(ctx); err != nil {
-		return err
-	}
-	if err := u.remove(ctx, access); err != nil {
-		return err
-	}
-	if err := u.removeDefinitions(ctx, definitions); err != nil {
+	if err := u.removeDefinitions(ctx, u.which(isDefinition)); err != nil {
 		return err
 	}
 	u.data.tell(u)
@@ -246,7 +227,25 @@ func (u *undeployer) removeAll(ctx context.Context) error {
 			return err
 		}
 	}
-	return u.removeNamespaces(ctx, namespaces)
+	return u.removeNamespaces(ctx, u.which(isNamespace))
+}
+
+// removeOperator ends the operator before it takes its rights, and removes in between what it would make again.
+func (u *undeployer) removeOperator(ctx context.Context) error {
+	if err := u.remove(ctx, u.which(isDeployment)); err != nil {
+		return err
+	}
+	if err := u.removeOwn(ctx); err != nil {
+		return err
+	}
+	return u.remove(ctx, u.which(func(object *unstructured.Unstructured) bool {
+		return !isNamespace(object) && !isDefinition(object) && !isDeployment(object)
+	}))
+}
+
+// which are the members that are of a sort.
+func (u *undeployer) which(is func(*unstructured.Unstructured) bool) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(u.members), func(object *unstructured.Unstructured) bool { return !is(object) })
 }
 
 // announce lists what is to be removed before anything is.

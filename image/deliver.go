@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/operon-framework/operon/local"
@@ -18,7 +19,7 @@ type Delivery struct {
 	Tell func(string)
 }
 
-// Delivered is where it went.
+// Delivered is where it went, with an error also where it was going.
 type Delivered struct {
 	Archive string `json:"archive,omitempty"`
 	Layout  string `json:"layout,omitempty"`
@@ -50,41 +51,59 @@ func (d Delivery) Files() []string {
 
 // Deliver puts an image wherever it is to go, under name where that is no registry.
 func (s *Store) Deliver(ctx context.Context, name Name, image Image, to Delivery) (Delivered, error) {
-	done := Delivered{Archive: to.Archive, Layout: to.Layout}
-	if to.Archive != "" {
-		to.tell("writing " + to.Archive)
-		if err := s.WriteArchive(ctx, to.Archive, name, image); err != nil {
+	var done Delivered
+	for _, put := range []func(context.Context, Name, Image, Delivery, *Delivered) error{s.toArchive, s.toLayout, s.toRegistry, s.toCluster} {
+		if err := put(ctx, name, image, to, &done); err != nil {
 			return done, err
 		}
 	}
-	if to.Layout != "" {
-		to.tell("writing " + to.Layout)
-		var err error
-		waiting := func() { to.tell("waiting for another process that writes to " + to.Layout) }
-		if done.Written, err = s.writeLayout(ctx, to.Layout, name, image, waiting); err != nil {
-			return done, err
-		}
-	}
-	if to.Push != "" {
-		target, err := ParseName(to.Push)
-		if err != nil {
-			return done, err
-		}
-		to.tell("pushing " + target.Short)
-		if err := s.Push(ctx, target, image); err != nil {
-			return done, err
-		}
-		done.Pushed = target.Full
-	}
-	if len(to.Files()) > 0 || to.Push != "" {
-		return done, nil
-	}
-	if to.Cluster == "" {
-		to.Cluster = local.DefaultName
-	}
-	done.Cluster = to.Cluster
-	return done, s.load(ctx, to, name, image)
+	return done, nil
 }
+
+func (s *Store) toArchive(ctx context.Context, name Name, image Image, to Delivery, done *Delivered) error {
+	if to.Archive == "" {
+		return nil
+	}
+	to.tell("writing " + to.Archive)
+	done.Archive = to.Archive
+	return s.WriteArchive(ctx, to.Archive, name, image)
+}
+
+func (s *Store) toLayout(ctx context.Context, name Name, image Image, to Delivery, done *Delivered) (err error) {
+	if to.Layout == "" {
+		return nil
+	}
+	to.tell("writing " + to.Layout)
+	done.Layout = to.Layout
+	done.Written, err = s.writeLayout(ctx, to.Layout, name, image, func() { to.tell("waiting for another process that writes to " + to.Layout) })
+	return err
+}
+
+func (s *Store) toRegistry(ctx context.Context, _ Name, image Image, to Delivery, done *Delivered) error {
+	if to.Push == "" {
+		return nil
+	}
+	target, err := ParseName(to.Push)
+	if err != nil {
+		return err
+	}
+	to.tell("pushing " + target.Short)
+	done.Pushed = target.Full
+	return s.Push(ctx, target, image)
+}
+
+// toCluster is for an image that goes nowhere else.
+func (s *Store) toCluster(ctx context.Context, name Name, image Image, to Delivery, done *Delivered) error {
+	if to.elsewhere() {
+		return nil
+	}
+	to.Cluster = cmp.Or(to.Cluster, local.DefaultName)
+	done.Cluster = to.Cluster
+	return s.load(ctx, to, name, image)
+}
+
+// elsewhere tells that the image goes into no cluster.
+func (d Delivery) elsewhere() bool { return len(d.Files()) > 0 || d.Push != "" }
 
 func (d Delivery) tell(doing string) {
 	if d.Tell != nil {

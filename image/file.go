@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -83,7 +84,7 @@ func ordered(files []File) ([]File, error) {
 
 // addFolders adds the folders that files are in.
 func addFolders(byPath map[string]File) error {
-	for _, name := range slices.Collect(keys(byPath)) {
+	for _, name := range slices.Sorted(maps.Keys(byPath)) {
 		for above := path.Dir(name); above != "."; above = path.Dir(above) {
 			file, there := byPath[above]
 			if !there {
@@ -96,15 +97,6 @@ func addFolders(byPath map[string]File) error {
 		}
 	}
 	return nil
-}
-
-// keys of a map, of which more can be put in meanwhile.
-func keys(byPath map[string]File) func(func(string) bool) {
-	names := make([]string, 0, len(byPath))
-	for name := range byPath {
-		names = append(names, name)
-	}
-	return slices.Values(names)
 }
 
 // header is the entry of a file in a layer: no time, no names of users, nothing else of this machine.

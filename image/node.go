@@ -22,7 +22,7 @@ const exitUsage = 2
 
 // Ready tells what is missing where the image is to go, before it is made.
 func (d Delivery) Ready(ctx context.Context) error {
-	if len(d.Files()) > 0 || d.Push != "" {
+	if d.elsewhere() {
 		return nil
 	}
 	if err := local.TakesImages(ctx, cmp.Or(d.Cluster, local.DefaultName)); err != nil {

@@ -34,3 +34,25 @@ func TestNodesGetWhatTheyDoNotHave(t *testing.T) {
 		t.Errorf("called with\n%s%v", called, err)
 	}
 }
+
+// An operon-cluster that is too old for images is told from one that fails, whose words are passed on.
+func TestNodesThatTakeNoImage(t *testing.T) {
+	store, name := newStore(t), named(t, "web:1")
+	made := sample(t, store, "program", "linux/amd64")
+	for script, want := range map[string]string{
+		"echo 'operon-cluster: unknown command \"image\"' >&2; echo 'Usage:' >&2; exit 2": `operon-cluster cannot do that (unknown command "image"); --tar FILE, --layout DIR and --push NAME put the image elsewhere`,
+		"echo 'operon-cluster: the node is gone' >&2; exit 1":                             `load the image into cluster "dev": the node is gone`,
+		"exit 1":    `load the image into cluster "dev": exit status 1`,
+		"echo text": `list the images of cluster "dev": invalid character`,
+	} {
+		binary := filepath.Join(t.TempDir(), "operon-cluster")
+		if err := os.WriteFile(binary, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("OPERON_CLUSTER_BINARY", binary)
+		_, err := store.Deliver(t.Context(), name, made, Delivery{Cluster: "dev"})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", script, err)
+		}
+	}
+}

@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+
+	"github.com/operon-framework/operon/local"
 )
 
 // indexed are what an index lists: names of images, and types of what is attached.
@@ -102,6 +104,24 @@ func TestArchivesAreWholeOrNotThere(t *testing.T) {
 		if err := store.WriteArchive(t.Context(), path, named(t, "web"), made); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+}
+
+// Of two that write one file, the second says so, and leaves what the first writes alone.
+func TestAnArchiveIsWrittenByOne(t *testing.T) {
+	t.Parallel()
+	store, file := newStore(t), filepath.Join(t.TempDir(), "image.tar")
+	first, err := local.TryLock(filepath.Join(filepath.Dir(file), ".image.tar.part"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Unlock()
+	err = store.WriteArchive(t.Context(), file, named(t, "web"), sample(t, store, "program", "linux/amd64"))
+	if err == nil || !strings.Contains(err.Error(), "another process is writing") {
+		t.Errorf("%v", err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(file)); err != nil || len(left) != 1 {
+		t.Errorf("left %v, %v", left, err)
 	}
 }
 
