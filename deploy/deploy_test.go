@@ -1,6 +1,7 @@
 package deploy_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -100,14 +101,22 @@ func TestNotReady(t *testing.T) {
 		t.Run(fail, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			_, said, err := f.deploy(t, func(o *deploy.Options) {
-				o.PodAnnotations = map[string]string{"sim.operon.dev/fail": fail}
-				if fail == "never-ready" {
-					o.Timeout = 3 * time.Second
+			var missing, err error
+			for patience := 3 * time.Second; patience < time.Minute; patience *= 4 { // the first is enough where there is little else to do
+				var said string
+				_, said, err = f.deploy(t, func(o *deploy.Options) {
+					o.PodAnnotations = map[string]string{"sim.operon.dev/fail": fail}
+					if fail == "never-ready" {
+						o.Timeout = patience
+					}
+				})
+				if missing = refuses(err, want, "operon undeploy"); missing == nil {
+					break
 				}
-			})
-			if missing := refuses(err, want, "operon undeploy"); missing != nil {
-				t.Errorf("%v\n%s", missing, said)
+				missing = fmt.Errorf("%w\n%s", missing, said)
+			}
+			if missing != nil {
+				t.Fatal(missing)
 			}
 			if fail == "crash-loop" && !strings.Contains(err.Error(), "its log") {
 				t.Errorf("no log in %v", err)
