@@ -3,6 +3,7 @@ package deploy_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -68,8 +69,16 @@ func TestUnscheduled(t *testing.T) {
 	if _, err := f.client.CoreV1().Nodes().Patch(t.Context(), nodes.Items[0].Name, types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	_, said, err := f.deploy(t, func(o *deploy.Options) { o.Timeout = 5 * time.Second })
-	if missing := errors.Join(lacks(said, "no node takes pod "+f.name), refuses(err, "not ready after 5s: no node takes pod "+f.name, "0/1 nodes are available: 1 node(s) were unschedulable", "operon undeploy")); missing != nil {
+	var missing error
+	for patience := 5 * time.Second; patience < 2*time.Minute; patience *= 4 { // the first is enough where there is little else to do
+		_, said, err := f.deploy(t, func(o *deploy.Options) { o.Timeout = patience })
+		missing = errors.Join(lacks(said, "no node takes pod "+f.name), refuses(err, fmt.Sprintf("not ready after %s: no node takes pod %s", patience, f.name),
+			"0/1 nodes are available: 1 node(s) were unschedulable", "operon undeploy"))
+		if missing == nil {
+			break
+		}
+	}
+	if missing != nil {
 		t.Error(missing)
 	}
 }
