@@ -27,8 +27,9 @@ func TestKilledBuilds(t *testing.T) {
 			if again.Image.Descriptor.Digest != undisturbed.Image.Descriptor.Digest {
 				t.Errorf("made is %s, want %s", again.Image.Descriptor.Digest, undisturbed.Image.Descriptor.Digest)
 			}
-			if reused := again.Platforms[0].Reused; reused != (when == "built") {
-				t.Errorf("reused: %t", reused)
+			// The others may have come to the end before they were killed.
+			if when == "built" && !again.Platforms[0].Reused {
+				t.Error("what was built is built again")
 			}
 		})
 	}
