@@ -267,7 +267,7 @@ func TestLoseLease(t *testing.T) {
 	lease, err := kubernetes.NewForConfigOrDie(s.Env.Config).CoordinationV1().Leases(s.Namespace).Get(t.Context(), "leader", metav1.GetOptions{})
 	s.must(err)
 	if *lease.Spec.HolderIdentity != proxy.OtherHolder {
-		t.Errorf("the lease is held by %s", *lease.Spec.HolderIdentity)
+		t.Errorf("the lease is held by %s: %+v", *lease.Spec.HolderIdentity, s.recorded("create", "x"))
 	}
 	s.comes("the first gives up", stopped)
 	if now, _ := s.Activity(); !now.Disturbed {
