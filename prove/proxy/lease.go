@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	typedcoordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
@@ -67,7 +69,7 @@ func (p *Proxy) lose(ctx context.Context, i *Instance, f fault.Fault) error {
 	if !ok {
 		return errNoLease
 	}
-	if err := p.leases.change(ctx, of, take); err != nil {
+	if err := p.leases.take(ctx, of); err != nil {
 		return fmt.Errorf("take the lease: %w", err)
 	}
 	p.leases.count(1)
@@ -128,13 +130,26 @@ func (l *leases) change(ctx context.Context, of lease, edit func(*coordinationv1
 	})
 }
 
-func take(spec *coordinationv1.LeaseSpec) {
+// take takes a lease, whatever its holder writes meanwhile: a holder may renew more often than a busy API server
+// can be asked twice.
+func (l *leases) take(ctx context.Context, of lease) error {
+	client := l.client.Leases(of.namespace)
+	found, err := client.Get(ctx, of.name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
 	now := metav1.NowMicro()
 	transitions := int32(1)
-	if spec.LeaseTransitions != nil {
-		transitions += *spec.LeaseTransitions
+	if found.Spec.LeaseTransitions != nil {
+		transitions += *found.Spec.LeaseTransitions
 	}
-	spec.HolderIdentity, spec.AcquireTime, spec.RenewTime, spec.LeaseTransitions = new(OtherHolder), &now, &now, &transitions
+	spec := coordinationv1.LeaseSpec{HolderIdentity: new(OtherHolder), AcquireTime: &now, RenewTime: &now, LeaseTransitions: &transitions}
+	patch, err := json.Marshal(map[string]any{"spec": spec})
+	if err != nil {
+		return err
+	}
+	_, err = client.Patch(ctx, of.name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
 }
 
 func renew(spec *coordinationv1.LeaseSpec) {
