@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/operon-framework/operon/deploy"
 	"github.com/operon-framework/operon/local"
@@ -32,6 +33,7 @@ func TestClusterIsAsBefore(t *testing.T) {
 	env := localtest.New(t, local.Options{})
 	one := fixtureIn(t, env)
 	other := &fixture{dir: "../examples/memcached", name: "memcached-operator", env: env, client: one.client}
+	awaitFurnished(t, one.client, env.Namespace)
 	before := everything(t, env)
 	for _, f := range []*fixture{one, other} {
 		f.mustDeploy(t, nil)
@@ -68,6 +70,16 @@ func TestClusterIsAsBefore(t *testing.T) {
 		}
 	}
 	asBefore(t, env, before)
+}
+
+// awaitFurnished returns when a new namespace has what controllers put into each.
+func awaitFurnished(t *testing.T, client kubernetes.Interface, namespace string) {
+	t.Helper()
+	localtest.Eventually(t, "what each namespace has", func(ctx context.Context) error {
+		_, account := client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
+		_, authority := client.CoreV1().ConfigMaps(namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
+		return errors.Join(account, authority)
+	})
 }
 
 // asBefore compares what is in a cluster with what was.
