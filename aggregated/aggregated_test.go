@@ -233,10 +233,11 @@ func (w *world) table(t *testing.T) {
 }
 
 func (w *world) explained(t *testing.T) {
-	body, err := w.rest.Get().AbsPath("/openapi/v3/apis", group, version.Version).DoRaw(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	var body []byte
+	localtest.Eventually(t, "API servers to ask the operator for its types", func(ctx context.Context) (err error) {
+		body, err = w.rest.Get().AbsPath("/openapi/v3/apis", group, version.Version).DoRaw(ctx)
+		return err
+	})
 	for _, want := range []string{`"text":{"type":"string"`, `"expires":{"type":"string","format":"date-time"`, `"kind":"Note"`, `"fieldManager"`} {
 		if !strings.Contains(strings.ReplaceAll(strings.ReplaceAll(string(body), " ", ""), `"default":"",`, ""), want) {
 			t.Errorf("%s is not in %.2000s", want, body)

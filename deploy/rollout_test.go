@@ -56,15 +56,20 @@ func TestTroubleIsToldWhenItIsNotUsual(t *testing.T) {
 // The log of a container that ended again since it was looked at is not that of the previous one any more.
 func TestLogsOfWhatEndedAgain(t *testing.T) {
 	t.Parallel()
-	const removed = "unable to retrieve container logs for containerd://a"
+	const (
+		removed  = "unable to retrieve container logs for containerd://a"
+		unlinked = `failed to try resolving symlinks in path "/logs/1.log": lstat /logs/1.log: no such file or directory`
+		ends     = "its log ends with\n  there is no database"
+	)
 	for name, test := range map[string]struct {
 		previous, current []string
 		want              string
 	}{
-		"not ended again":   {[]string{"there is no database"}, []string{"another"}, "there is no database"},
-		"ended again":       {[]string{removed}, []string{"there is no database"}, "there is no database"},
-		"runs, ended again": {[]string{removed, "there is no database"}, []string{""}, "there is no database"},
-		"nothing is kept":   {[]string{removed}, []string{removed}, removed},
+		"not ended again":   {[]string{"there is no database"}, []string{"another"}, ends},
+		"ended again":       {[]string{removed}, []string{"there is no database"}, ends},
+		"ends just now":     {[]string{unlinked}, []string{"there is no database"}, ends},
+		"runs, ended again": {[]string{removed, "there is no database"}, []string{""}, ends},
+		"nothing is kept":   {[]string{removed}, []string{removed}, "its log cannot be read: " + removed},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			kubelet := roundTripper(func(request *http.Request) (*http.Response, error) {
@@ -77,7 +82,7 @@ func TestLogsOfWhatEndedAgain(t *testing.T) {
 				return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(text))}, nil
 			})
 			r := &rollout{namespace: "n", cluster: &cluster{typed: kubernetes.NewForConfigOrDie(&rest.Config{Host: "http://x", Transport: kubelet})}}
-			if got := (trouble{text: "it ends", pod: "p", previous: true}).tell(t.Context(), r); got != "it ends; its log ends with\n  "+test.want {
+			if got := (trouble{text: "it ends", pod: "p", previous: true}).tell(t.Context(), r); got != "it ends; "+test.want {
 				t.Errorf("%s: %q", name, got)
 			}
 		})

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -47,6 +48,10 @@ func (t trouble) tell(ctx context.Context, r *rollout) string {
 	return t.text + adviceOfLog(t.text, end) + "; its log ends with\n  " + end
 }
 
+// gone begins what kubelets say, in place of a log, of a container that they have removed in the meantime, as of the
+// kubelet and cri-client of Kubernetes 1.36.
+var gone = []string{"unable to retrieve container logs", "failed to try resolving symlinks", "failed to open log file"}
+
 // tail is the end of the log of a container that is in trouble. The kubelet keeps that of the one that ended last: where
 // the container has ended again since it was looked at, that one is not the previous one any more.
 func (r *rollout) tail(ctx context.Context, t trouble) ([]string, error) {
@@ -55,14 +60,20 @@ func (r *rollout) tail(ctx context.Context, t trouble) ([]string, error) {
 	until := time.Now().Add(grace)
 	for previous := t.previous; ; previous = !previous {
 		lines, err := r.cluster.tail(ctx, r.namespace, t.pod, t.container, previous)
-		removed := len(lines) == 1 && strings.HasPrefix(lines[0], "unable to retrieve container logs")
+		removed := len(lines) == 1 && slices.ContainsFunc(gone, func(word string) bool { return strings.HasPrefix(lines[0], word) })
 		begins := len(lines) == 0 && previous != t.previous
-		if err != nil || !removed && !begins || time.Now().After(until) {
+		if err != nil || !removed && !begins {
+			return lines, err
+		}
+		if removed {
+			lines, err = nil, errors.New(lines[0])
+		}
+		if time.Now().After(until) {
 			return lines, err
 		}
 		select {
 		case <-ctx.Done():
-			return lines, nil
+			return lines, err
 		case <-tick.C:
 		}
 	}
