@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,7 +35,7 @@ import (
 func TestInContainers(t *testing.T) {
 	t.Parallel()
 	c := newContainers(t)
-	before := everything(t, c.env)
+	before := furnished(t, c.env)
 	t.Run("operators", func(t *testing.T) {
 		for _, one := range []struct {
 			name string
@@ -138,7 +139,7 @@ func (c *containers) namespace(t *testing.T, name string) string {
 }
 
 func (c *containers) removeNamespace(t *testing.T, name string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), localtest.Patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), timeout)
 	defer cancel()
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
 	err := errors.Join(
@@ -201,7 +202,7 @@ func copyOf(t *testing.T, example string) string {
 func (i *installed) namespace() string { return i.name + "-system" }
 
 func (i *installed) target(out *output) deploy.Target {
-	return deploy.Target{Dir: i.dir, Where: up.Where{Name: i.cluster}, Progress: out}
+	return deploy.Target{Dir: i.dir, Where: up.Where{Name: i.cluster}, Timeout: timeout, Progress: out}
 }
 
 // deploy builds the operator and deploys it, and returns what was said, too.
@@ -244,17 +245,21 @@ func (i *installed) kill(t *testing.T, pod string) {
 	}
 }
 
-// may looks whether the operator may list something, in all namespaces or one of them.
+// may looks whether the operator may list something, in all namespaces or one of them. API servers hear of rights a moment
+// after they were given: ask for what it may before what it may not.
 func (i *installed) may(t *testing.T, group, resource, namespace string, want bool) {
 	t.Helper()
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User:               "system:serviceaccount:" + i.namespace() + ":" + i.name,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Group: group, Resource: resource, Namespace: namespace},
-	}}
-	answer, err := i.client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
-	if err != nil || answer.Status.Allowed != want {
-		t.Errorf("may the operator list %s in %q: %+v, %v", resource, namespace, answer.Status, err)
-	}
+	localtest.Eventually(t, fmt.Sprintf("the operator to have the right %t to list %s in %q", want, resource, namespace), func(ctx context.Context) error {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User:               "system:serviceaccount:" + i.namespace() + ":" + i.name,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Group: group, Resource: resource, Namespace: namespace},
+		}}
+		answer, err := i.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err == nil && answer.Status.Allowed != want {
+			err = fmt.Errorf("it is %+v", answer.Status)
+		}
+		return err
+	})
 }
 
 // tellWhy shows what went on in the pods of a test that failed.

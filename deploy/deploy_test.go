@@ -102,7 +102,7 @@ func TestNotReady(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
 			var missing, err error
-			for patience := 3 * time.Second; patience < time.Minute; patience *= 4 { // the first is enough where there is little else to do
+			for patience := 3 * time.Second; patience < timeout; patience *= 4 { // the first is enough where there is little else to do
 				var said string
 				_, said, err = f.deploy(t, func(o *deploy.Options) {
 					o.PodAnnotations = map[string]string{"sim.operon.dev/fail": fail}

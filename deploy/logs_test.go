@@ -307,7 +307,7 @@ func TestFollowedLogsEndWithAnError(t *testing.T) {
 		if missing := refuses(err, "no longer"); missing != nil {
 			t.Error(missing)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(timeout):
 		t.Error("it goes on")
 	}
 }
@@ -362,7 +362,7 @@ func (f *fixture) says(t *testing.T, out *output, lines ...string) {
 
 func wait(t *testing.T, what string, check func() bool) {
 	t.Helper()
-	localtest.Within(t, time.Minute, what, func(context.Context) error {
+	localtest.Eventually(t, what, func(context.Context) error {
 		if !check() {
 			return fmt.Errorf("not yet")
 		}

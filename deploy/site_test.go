@@ -31,6 +31,7 @@ func testSite(t *testing.T, c *containers) {
 	watched, other := c.namespace(t, "watched"), c.namespace(t, "other")
 	s := c.project(t, copyOf(t, "../examples/site"), "site-operator")
 	s.deploy(t, func(o *deploy.Options) { o.Watch = []string{watched} })
+	s.asked(t, watched)
 	if err := s.site(t.Context(), watched, "not-a-host", "-"); refuses(err, "denied the request", "spec.host") != nil {
 		t.Errorf("a host that is none: %v", err)
 	}
@@ -39,9 +40,9 @@ func testSite(t *testing.T, c *containers) {
 	}
 	s.awaitSite(t, watched)
 	s.untouched(t, other)
-	for namespace, want := range map[string]bool{watched: true, other: false, "": false} {
-		s.may(t, "", "configmaps", namespace, want)
-		s.may(t, siteResource.Group, siteResource.Resource, namespace, want)
+	for _, namespace := range []string{watched, other, ""} {
+		s.may(t, "", "configmaps", namespace, namespace == watched)
+		s.may(t, siteResource.Group, siteResource.Resource, namespace, namespace == watched)
 	}
 	monitor, err := c.objects(monitorResource, s.namespace()).Get(t.Context(), s.name, metav1.GetOptions{})
 	if err != nil || lacks(fmt.Sprint(monitor.Object["spec"]), "port:metrics", "scheme:https", "app.kubernetes.io/name:"+s.name) != nil {
@@ -51,13 +52,33 @@ func testSite(t *testing.T, c *containers) {
 	s.undeploy(t)
 }
 
+// asked waits until API servers have heard of both webhooks, of which they hear one by one.
+func (i *installed) asked(t *testing.T, namespace string) {
+	t.Helper()
+	localtest.Eventually(t, "the webhooks to be asked", func(ctx context.Context) error {
+		made, err := i.objects(siteResource, namespace).Create(ctx, site("probe", "www.example.com"), dry)
+		if err != nil {
+			return err
+		}
+		if title, _, _ := unstructured.NestedString(made.Object, "spec", "title"); title == "" {
+			return errors.New("it has no title")
+		}
+		_, err = i.objects(siteResource, namespace).Create(ctx, site("probe", "-"), dry)
+		return refuses(err, "denied the request")
+	})
+}
+
 // site asks for one.
 func (i *installed) site(ctx context.Context, namespace, name, host string) error {
+	_, err := i.objects(siteResource, namespace).Create(ctx, site(name, host), metav1.CreateOptions{})
+	return err
+}
+
+func site(name, host string) *unstructured.Unstructured {
 	made := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"host": host}}}
 	made.SetGroupVersionKind(siteResource.GroupVersion().WithKind("Site"))
 	made.SetName(name)
-	_, err := i.objects(siteResource, namespace).Create(ctx, made, metav1.CreateOptions{})
-	return err
+	return made
 }
 
 // awaitSite waits until a Site has what it needs. Its title is from a webhook.

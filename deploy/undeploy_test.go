@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/operon-framework/operon/deploy"
 	"github.com/operon-framework/operon/local"
@@ -33,8 +32,7 @@ func TestClusterIsAsBefore(t *testing.T) {
 	env := localtest.New(t, local.Options{})
 	one := fixtureIn(t, env)
 	other := &fixture{dir: "../examples/memcached", name: "memcached-operator", env: env, client: one.client}
-	awaitFurnished(t, one.client, env.Namespace)
-	before := everything(t, env)
+	before := furnished(t, env)
 	for _, f := range []*fixture{one, other} {
 		f.mustDeploy(t, nil)
 	}
@@ -72,29 +70,51 @@ func TestClusterIsAsBefore(t *testing.T) {
 	asBefore(t, env, before)
 }
 
-// awaitFurnished returns when a new namespace has what controllers put into each.
-func awaitFurnished(t *testing.T, client kubernetes.Interface, namespace string) {
+// furnished is everything in a new cluster, once it and each of its namespaces have what Kubernetes puts there by itself.
+func furnished(t *testing.T, env *localtest.Env) (all map[string]any) {
 	t.Helper()
-	localtest.Eventually(t, "what each namespace has", func(ctx context.Context) error {
-		_, account := client.CoreV1().ServiceAccounts(namespace).Get(ctx, "default", metav1.GetOptions{})
-		_, authority := client.CoreV1().ConfigMaps(namespace).Get(ctx, "kube-root-ca.crt", metav1.GetOptions{})
-		return errors.Join(account, authority)
+	localtest.Eventually(t, "what each namespace has", func(ctx context.Context) (err error) {
+		if all, err = everything(ctx, env); err != nil {
+			return err
+		}
+		want := []string{
+			"configmaps kube-system/extension-apiserver-authentication", "configmaps kube-system/kube-apiserver-legacy-service-account-token-tracking",
+			"endpointslices.discovery.k8s.io default/kubernetes", "services default/kubernetes",
+		}
+		for _, namespace := range []string{"default", "kube-node-lease", "kube-public", "kube-system", env.Namespace} {
+			want = append(want, "namespaces /"+namespace, "serviceaccounts "+namespace+"/default", "configmaps "+namespace+"/kube-root-ca.crt")
+		}
+		var missing []error
+		for _, key := range want {
+			if all[key] == nil {
+				missing = append(missing, errors.New("there is no "+key))
+			}
+		}
+		return errors.Join(missing...)
 	})
+	return all
 }
 
-// asBefore compares what is in a cluster with what was.
+// asBefore compares what is in a cluster with what was. Some of it is removed by controllers, a moment after what it was for.
 func asBefore(t *testing.T, env *localtest.Env, before map[string]any) {
 	t.Helper()
-	after := everything(t, env)
-	for _, key := range slices.Sorted(maps.Keys(before)) {
-		if !reflect.DeepEqual(before[key], after[key]) {
-			t.Errorf("%s was\n%v\nand is\n%v", key, before[key], after[key])
+	localtest.Eventually(t, "all to be as before", func(ctx context.Context) error {
+		after, err := everything(ctx, env)
+		if err != nil {
+			return err
 		}
-		delete(after, key)
-	}
-	for _, key := range slices.Sorted(maps.Keys(after)) {
-		t.Errorf("left behind: %s", key)
-	}
+		var differ []error
+		for _, key := range slices.Sorted(maps.Keys(before)) {
+			if !reflect.DeepEqual(before[key], after[key]) {
+				differ = append(differ, fmt.Errorf("%s was\n%v\nand is\n%v", key, before[key], after[key]))
+			}
+			delete(after, key)
+		}
+		for _, key := range slices.Sorted(maps.Keys(after)) {
+			differ = append(differ, errors.New("left behind: "+key))
+		}
+		return errors.Join(differ...)
+	})
 }
 
 var (
@@ -112,15 +132,14 @@ func memcached(name string, size int64) *unstructured.Unstructured {
 
 // everything is the content of all objects of a cluster, of all kinds. Left out are Events, which go by
 // themselves, and of what Kubernetes renews all the time the content.
-func everything(t *testing.T, env *localtest.Env) map[string]any {
-	t.Helper()
+func everything(ctx context.Context, env *localtest.Env) (map[string]any, error) {
 	lists, err := discovery.NewDiscoveryClientForConfigOrDie(env.Config).ServerPreferredResources()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	resources, err := discovery.GroupVersionResources(discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, lists))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	all := map[string]any{}
 	client := dynamic.NewForConfigOrDie(env.Config)
@@ -128,16 +147,16 @@ func everything(t *testing.T, env *localtest.Env) map[string]any {
 		if resource.Resource == "events" {
 			continue
 		}
-		list, err := client.Resource(resource).List(t.Context(), metav1.ListOptions{})
+		list, err := client.Resource(resource).List(ctx, metav1.ListOptions{})
 		if err != nil {
-			t.Fatalf("%s: %v", resource, err)
+			return nil, fmt.Errorf("%s: %w", resource, err)
 		}
 		for _, object := range list.Items {
 			key := fmt.Sprintf("%s %s/%s", resource.GroupResource(), object.GetNamespace(), object.GetName())
 			all[key] = steady(&object)
 		}
 	}
-	return all
+	return all, nil
 }
 
 func steady(object *unstructured.Unstructured) any {
@@ -197,7 +216,7 @@ func TestStuck(t *testing.T) {
 	f.mustDeploy(t, nil)
 	create(t, f.gadgets(), f.gadget("held", "somebody.example.com/else"))
 	var missing error
-	for patience := 2 * time.Second; patience < time.Minute; patience *= 4 { // the first is enough where there is little else to do
+	for patience := 2 * time.Second; patience < timeout; patience *= 4 { // the first is enough where there is little else to do
 		_, _, err := f.undeploy(t, func(o *deploy.UndeployOptions) { o.Timeout = patience })
 		missing = refuses(err, fmt.Sprintf("not done after %s: 1 object left", patience), "/held waits for its finalizer somebody.example.com/else", "operon logs")
 		if missing == nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,8 +14,8 @@ import (
 	"github.com/operon-framework/operon/local/crds"
 )
 
-// undoTimeout bounds the removal of what a failed first deployment made.
-const undoTimeout = 20 * time.Second
+// undoTimeout bounds the removal of what a failed first deployment made: as much as Undeploy has.
+const undoTimeout = DefaultTimeout
 
 // carryOut writes, prunes and waits.
 func (d *deployer) carryOut(ctx context.Context) error {

@@ -30,7 +30,7 @@ var Resource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Versio
 
 // How long a definition may take to be served, and how often it is looked at.
 const (
-	patience = 30 * time.Second
+	patience = 2 * time.Minute
 	interval = 10 * time.Millisecond
 )
 
@@ -48,7 +48,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Install applies definitions by server-side apply under a field manager's name, and
 // returns when all their served versions answer and discovery lists them. The first one that is refused, or is not
-// served within half a minute, is returned as an *Error.
+// served within two minutes, is returned as an *Error.
 func Install(ctx context.Context, config *rest.Config, manager string, definitions ...*unstructured.Unstructured) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
