@@ -79,7 +79,7 @@ func furnished(t *testing.T, env *localtest.Env) (all map[string]any) {
 		}
 		want := []string{
 			"configmaps kube-system/extension-apiserver-authentication", "configmaps kube-system/kube-apiserver-legacy-service-account-token-tracking",
-			"endpointslices.discovery.k8s.io default/kubernetes", "services default/kubernetes",
+			"services default/kubernetes",
 		}
 		for _, namespace := range []string{"default", "kube-node-lease", "kube-public", "kube-system", env.Namespace} {
 			want = append(want, "namespaces /"+namespace, "serviceaccounts "+namespace+"/default", "configmaps "+namespace+"/kube-root-ca.crt")

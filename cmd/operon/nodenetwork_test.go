@@ -45,19 +45,19 @@ const services = `
 
 // asks is what a pod asks of them. First of all it is refused by a Service of no pods, before the kernel has sent the pod
 // anything that might count against that; with busybox, a time-out of wget's would be a crash.
-// Each Service hears of the pods by itself.
+// Each Service hears of the pods by itself, names and rules hear of Services one by one, and what is asked by UDP may be lost.
 const asks = `
 until nslookup empty.default.svc.cluster.local; do sleep 0.1; done >/dev/null
-nc -w 20 empty 80 </dev/null 2>&1 | grep -o 'Connection refused'
+until nc -w 20 empty 80 </dev/null 2>&1 | grep -o 'Connection refused'; do sleep 0.1; done
 for i in 0 1; do until wget -q -O - http://named-$i.named.default.svc.cluster.local:8080/hostname; do sleep 0.1; done; done 2>/dev/null
 for i in 0 1; do wget -q -O - http://named-$i.named:8080/hostname; done
 for service in spread sticky 198.18.128.1:30081 198.18.128.1:30082 other-name:8080; do until wget -q -O /dev/null http://$service/hostname; do sleep 0.1; done; done 2>/dev/null
 ask() { for i in $(seq 20); do wget -q -O - http://$1/hostname; done | sort -u | wc -l; }
 for service in spread 198.18.128.1:30081 198.18.128.1:30082; do until test $(ask $service) = 2; do sleep 0.1; done; done
 ask sticky
-nslookup -type=srv _http._tcp.named.default.svc.cluster.local | grep -o '[0-9]* named-.*' | sort
-nslookup nothing.default.svc.cluster.local | grep -o NXDOMAIN | uniq
-nslookup $(nslookup spread.default.svc.cluster.local | grep -o '198.19[0-9.]*' | tail -n 1) | grep -o 'spread.*'
+until nslookup -type=srv _http._tcp.named.default.svc.cluster.local | grep -o '[0-9]* named-.*' | sort | grep .; do sleep 0.1; done
+until nslookup nothing.default.svc.cluster.local | grep -o NXDOMAIN | uniq | grep .; do sleep 0.1; done
+until nslookup $(nslookup spread.default.svc.cluster.local | grep -o '198.19[0-9.]*' | tail -n 1) | grep -o 'spread.*'; do sleep 0.1; done
 `
 
 // names lead to Services and to each of their pods, and Services to one after the other or to the same.

@@ -22,17 +22,18 @@ import (
 // ordered has containers one after the other, and a sidecar from the first of them to after the last.
 func ordered(t *testing.T, n *node) {
 	const mounts = "volumeMounts: [{name: shared, mountPath: /shared}]"
-	n.apply(t, pod("ordered", "echo main >> /shared/order; cat /shared/order", "    "+mounts+`
+	manifest := pod("ordered", "echo main >> /shared/order; cat /shared/order", "    "+mounts+`
   initContainers:
   - {name: first, image: "busybox:1", command: [sh, -c, "echo first >> /shared/order"], `+mounts+`}
   - name: sidecar
     image: busybox:1
     restartPolicy: Always
     command: [sh, -c, "trap 'cat /shared/order; exit' TERM; echo sidecar >> /shared/order; touch /shared/up; while sleep 0.1; do :; done"]
-    startupProbe: {exec: {command: [test, -e, /shared/up]}, periodSeconds: 1, failureThreshold: 60}
+    startupProbe: {exec: {command: [test, -e, /shared/up]}, periodSeconds: 1, timeoutSeconds: 60, failureThreshold: 60}
     `+mounts+`
   - {name: second, image: "busybox:1", command: [sh, -c, "echo second >> /shared/order"], `+mounts+`}
-  volumes: [{name: shared, emptyDir: {}}]`))
+  volumes: [{name: shared, emptyDir: {}}]`)
+	n.apply(t, strings.Replace(manifest, "PeriodSeconds: 1\n", "PeriodSeconds: 60\n", 1)) // for what it says at its end
 	const order = "first\nsidecar\nsecond\nmain\n"
 	if said := n.says(t, "ordered"); said != order {
 		t.Errorf("the order is %q", said)
@@ -110,7 +111,7 @@ spec:
     spec:
       terminationGracePeriodSeconds: 1
       containers: [{name: app, image: "busybox:1", command: [sleep, "600"]}]`)
-	n.kubectl(t, "rollout", "status", "daemonset/daemon", "--timeout=120s")
+	n.kubectl(t, "rollout", "status", "daemonset/daemon", "--timeout=10m")
 	if on := n.kubectl(t, "get", "pods", "-l", "app=daemon", "-o", "jsonpath={.items[*].spec.nodeName}"); on != "container-0" {
 		t.Errorf("it runs on %q", on)
 	}

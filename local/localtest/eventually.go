@@ -10,7 +10,7 @@ import (
 
 // Patience is how long Eventually waits: long against what a cluster takes on a machine
 // that is busy with other tests.
-const Patience = 2 * time.Minute
+const Patience = 5 * time.Minute
 
 // patienceVariable names the variable that sets another, such as 10m, for machines that are much slower.
 const patienceVariable = "OPERON_TEST_PATIENCE"
