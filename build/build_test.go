@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -22,6 +21,7 @@ import (
 
 	"github.com/operon-framework/operon/build"
 	"github.com/operon-framework/operon/image"
+	"github.com/operon-framework/operon/internal/testaid"
 )
 
 // buildsProject names the project that this binary builds when it is not to test, saying what it does.
@@ -137,10 +137,7 @@ func committed(t *testing.T) string {
 func signed(t *testing.T, dir string) {
 	t.Helper()
 	tools := t.TempDir()
-	write(t, tools, "sign", "#!/bin/sh\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\necho -----BEGIN PGP SIGNATURE-----\n")
-	if err := os.Chmod(filepath.Join(tools, "sign"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testaid.Program(t, filepath.Join(tools, "sign"), "#!/bin/sh\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\necho -----BEGIN PGP SIGNATURE-----\n")
 	git(t, dir, "-c", "gpg.program="+filepath.Join(tools, "sign"), "commit", "--allow-empty", "-S", "-qm", "signed")
 }
 
@@ -296,20 +293,11 @@ func (m made) modules(t *testing.T) string {
 func runs(t *testing.T, program string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "manager")
-	if err := os.WriteFile(file, []byte(program), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for {
-		command := exec.CommandContext(t.Context(), file)
-		command.Env = []string{}
-		output, err := command.CombinedOutput()
-		if errors.Is(err, syscall.ETXTBSY) {
-			continue // a process that another test starts has the file open still, until it is its own program
-		}
-		if err != nil || string(output) != "hello" {
-			t.Errorf("%v: %s", err, output)
-		}
-		return
+	testaid.Program(t, file, program)
+	command := exec.CommandContext(t.Context(), file)
+	command.Env = []string{}
+	if output, err := command.CombinedOutput(); err != nil || string(output) != "hello" {
+		t.Errorf("%v: %s", err, output)
 	}
 }
 

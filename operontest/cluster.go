@@ -48,7 +48,7 @@ func (o *Operator[T]) RunOn(t testing.TB, cluster *rest.Config, namespace string
 	}
 }
 
-// Patience is how long a real cluster has for what a step expects. Without it, a minute.
+// Patience is how long a real cluster has for what a step expects. Without it, five minutes.
 func (o *Operator[T]) Patience(limit time.Duration) *Operator[T] {
 	with := *o
 	with.patience = limit

@@ -38,7 +38,7 @@ type Operator[T client.Object] struct {
 // New returns the operator that a composer makes. api registers its Go types, as with
 // operon.API; those of Kubernetes are known.
 func New[T client.Object](composer operon.Composer[T], api ...func(*runtime.Scheme) error) *Operator[T] {
-	return &Operator[T]{composer: composer, api: api, patience: time.Minute}
+	return &Operator[T]{composer: composer, api: api, patience: 5 * time.Minute}
 }
 
 // Kind lets the API in memory serve a kind that has no Go type, or that is in no namespace.

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/operon-framework/operon/internal/testaid"
 )
 
 // The test binary is operon itself when it is called as that.
@@ -38,9 +40,7 @@ func operon(t *testing.T, args ...string) result {
 func asOperonIn(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	fake := filepath.Join(t.TempDir(), "fake")
-	if err := os.WriteFile(fake, []byte("#!/bin/sh\necho \"called with $*\"\n[ \"$1\" != list ] || { echo '[]'; exit 0; }\nexit 42\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testaid.Program(t, fake, "#!/bin/sh\necho \"called with $*\"\n[ \"$1\" != list ] || { echo '[]'; exit 0; }\nexit 42\n")
 	command := exec.Command(os.Args[0], args...)
 	command.Env = append(os.Environ(), asOperon+"=yes", "OPERON_CLUSTER_BINARY="+fake, "OPERON_HOME="+t.TempDir())
 	return command

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/operon-framework/operon/internal/testaid"
 	"github.com/operon-framework/operon/local"
 )
 
@@ -67,9 +68,7 @@ func newReader(t *testing.T) *reader {
 	}
 	home, bin := shortFolder(t), t.TempDir()
 	script := fmt.Sprintf("#!/bin/sh\n%s=yes exec '%s' \"$@\"\n", asOperon, os.Args[0])
-	if err := os.WriteFile(filepath.Join(bin, "operon"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testaid.Program(t, filepath.Join(bin, "operon"), script)
 	t.Cleanup(func() {
 		stop := exec.Command(cluster, "down", "--all")
 		stop.Env = append(os.Environ(), "OPERON_HOME="+home)

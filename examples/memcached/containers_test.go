@@ -150,7 +150,7 @@ func (w *world) awaitServers(t *testing.T, m *v1alpha1.Memcached, want int) (add
 func (w *world) say(t *testing.T, pod, what string, servers ...string) string {
 	t.Helper()
 	// The Service's name and rules follow its pods' readiness a moment later: a connection is tried again.
-	script := fmt.Sprintf(`for server in %s; do until printf '%%s\r\nquit\r\n' "$SAYS" | nc "$server" %d; do sleep 0.1; done; done`,
+	script := fmt.Sprintf(`for server in %s; do until printf '%%s\r\nquit\r\n' "$SAYS" | nc -w 20 "$server" %d; do sleep 0.1; done; done`,
 		strings.Join(servers, " "), port)
 	err := w.Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: w.env.Namespace, Name: pod},

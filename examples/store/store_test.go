@@ -81,13 +81,19 @@ func (s *shop) must(err error) {
 	}
 }
 
-// serve runs an empty server at an address, until stop is called.
+// serveAt runs an empty server at an address, until stop is called.
 func serveAt(t *testing.T, address string) (listening string, stop func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serveOn(t, listener)
+}
+
+// serveOn is serveAt for who listens already.
+func serveOn(t *testing.T, listener net.Listener) (listening string, stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- server.New().Serve(ctx, listener) }()
@@ -173,7 +179,12 @@ func holds(c *client, want map[string]string) error {
 func TestBackupAndRestore(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	address, stop := serveAt(t, "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	s.must(err)
+	held, err := listener.(*net.TCPListener).File() // so that nobody else gets the address while no server is there
+	s.must(err)
+	defer held.Close()
+	address, stop := serveOn(t, listener)
 	s.run(address)
 	store, other := s.open("main"), s.open("other")
 	c := s.speaking(address, store)
@@ -185,7 +196,9 @@ func TestBackupAndRestore(t *testing.T) {
 	fill(t, c, map[string]string{"late": "after the backup"}) // it is not paused any more
 	c.close()
 	stop()
-	serveAt(t, address)
+	again, err := net.FileListener(held)
+	s.must(err)
+	serveOn(t, again)
 	c = s.speaking(address, store)
 	s.must(holds(c, map[string]string{}))
 
