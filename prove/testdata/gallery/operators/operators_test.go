@@ -10,11 +10,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +30,7 @@ import (
 
 	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/project"
+	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 	"github.com/operon-framework/operon/prove/testdata/gallery/operators"
 )
 
@@ -103,6 +106,10 @@ type stage struct {
 	client   client.Client
 	samples  []*unstructured.Unstructured
 	requests atomic.Int64
+
+	// cache is that of the operator that runs, and others holds back what its watches show, but for those of the gallery's kinds.
+	cache  client.Reader
+	others *localtest.Gate
 }
 
 func newStage(t *testing.T, env *localtest.Env, o operators.Operator) *stage {
@@ -132,9 +139,10 @@ func (s *stage) must(err error) {
 	}
 }
 
-// start runs the operator until the function that is returned is called. Its requests are counted.
+// start runs the operator until the function that is returned is called, and returns when it is at work. Its requests are counted.
 func (s *stage) start() (stop func()) {
 	s.Helper()
+	s.others = &localtest.Gate{Of: func(r *http.Request) bool { return !strings.HasPrefix(r.URL.Path, "/apis/"+api.Version.Group+"/") }}
 	config := *s.Config
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -144,18 +152,43 @@ func (s *stage) start() (stop func()) {
 			return next.RoundTrip(r)
 		})
 	})
-	m, err := ctrl.NewManager(&config, s.operator.Options(s.Namespace))
+	options := s.operator.Options(s.Namespace)
+	var working <-chan struct{}
+	options.Logger, working = untilWork()
+	m, err := ctrl.NewManager(s.others.Config(&config), options)
 	s.must(err)
 	s.must(s.operator.Setup(m))
+	s.cache = m.GetCache()
 	ctx, cancel := context.WithCancel(s.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- m.Start(ctx) }()
+	localtest.Eventually(s.T, "the operator to be at work", func(context.Context) error {
+		select {
+		case <-working:
+			return nil
+		case err := <-ended:
+			s.Fatalf("the operator ended with %v", err)
+		default:
+		}
+		return errors.New("it starts")
+	})
 	return func() {
 		cancel()
 		if err := <-ended; err != nil {
 			s.Errorf("the operator ended with %v", err)
 		}
 	}
+}
+
+// untilWork returns a logger that closes a channel when a controller has seen what there is, and begins to work.
+func untilWork() (logr.Logger, <-chan struct{}) {
+	working := make(chan struct{})
+	begun := sync.OnceFunc(func() { close(working) })
+	return funcr.New(func(_, said string) {
+		if strings.Contains(said, "Starting workers") {
+			begun()
+		}
+	}, funcr.Options{}), working
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -222,7 +255,7 @@ func (s *stage) quiet() {
 	s.Helper()
 	start := s.requests.Load()
 	if slices.Contains(busy, s.operator.Name) {
-		localtest.Within(s.T, time.Minute, "more and more requests", func(context.Context) error {
+		localtest.Eventually(s.T, "more and more requests", func(context.Context) error {
 			if now := s.requests.Load(); now < start+20 {
 				return fmt.Errorf("%d", now-start)
 			}
@@ -231,7 +264,7 @@ func (s *stage) quiet() {
 		return
 	}
 	last, since := int64(-1), time.Now()
-	localtest.Within(s.T, time.Minute, "silence", func(context.Context) error {
+	localtest.Eventually(s.T, "silence", func(context.Context) error {
 		if now := s.requests.Load(); now != last {
 			last, since = now, time.Now()
 		}
@@ -242,12 +275,33 @@ func (s *stage) quiet() {
 	})
 }
 
+// delete deletes the samples. The operator hears of that before it hears what becomes of their children: the other way
+// round, it makes anew what the garbage collector has just removed. That goes as well, but for the claims of a StatefulSet
+// that goes before Kubernetes has made it their owner.
 func (s *stage) delete() {
 	s.Helper()
 	for _, sample := range slices.Backward(s.samples) {
+		s.others.Shut()
 		s.must(client.IgnoreNotFound(s.client.Delete(s.Context(), sample.DeepCopy())))
+		localtest.Eventually(s.T, "the operator to know that the sample goes", func(ctx context.Context) error { return s.knows(ctx, sample) })
+		s.others.Open()
 		localtest.Eventually(s.T, "the sample to be gone", func(ctx context.Context) error { return s.absent(ctx, sample.DeepCopy(), sample) })
 	}
+}
+
+// knows tells whether the operator sees that a sample of the gallery's kinds is gone, or is to go.
+func (s *stage) knows(ctx context.Context, sample *unstructured.Unstructured) error {
+	if sample.GroupVersionKind().Group != api.Version.Group {
+		return nil
+	}
+	typed, err := s.client.Scheme().New(sample.GroupVersionKind())
+	s.must(err)
+	seen := typed.(client.Object)
+	err = s.cache.Get(ctx, client.ObjectKeyFromObject(sample), seen)
+	if err == nil && seen.GetDeletionTimestamp() == nil {
+		return errors.New("it sees it as it was")
+	}
+	return client.IgnoreNotFound(err)
 }
 
 // gone finds nothing but what the operator is known to leave, which nobody owns, and removes that.
