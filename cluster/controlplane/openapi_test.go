@@ -22,6 +22,9 @@ func TestOpenAPIIsWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, group := range groups.Groups {
+		if strings.HasSuffix(group.Name, ".example.com") {
+			continue // of other tests: on its way out
+		}
 		for _, version := range group.Versions {
 			path := "apis/" + version.GroupVersion
 			if group.Name == "" {

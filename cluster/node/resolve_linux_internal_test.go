@@ -16,14 +16,14 @@ func TestResolve(t *testing.T) {
 	silent := answering(t, 0, -1)
 	broken, refusing := answering(t, 0, dns.RcodeServerFailure), answering(t, 0, dns.RcodeRefused)
 	knowing, denying := answering(t, 0, dns.RcodeSuccess), answering(t, 0, dns.RcodeNameError)
-	slow := answering(t, 3*answerPatience, dns.RcodeSuccess)
+	slow := answering(t, 3*answerPatience/2, dns.RcodeSuccess)
 	nobody := "127.0.0.1:1"
 	for name, c := range map[string]struct {
 		servers []string
 		want    int
 	}{
 		"no server":             {nil, dns.RcodeServerFailure},
-		"a name that is not":    {[]string{denying, knowing}, dns.RcodeNameError},
+		"a name that is not":    {[]string{denying, silent}, dns.RcodeNameError},
 		"the first is silent":   {[]string{silent, knowing}, dns.RcodeSuccess},
 		"the first is broken":   {[]string{broken, refusing, knowing}, dns.RcodeSuccess},
 		"nobody is there":       {[]string{nobody, knowing}, dns.RcodeSuccess},

@@ -160,6 +160,7 @@ func TestContainers(t *testing.T) {
 	})
 	t.Run("the API server", func(t *testing.T) {
 		h.must("kubectl", "create", "rolebinding", "reads", "--clusterrole=view", "--serviceaccount=default:default")
+		h.await("the API server knows of the rights", shows("yes"), "auth", "can-i", "list", "pods", "--as", "system:serviceaccount:default:default")
 		h.apply(pod("api", "api", "pods", "secrets"))
 		h.must("kubectl", "wait", "pod/api", "--for=jsonpath={.status.phase}=Succeeded", within)
 		if log := h.must("kubectl", "logs", "api"); log != "pods 200 OK\nsecrets 403 Forbidden\n" {
