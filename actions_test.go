@@ -111,10 +111,10 @@ func TestActions(t *testing.T) {
 	}
 	unknown := d.ask("unknown", v1alpha1.ActionSpec{Action: "bakcup"})
 	d.comes(unknown, steps.Failed, durable.ReasonFailed, `the operator of Box has no action "bakcup", it has backup, restore`)
-	before := len(requests.all(true))
+	before := len(ofStates(requests.all(true)))
 	d.change(backup, func() { backup.Labels = map[string]string{"poke": "it"} })
 	d.still("no write for an action that is over", func(context.Context) error {
-		if all := requests.all(true); len(all) > before {
+		if all := ofStates(requests.all(true)); len(all) > before {
 			return fmt.Errorf("there was %q", all[before:])
 		}
 		return nil

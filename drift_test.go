@@ -52,14 +52,14 @@ func TestDriftOfEverySortIsPutBackOnce(t *testing.T) {
 		w.box(name, nil)
 	}
 	w.exist(used)
-	w.quiet(requests)
+	w.quiet(func() []string { return requests.all(false) })
 	before := len(requests.all(true))
 	for _, drift := range drifts {
 		w.renew(composer, drift.sample)
 		w.spoil(used[drift.sample], drift.kind, drift.patch)
 		w.event("Repaired", drift.field)
 	}
-	w.quiet(requests)
+	w.quiet(func() []string { return requests.all(false) })
 	if repairs := ofChildren(requests.all(true)[before:]); len(repairs) != len(drifts) {
 		t.Errorf("%d changes were put back by %d writes: %q", len(drifts), len(repairs), repairs)
 	}
@@ -69,11 +69,20 @@ func TestDriftOfEverySortIsPutBackOnce(t *testing.T) {
 // reason become a series under the first one's note.
 func (w *world) renew(composer *sampleComposer, name string) {
 	w.Helper()
-	composer.reset()
 	b := &Box{}
 	b.Name, b.Namespace = name, w.Namespace
 	w.poke(b)
-	w.eventually("a reconcile of "+name, func(context.Context) error { return composer.waiting(name) })
+	w.eventually("a reconcile of "+name, func(context.Context) error { return composer.sees(b) })
+}
+
+// sees tells whether a Box was composed as it was poked last.
+func (c *sampleComposer) sees(b *Box) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if seen := c.poked[b.Name]; seen != b.Annotations["poke"] {
+		return fmt.Errorf("it was composed as of %q, want %q", seen, b.Annotations["poke"])
+	}
+	return nil
 }
 
 // spoil patches a sample as somebody else, and makes sure that this is seen before the

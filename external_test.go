@@ -276,6 +276,7 @@ func TestExternalLife(t *testing.T) {
 		t.Errorf("published are %q, seen %q", secret.Data, b.Status.Seen)
 	}
 	w.event("ExternalCreated", "cell/a (cell-", "cell/b (cell-")
+	w.event("Created")
 	w.event("Ready")
 
 	before := len(requests.all(false))

@@ -26,6 +26,7 @@ func TestRoleWithinANamespace(t *testing.T) {
 					role.Rules = append(role.Rules, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}})
 				}
 			})
+			w.may("limited", "update", "coordination.k8s.io", "leases")
 			limited, refused := refusals(w.Config)
 			limited.Impersonate.UserName = "limited"
 			requests, _ := w.runAs(limited, compose(copies))

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,6 +44,7 @@ func TestConvergedObjectCostsNothing(t *testing.T) {
 	requests, _ := w.run(counting)
 	b := w.box("calm", map[string]string{"a": "1"})
 	w.isReady(b)
+	w.event("Created") // each event is sent on its own, in any order
 	w.event("Ready")
 	before, passes := requests.all(false), composed.Load()
 	w.change(b, func() { b.Annotations = map[string]string{"poke": "1"} })
@@ -278,6 +280,7 @@ func TestMissingPermissionIsTold(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			role := w.mayAllBut(missing)
+			w.may("limited", "create", "test.operon.dev", "boxes")
 			limited := rest.CopyConfig(w.Config)
 			limited.Impersonate.UserName = "limited"
 			w.runAs(limited, compose(copies))
@@ -288,6 +291,23 @@ func TestMissingPermissionIsTold(t *testing.T) {
 			w.isReady(b)
 		})
 	}
+}
+
+// may waits until a user may do something in the test's namespace: an API server hears of a Role a moment later.
+func (w *world) may(user, verb, group, resource string) {
+	w.Helper()
+	w.eventually(fmt.Sprintf("%s to be let %s %s", user, verb, resource), func(ctx context.Context) error {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: w.Namespace, Verb: verb, Group: group, Resource: resource},
+		}}
+		if err := w.client.Create(ctx, review); err != nil {
+			return err
+		}
+		if !review.Status.Allowed {
+			return fmt.Errorf("it is not: %s", review.Status.Reason)
+		}
+		return nil
+	})
 }
 
 // mayAllBut lets user limited do all with Boxes, and all but one verb with ConfigMaps.

@@ -122,6 +122,27 @@ func (w *world) spread(replicas int) table.Table {
 	return now
 }
 
+// even waits until so many replicas hold as many slots each, so that nothing changes hands any more.
+func (w *world) even(replicas int) (now table.Table) {
+	w.Helper()
+	w.eventually(fmt.Sprintf("%d replicas to hold as much", replicas), func(ctx context.Context) (err error) {
+		if now, err = w.holders(ctx); err != nil {
+			return err
+		}
+		held := map[string]int{}
+		for _, holder := range now.Holders {
+			held[holder]++
+		}
+		for _, slots := range held {
+			if slots != now.Slots()/replicas {
+				return fmt.Errorf("held are %v", held)
+			}
+		}
+		return nil
+	})
+	return now
+}
+
 // boxes makes Boxes.
 func (w *world) boxes(n int) []*Box {
 	w.Helper()
@@ -189,7 +210,7 @@ func childWrites(requests *traffic) []string {
 // costsNothing: objects that are reconciled again with nothing to do cause no request.
 func (w *world) costsNothing(requests *traffic, all []*Box) {
 	w.Helper()
-	w.still("the operator to be at rest", func(context.Context) error { return nil })
+	w.quiet(func() []string { return atRest(requests) })
 	before := atRest(requests)
 	for _, b := range all[:3] {
 		w.poke(b)
@@ -396,7 +417,10 @@ func (w *world) editLeases(edit func(*coordinationv1.Lease)) {
 	all, err := w.leases(w.Context())
 	w.must(err)
 	for i := range all {
-		w.change(&all[i], func() { edit(&all[i]) })
+		before := all[i].DeepCopy()
+		edit(&all[i])
+		// One that was taken for dead meanwhile has none any more.
+		w.must(client.IgnoreNotFound(w.client.Patch(w.Context(), &all[i], client.MergeFrom(before), client.FieldOwner("intruder"))))
 	}
 }
 
@@ -440,7 +464,7 @@ func TestClocksOfReplicasMayDiffer(t *testing.T) {
 	for _, b := range all {
 		w.isReady(b)
 	}
-	held := w.spread(3)
+	held := w.even(3)
 	w.still("all to keep what they have", func(ctx context.Context) error {
 		now, err := w.holders(ctx)
 		if err == nil && now.String() != held.String() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -27,13 +28,14 @@ func TestTasks(t *testing.T) {
 	d := newDeeds(t)
 	d.must(clientgoscheme.AddToScheme(d.client.Scheme()))
 	d.must(d.client.Create(t.Context(), web(d.Namespace)))
-	var before int32
+	var before atomic.Int32
 	d.serve(operon.Actions[*Box]{
 		"migrate": func(ctx context.Context, b *Box, act *operon.Act) error {
-			var err error
-			if before, err = task.Scale(ctx, act.Run, "down", web(b.Namespace), 0, true); err != nil {
+			had, err := task.Scale(ctx, act.Run, "down", web(b.Namespace), 0, true)
+			if err != nil {
 				return err
 			}
+			before.Store(had)
 			done, err := durable.Do(ctx, act.Run, task.Job("migrate", migration(b.Namespace)))
 			if err != nil {
 				return err
@@ -52,8 +54,8 @@ func TestTasks(t *testing.T) {
 	d.box("one", nil)
 	a := d.ask("migrate", v1alpha1.ActionSpec{Action: "migrate"})
 	d.comes(a, steps.Running, durable.ReasonWaiting, "for ConfigMap signal to be there")
-	if before != 2 || d.replicas() != 0 {
-		t.Errorf("there were %d pods and there are %d, want 2 and 0", before, d.replicas())
+	if before.Load() != 2 || d.replicas() != 0 {
+		t.Errorf("there were %d pods and there are %d, want 2 and 0", before.Load(), d.replicas())
 	}
 	signal := config("signal", map[string]string{"go": "no"})
 	signal.Namespace = d.Namespace
@@ -72,13 +74,31 @@ func TestTasks(t *testing.T) {
 		}
 		return err
 	})
-	var pods corev1.PodList
-	d.must(d.client.List(t.Context(), &pods, client.InNamespace(d.Namespace), client.MatchingLabels{"app": "web"}))
-	exec := d.ask("exec", v1alpha1.ActionSpec{Action: "exec", Parameters: map[string]v1alpha1.Parameter{"pod": v1alpha1.Parameter(pods.Items[0].Name)}})
-	d.comes(exec, steps.Failed, durable.ReasonFailed, "step say failed: run say in pod "+pods.Items[0].Name)
+	pod := d.running("web")
+	exec := d.ask("exec", v1alpha1.ActionSpec{Action: "exec", Parameters: map[string]v1alpha1.Parameter{"pod": v1alpha1.Parameter(pod)}})
+	d.comes(exec, steps.Failed, durable.ReasonFailed, "step say failed: run say in pod "+pod)
 	if ready := meta.FindStatusCondition(exec.Status.Conditions, "Ready"); !strings.Contains(ready.Message, "is simulated: its containers never ran") {
 		t.Errorf("the API server's sentence is not told: %s", ready.Message)
 	}
+}
+
+// running waits until a pod of an app runs, and returns its name.
+func (d *deeds) running(app string) (name string) {
+	d.Helper()
+	d.eventually("a pod to run", func(ctx context.Context) error {
+		var pods corev1.PodList
+		if err := d.client.List(ctx, &pods, client.InNamespace(d.Namespace), client.MatchingLabels{"app": app}); err != nil {
+			return err
+		}
+		for _, pod := range pods.Items {
+			if pod.Status.Phase == corev1.PodRunning && pod.DeletionTimestamp == nil {
+				name = pod.Name
+				return nil
+			}
+		}
+		return fmt.Errorf("none of %d does", len(pods.Items))
+	})
+	return name
 }
 
 // replicas is how many pods the workload is to have.

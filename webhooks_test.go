@@ -32,6 +32,9 @@ func (asked) Default(_ context.Context, b *Box) error {
 
 func (asked) Validate(_ context.Context, b *Box, about *operon.Admission[*Box]) field.ErrorList {
 	size := field.NewPath("spec", "data", "size")
+	if b.Spec.Data["size"] == "none" {
+		return field.ErrorList{field.Forbidden(size, "say how large")}
+	}
 	if about.Created && b.Spec.Data["size"] > "5" {
 		about.Warn("that is large")
 	}
@@ -53,7 +56,7 @@ func (w *world) beside() operon.Config {
 	return operon.Config{Namespace: w.Namespace, Webhooks: operon.Webhooks{BindAddress: "127.0.0.1:0"}}
 }
 
-// awaitAsked waits until the API server asks the operator.
+// awaitAsked waits until the API server asks the operator, of which it hears for defaults and for rules apart.
 func (w *world) awaitAsked() {
 	w.Helper()
 	w.eventually("the API server to ask the operator", func(ctx context.Context) error {
@@ -63,6 +66,10 @@ func (w *world) awaitAsked() {
 		}
 		if b.Spec.Data["size"] == "" {
 			return errors.New("there is no default")
+		}
+		b = &Box{ObjectMeta: metav1.ObjectMeta{GenerateName: "b-", Namespace: w.Namespace}, Spec: BoxSpec{Data: map[string]string{"size": "none"}}}
+		if err := w.client.Create(ctx, b, client.DryRunAll); !apierrors.IsInvalid(err) {
+			return fmt.Errorf("what is forbidden: %w", err)
 		}
 		return nil
 	})

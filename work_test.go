@@ -92,6 +92,8 @@ func TestWorkIsDoneOnce(t *testing.T) {
 	if len(writes) > 2*4 {
 		t.Errorf("4 steps took %d writes, want 8 at most: %q", len(writes), writes)
 	}
+	w.event("Created")
+	w.event("Ready")
 	before := len(requests.all(false))
 	w.poke(b)
 	w.still("no request for work that is over", func(context.Context) error {
