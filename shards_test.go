@@ -189,7 +189,9 @@ func TestReplicasShareObjects(t *testing.T) {
 			stopped := time.Now()
 			stop()
 			w.spread(1)
-			w.change(all[0], func() { all[0].Spec.Data["made"] = "second" })
+			for _, b := range all {
+				w.change(b, func() { b.Spec.Data["made"] = "second" })
+			}
 			for _, b := range all {
 				w.isReady(b)
 			}
