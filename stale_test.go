@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -102,4 +103,32 @@ func TestAChildIsWrittenOnceWhereTheWatchIsBehind(t *testing.T) {
 	if c := meta.FindStatusCondition(b.Status.Conditions, "Contested"); c != nil {
 		t.Errorf("the operator takes its own write for somebody else's: %s", c.Message)
 	}
+}
+
+// What a reconcile made and no watch has shown yet is the object's all the same: it goes with the object, and when it is
+// composed no more. Nobody else removes a ClusterRole.
+func TestAChildThatNoWatchHasShownGoesToo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	gate := &localtest.Gate{Of: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/clusterroles") }}
+	role := func(b *Box) *rbacv1.ClusterRole {
+		return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace + "-" + b.Name}}
+	}
+	w.runAs(gate.Config(w.Config), compose(func(b *Box, out *operon.Composition) error {
+		if b.Spec.Data["wide"] == "yes" {
+			out.Child(role(b))
+		}
+		return nil
+	}))
+	w.isReady(w.box("watched", map[string]string{"wide": "yes"})) // what is watched was read
+	gate.Shut()
+	defer gate.Open()
+	deleted, changed := w.box("deleted", map[string]string{"wide": "yes"}), w.box("changed", map[string]string{"wide": "yes"})
+	w.isReady(deleted)
+	w.isReady(changed)
+	w.must(w.client.Delete(t.Context(), deleted))
+	w.change(changed, func() { changed.Spec.Data["wide"] = "no" })
+	w.gone(role(deleted))
+	w.gone(role(changed))
+	w.gone(deleted)
 }

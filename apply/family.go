@@ -77,14 +77,26 @@ func (f *Family) Unsee(owner types.NamespacedName, id plan.ID) {
 	}
 }
 
-// Forget drops the children of an owner that is gone, and returns them.
-func (f *Family) Forget(owner types.NamespacedName) []plan.ID {
+// Children returns the children of owner that were there before.
+func (f *Family) Children(owner types.NamespacedName) []plan.ID {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.children(owner)
+}
+
+func (f *Family) children(owner types.NamespacedName) []plan.ID {
 	var ids []plan.ID
 	for _, m := range f.members[owner] {
 		ids = append(ids, m.id())
 	}
+	return ids
+}
+
+// Forget drops the children of an owner that is gone, and returns them.
+func (f *Family) Forget(owner types.NamespacedName) []plan.ID {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ids := f.children(owner)
 	delete(f.members, owner)
 	return ids
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -55,7 +56,7 @@ func (r *Reconciler[T]) carryOut(ctx context.Context, p *pass[T]) (outcome.Outco
 			p.errored(ctx, string(action.Verb), err)
 			continue
 		}
-		combined = outcome.Combine(combined, waitsAfter(done))
+		combined = outcome.Combine(combined, waitsAfter(done), p.untold(done))
 		r.remember(p, action, done)
 		p.tell(done)
 		written[done.ID()] = writes(done.Verb)
@@ -92,6 +93,18 @@ func waitsAfter(done plan.Action) outcome.Outcome {
 		return outcome.Wait(ReasonChildDeleting, message)
 	case plan.Replace:
 		return outcome.Wait(ReasonChildDeleting, fmt.Sprintf("%s is deleted to be made again: %s", done.ID(), done.Why))
+	}
+	return outcome.Done()
+}
+
+// lookAgain is how soon is looked after the deletion of a child that no watch has shown yet: perhaps none ever tells
+// of its end.
+const lookAgain = time.Second
+
+// untold asks for another pass where it is not sure that a watch tells of what an action leads to.
+func (p *pass[T]) untold(done plan.Action) outcome.Outcome {
+	if (done.Verb == plan.Delete || done.Verb == plan.Replace) && p.unshown[done.ID()] {
+		return outcome.Again(lookAgain)
 	}
 	return outcome.Done()
 }

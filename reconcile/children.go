@@ -60,7 +60,7 @@ func (r *Reconciler[T]) fill(ctx context.Context, p *pass[T]) error {
 // look reads the children that there are, newest state known: of the kinds that are
 // composed now, and of those that were composed before and are to be pruned.
 func (r *Reconciler[T]) look(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
-	p.owned = nil
+	p.owned, p.unshown = nil, nil
 	kinds, err := r.kindsOf(ctx, p)
 	if err != nil {
 		return outcome.Done(), err
@@ -72,6 +72,7 @@ func (r *Reconciler[T]) look(ctx context.Context, p *pass[T]) (outcome.Outcome, 
 			return outcome.Done(), err
 		}
 	}
+	r.recall(p, writes)
 	for _, child := range p.desired {
 		id := plan.Of(child)
 		if live := writes.Newest(id, p.live[id]); live != nil {
@@ -101,6 +102,26 @@ func (r *Reconciler[T]) lookFor(ctx context.Context, p *pass[T], writes *apply.V
 		p.owned = append(p.owned, newest)
 	}
 	return nil
+}
+
+// recall adds the children that this process made and that no watch has shown yet: where the object goes at once, or
+// is changed, they go, too.
+func (r *Reconciler[T]) recall(p *pass[T], writes *apply.View) {
+	for _, id := range r.family.Children(p.request.NamespacedName) {
+		if p.live[id] != nil {
+			continue
+		}
+		live := writes.Newest(id, nil)
+		if live == nil || live.Owner != string(p.object.GetUID()) {
+			continue
+		}
+		p.live[id] = live
+		p.owned = append(p.owned, live)
+		if p.unshown == nil {
+			p.unshown = map[plan.ID]bool{}
+		}
+		p.unshown[id] = true
+	}
 }
 
 // forget drops what is known of an object that is gone.

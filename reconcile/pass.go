@@ -42,6 +42,7 @@ type pass[T client.Object] struct {
 	options  map[plan.ID]plan.Options
 	ready    map[plan.ID][]Readiness
 	owned    []*plan.Live
+	unshown  map[plan.ID]bool // those of them that no watch has shown yet
 	live     map[plan.ID]*plan.Live
 	actions  []plan.Action
 	events   []event
