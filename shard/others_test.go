@@ -46,7 +46,7 @@ func TestOthersAreWaitedForByTheirOwnLeases(t *testing.T) {
 	m, clock := watching(t)
 	m.shown(leaseOfOther("brief-1", 2*time.Second, clock.Now().Add(time.Minute)))
 	m.shown(leaseOfOther("equal-1", lease, clock.Now().Add(-time.Minute)))
-	m.shown(leaseOfOther("long-1", time.Minute, clock.Now().Add(-time.Hour)))
+	m.shown(leaseOfOther("long-1", 10*lease, clock.Now().Add(-time.Hour)))
 	for _, c := range []struct {
 		after time.Duration
 		dead  []string
@@ -56,7 +56,7 @@ func TestOthersAreWaitedForByTheirOwnLeases(t *testing.T) {
 		{100 * time.Millisecond, []string{"brief-1"}},
 		{lease - 2100*time.Millisecond, []string{"brief-1"}},
 		{100 * time.Millisecond, []string{"brief-1", "equal-1"}},
-		{time.Minute - lease, []string{"brief-1", "equal-1", "long-1"}},
+		{9 * lease, []string{"brief-1", "equal-1", "long-1"}},
 	} {
 		clock.SetTime(clock.Now().Add(c.after))
 		if dead := m.dead(); !slices.Equal(dead, c.dead) {

@@ -4,11 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/operon-framework/operon/generate"
 	"github.com/operon-framework/operon/local/localtest"
-	"github.com/operon-framework/operon/up"
 )
 
 // TestAProjectOfKubebuilders has a project as kubebuilder lays it out, which knows nothing of Operon: what is
@@ -27,7 +25,7 @@ func TestAProjectOfKubebuilders(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.mustDown(t) })
-	got := f.once(t, func(o *up.Options) { o.Timeout = time.Minute })
+	got := f.once(t, nil)
 	if got.err != nil {
 		t.Fatalf("%v\n%s", got.err, got.stderr)
 	}

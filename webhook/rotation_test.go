@@ -12,10 +12,12 @@ import (
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/internal/box"
 	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/webhook"
 )
@@ -102,7 +104,7 @@ func (w *world) settle() {
 		}
 		return nil
 	})
-	localtest.Always(w.T, time.Second, "the API server to ask", w.working)
+	w.heard()
 	w.clock.Step(long.Settle)
 	w.eventually("the new CA to sign", func(ctx context.Context) error {
 		if err := w.client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
@@ -113,6 +115,39 @@ func (w *world) settle() {
 		}
 		return nil
 	})
+}
+
+// heard waits until the API server knows all configurations as they are now: it hears of those of a sort in the order of
+// their changes, and so of one more of each at the end.
+func (w *world) heard() {
+	w.Helper()
+	w.probes++
+	label := map[string]string{fmt.Sprintf("%s-%d", w.name, w.probes): "asked"}
+	side, all := admissionv1.SideEffectClassNone, []admissionv1.OperationType{admissionv1.Create}
+	rules := []admissionv1.RuleWithOperations{{Operations: all, Rule: admissionv1.Rule{
+		APIGroups: []string{boxKind.Group}, APIVersions: []string{boxKind.Version}, Resources: []string{"boxes"},
+	}}}
+	nobody := admissionv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/nobody")}
+	selected := &metav1.LabelSelector{MatchLabels: label}
+	meta := metav1.ObjectMeta{GenerateName: w.name + "-"}
+	for _, probe := range []client.Object{
+		&admissionv1.MutatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionv1.MutatingWebhook{{
+			Name: "probe.example.com", ClientConfig: nobody, Rules: rules, ObjectSelector: selected, SideEffects: &side, AdmissionReviewVersions: []string{"v1"},
+		}}},
+		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: meta, Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "probe.example.com", ClientConfig: nobody, Rules: rules, ObjectSelector: selected, SideEffects: &side, AdmissionReviewVersions: []string{"v1"},
+		}}},
+	} {
+		w.must(w.client.Create(w.Context(), probe))
+		w.eventually(fmt.Sprintf("the API server to hear of a %T", probe), func(ctx context.Context) error {
+			b := &box.Box{ObjectMeta: metav1.ObjectMeta{GenerateName: "b-", Namespace: w.Namespace, Labels: label}}
+			if err := w.client.Create(ctx, b, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "probe.example.com") {
+				return fmt.Errorf("it has not: %w", err)
+			}
+			return nil
+		})
+		w.must(w.client.Delete(w.Context(), probe))
+	}
 }
 
 // load sends requests until what it returns is called, which returns how many there were, and an

@@ -18,6 +18,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -47,6 +48,7 @@ type world struct {
 	balancer *balancer
 	clock    *testclock.FakeClock
 	policies []webhook.Policy // of replicas to start
+	probes   int              // by which it was found out what the API server has heard of
 }
 
 const service = "asked"
@@ -217,10 +219,16 @@ func (w *world) asks(ctx context.Context, size string) (*box.Box, error) {
 	return b, w.client.Create(ctx, b, client.DryRunAll)
 }
 
-// works waits until the API server asks the operator.
+// works waits until the API server asks the operator, of which it hears for defaults and for rules apart.
 func (w *world) works() {
 	w.Helper()
 	w.eventually("the API server to ask the operator", w.working)
+	w.eventually("the API server to ask what is allowed", func(ctx context.Context) error {
+		if _, err := w.asks(ctx, "0"); !apierrors.IsInvalid(err) {
+			return fmt.Errorf("what is forbidden: %w", err)
+		}
+		return nil
+	})
 }
 
 func (w *world) working(ctx context.Context) error {
