@@ -108,14 +108,17 @@ func (s *Stage) bind(ctx context.Context, role rbacv1.RoleRef, namespace string)
 	return s.apply(ctx, &unstructured.Unstructured{Object: fields}, namespace)
 }
 
-// grantIn gives the operator what holds in a world.
+// grantIn gives the operator what holds in a world, and returns when it has that.
 func (s *Stage) grantIn(ctx context.Context, world string) error {
+	if s.Grants == nil {
+		return nil
+	}
 	for _, one := range s.Grants {
 		if err := s.grantOne(ctx, one, world); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.awaitRights(ctx, world)
 }
 
 // revoke removes the session's identity from the cluster.
