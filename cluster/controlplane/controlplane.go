@@ -132,10 +132,13 @@ func (cp *ControlPlane) prepare(ctx context.Context, s starter, listener net.Lis
 
 // wrap puts the caller's handler, if any, and the gate for writes before the API server.
 func (cp *ControlPlane) wrap(s starter) func(http.Handler) http.Handler {
-	if s.wrap == nil {
-		return cp.writes.wrap
+	return func(next http.Handler) http.Handler {
+		next = cp.writes.wrap(next)
+		if s.wrap != nil {
+			next = s.wrap(next)
+		}
+		return slow(next)
 	}
-	return func(next http.Handler) http.Handler { return s.wrap(cp.writes.wrap(next)) }
 }
 
 func (cp *ControlPlane) openStore(ctx context.Context) error {
