@@ -39,6 +39,7 @@ binaries:
 lint:
 	@test -z "$$(gofmt -l $(MODULES))" || { echo "not formatted:"; gofmt -l $(MODULES); exit 1; }
 	@for module in $(MODULES); do (cd $$module && go vet ./...) || exit 1; done
+	cd cluster && go vet -tags slow ./controlplane
 
 clean:
 	rm -rf bin

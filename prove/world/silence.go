@@ -188,18 +188,34 @@ func (w *world) quiet(since time.Time) (busy string, quiet time.Duration) {
 }
 
 // reading is for how long an operator has to do nothing but read to be taken for one that does so
-// all the time.
-const reading = 5 * time.Second
+// all the time, and often how long there is between two reads of such a one at most, on average. Who
+// reads once more, as events of watches are late, does not.
+const (
+	reading = 5 * time.Second
+	often   = 2 * time.Second
+)
 
 // onlyReads tells whether nothing has happened for long but that the operator read.
 func (w *world) onlyReads(since time.Time) bool {
-	if w.pace.Reads || w.life.busy() != "" || time.Since(since) < reading {
+	long := scaled(reading, w.Witness.Slowness())
+	if w.pace.Reads || w.life.busy() != "" || time.Since(since) < long {
 		return false
 	}
 	activity, _ := w.proxy.Activity()
 	changed, _ := w.life.lastChange()
 	return !activity.Disturbed && time.Since(activity.Last) < time.Second &&
-		time.Since(latest(since, changed, w.lastChange(), w.lastWrite())) > reading
+		time.Since(latest(since, changed, w.lastChange(), w.lastWrite())) > long &&
+		reads(w.proxy.Record().Requests(), time.Now().Add(-long)) > int(long/often)
+}
+
+// reads is how often the operator has read since a time.
+func reads(requests []record.Request, since time.Time) (times int) {
+	for _, r := range requests {
+		if r.At.After(since) && !r.IsWrite() && !r.Streams() && r.Verb != "watch" && r.Resource != "" && r.Resource != "leases" {
+			times++
+		}
+	}
+	return times
 }
 
 // firstRequest is how long the operator may take until it asks for something.

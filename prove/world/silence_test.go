@@ -8,6 +8,7 @@ import (
 
 	"github.com/operon-framework/operon/prove/fault"
 	"github.com/operon-framework/operon/prove/plan"
+	"github.com/operon-framework/operon/prove/record"
 	"github.com/operon-framework/operon/prove/trace"
 	"github.com/operon-framework/operon/prove/workload"
 )
@@ -73,6 +74,19 @@ func TestEnough(t *testing.T) {
 		if got := w.enough(&workload.Step{Name: "create"}, 2, c.reached, c.hopes); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
+	}
+}
+
+// Watches, leases and what is no object are not read, and what was read before does not count.
+func TestReads(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	requests := []record.Request{
+		{Verb: "list", Resource: "boxes", At: now.Add(-time.Minute)}, {Verb: "list", Resource: "boxes", At: now}, {Verb: "get", Resource: "boxes", At: now},
+		{Verb: "watch", Resource: "boxes", At: now}, {Verb: "get", Resource: "leases", At: now}, {Verb: "get", At: now}, {Verb: "create", Resource: "boxes", At: now},
+	}
+	if got := reads(requests, now.Add(-time.Second)); got != 2 {
+		t.Errorf("%d reads, want 2", got)
 	}
 }
 
