@@ -46,6 +46,9 @@ type Options struct {
 	// Overlap starts a second instance of the operator beside the first, for faults of that kind, as
 	// a rolling update does. It is called in a goroutine of its own.
 	Overlap func()
+	// Slowness tells how much slower than usual the cluster is at the moment, from 1 on: a view stays frozen for as much
+	// longer. Nil: 1.
+	Slowness func() float64
 	// Admin may change Leases, for faults that take one from the operator.
 	Admin *rest.Config
 	// ErrorLog is as that of http.Server: it gets what is wrong with connections. What is wrong with

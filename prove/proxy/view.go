@@ -138,15 +138,28 @@ func (p *Proxy) freeze(f fault.Fault, at uint64, since int) {
 	}()
 }
 
+// slowness is that of the cluster.
+func (p *Proxy) slowness() float64 {
+	if p.options.Slowness == nil {
+		return 1
+	}
+	return p.options.Slowness()
+}
+
+func scaled(while time.Duration, slow float64) time.Duration {
+	return time.Duration(float64(while) * slow)
+}
+
 // untilQuiet returns when the operator has been quiet for as long as a view asks for, or the view has
-// lasted long enough.
+// lasted long enough. On a slow cluster both are longer: what the operator is to do meanwhile takes longer, too.
 func (p *Proxy) untilQuiet(one *view) {
 	select {
 	case <-one.begun:
 	case <-p.alive.Done():
 		return
 	}
-	ctx, cancel := context.WithDeadline(p.alive, one.beganAt.Add(one.fault.For.Duration))
+	slow := p.slowness()
+	ctx, cancel := context.WithDeadline(p.alive, one.beganAt.Add(scaled(one.fault.For.Duration, slow)))
 	defer cancel()
 	for {
 		now, changed := p.meter.read()
@@ -156,7 +169,7 @@ func (p *Proxy) untilQuiet(one *view) {
 		}
 		var quiet <-chan time.Time
 		if now.Open == 0 {
-			left := time.Until(last.Add(one.fault.Quiet.Duration))
+			left := time.Until(last.Add(scaled(one.fault.Quiet.Duration, slow)))
 			if left <= 0 {
 				return
 			}

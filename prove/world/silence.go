@@ -197,7 +197,7 @@ const (
 
 // onlyReads tells whether nothing has happened for long but that the operator read.
 func (w *world) onlyReads(since time.Time) bool {
-	long := scaled(reading, w.Witness.Slowness())
+	long := scaled(reading, max(w.Witness.Slowness()/mild, 1))
 	if w.pace.Reads || w.life.busy() != "" || time.Since(since) < long {
 		return false
 	}

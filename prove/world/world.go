@@ -170,6 +170,7 @@ func (w *world) open() (err error) {
 		Server: w.identity, Observer: w.Config, Admin: w.Config, Script: w.script,
 		ErrorLog: log.New(io.Discard, "", 0), // connections are cut on purpose
 		Before:   w.version, World: proxy.World{Namespace: w.namespace}, Kill: w.life.kill, Overlap: w.life.overlap,
+		Slowness: w.Witness.Slowness,
 	})
 	return err
 }
