@@ -224,7 +224,7 @@ func (l *life) overlap() {
 		l.restart(0)
 		select {
 		case <-l.ctx.Done():
-		case <-time.After(overlapFor):
+		case <-time.After(scaled(overlapFor, l.world.Witness.Slowness())):
 		}
 		for _, i := range first {
 			i.running.Stop()
@@ -233,7 +233,8 @@ func (l *life) overlap() {
 }
 
 // overlapFor is how long two instances run side by side: some starts of a controller-runtime
-// operator, and longer than what an operator may wait for by times of Kubernetes, which are in seconds.
+// operator, and longer than what an operator may wait for by times of Kubernetes, which are in seconds. On a slow cluster
+// it is longer.
 const overlapFor = 2200 * time.Millisecond
 
 // close ends the operator for good.
