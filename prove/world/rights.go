@@ -47,7 +47,7 @@ func (s *Stage) awaitRights(ctx context.Context, world string) error {
 }
 
 // unknown tells of a rule of the grants that is not among those that the API server knows of. What holds in another
-// namespace, and Roles that others wrote, are left out.
+// namespace, Roles that others wrote, and those whose rules Kubernetes puts together from others' are left out.
 func unknown(grants []project.Grant, known []authorizationv1.ResourceRule) error {
 	for _, one := range grants {
 		if one.Role.Unstructured == nil || one.Namespace != "" {
@@ -56,6 +56,9 @@ func unknown(grants []project.Grant, known []authorizationv1.ResourceRule) error
 		var role rbacv1.ClusterRole
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(one.Role.Object, &role); err != nil {
 			return fmt.Errorf("%s: %w", one.Role.Place(), err)
+		}
+		if role.AggregationRule != nil {
+			continue
 		}
 		for _, rule := range role.Rules {
 			is := func(k authorizationv1.ResourceRule) bool {

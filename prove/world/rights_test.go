@@ -14,6 +14,8 @@ func TestUnknownRights(t *testing.T) {
 	t.Parallel()
 	role := project.Object{Unstructured: read(t, "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: r}\nrules:\n"+
 		"- {apiGroups: [''], resources: [secrets], verbs: [get]}\n- {apiGroups: [apps], resources: [deployments], verbs: [get, list]}\n")[0]}
+	together := project.Object{Unstructured: role.DeepCopy()}
+	together.Object["aggregationRule"] = map[string]any{}
 	secrets := authorizationv1.ResourceRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}}
 	deployments := authorizationv1.ResourceRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "list"}}
 	for name, c := range map[string]struct {
@@ -26,6 +28,7 @@ func TestUnknownRights(t *testing.T) {
 		"none":       {project.Grant{Role: role}, nil, "does not know of [get] on [secrets]"},
 		"elsewhere":  {project.Grant{Role: role, Namespace: "other"}, nil, ""},
 		"of another": {project.Grant{Name: "view"}, nil, ""},
+		"aggregated": {project.Grant{Role: together}, nil, ""},
 	} {
 		err := unknown([]project.Grant{c.grant}, c.known)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
