@@ -47,7 +47,7 @@ func TestTimeIsStepped(t *testing.T) {
 			{Name: "a day passes", Wait: 24 * time.Hour},
 		},
 	})
-	if took := time.Since(started); took > time.Hour {
+	if took := time.Since(started); took > 10*time.Minute {
 		t.Errorf("a day took %s", took)
 	}
 }
