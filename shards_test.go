@@ -87,72 +87,6 @@ func selecting(t *testing.T, gate bool) (w *world, audit string) {
 	return w, filepath.Join(filepath.Dir(w.Kubeconfig), "audit.log")
 }
 
-// share runs a replica, whose lease does not run out.
-func (w *world) share(composer operon.Composer[*Box], slots int) (*traffic, func()) {
-	w.Helper()
-	return w.runWith(w.Config, operon.Config{Namespace: w.Namespace, Shards: slots, ShardLease: longLease}, operon.API(addBox), operon.Manage(composer))
-}
-
-// holders are those of the slots, by the table.
-func (w *world) holders(ctx context.Context) (table.Table, error) {
-	lease := &coordinationv1.Lease{}
-	if err := w.client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: tableName}, lease); err != nil {
-		return table.Table{}, err
-	}
-	return table.Parse(lease.Annotations[shard.TableAnnotation])
-}
-
-// spread waits until so many replicas hold slots, and all slots are held.
-func (w *world) spread(replicas int) table.Table {
-	w.Helper()
-	var now table.Table
-	w.eventually(fmt.Sprintf("%d replicas to hold everything", replicas), func(ctx context.Context) (err error) {
-		if now, err = w.holders(ctx); err != nil {
-			return err
-		}
-		held := map[string]int{}
-		for _, holder := range now.Holders {
-			held[holder]++
-		}
-		if held[""] > 0 || len(held) != replicas {
-			return fmt.Errorf("held are %v", held)
-		}
-		return nil
-	})
-	return now
-}
-
-// even waits until so many replicas hold as many slots each, so that nothing changes hands any more.
-func (w *world) even(replicas int) (now table.Table) {
-	w.Helper()
-	w.eventually(fmt.Sprintf("%d replicas to hold as much", replicas), func(ctx context.Context) (err error) {
-		if now, err = w.holders(ctx); err != nil {
-			return err
-		}
-		held := map[string]int{}
-		for _, holder := range now.Holders {
-			held[holder]++
-		}
-		for _, slots := range held {
-			if slots != now.Slots()/replicas {
-				return fmt.Errorf("held are %v", held)
-			}
-		}
-		return nil
-	})
-	return now
-}
-
-// boxes makes Boxes.
-func (w *world) boxes(n int) []*Box {
-	w.Helper()
-	var all []*Box
-	for i := range n {
-		all = append(all, w.box(fmt.Sprintf("box-%d", i), map[string]string{"made": "first"}))
-	}
-	return all
-}
-
 // Where the API server selects, and where labels have to do, replicas see their own objects only, and take
 // over from one that stops.
 func TestReplicasShareObjects(t *testing.T) {
@@ -411,28 +345,6 @@ func (l *tail) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
-}
-
-// editLeases edits those of all replicas, and the table.
-func (w *world) editLeases(edit func(*coordinationv1.Lease)) {
-	w.Helper()
-	all, err := w.leases(w.Context())
-	w.must(err)
-	for i := range all {
-		before := all[i].DeepCopy()
-		edit(&all[i])
-		// One that was taken for dead meanwhile has none any more.
-		w.must(client.IgnoreNotFound(w.client.Patch(w.Context(), &all[i], client.MergeFrom(before), client.FieldOwner("intruder"))))
-	}
-}
-
-// leases are those of all replicas, and the table.
-func (w *world) leases(ctx context.Context) ([]coordinationv1.Lease, error) {
-	var all coordinationv1.LeaseList
-	err := w.client.List(ctx, &all, client.InNamespace(w.Namespace))
-	return slices.DeleteFunc(all.Items, func(lease coordinationv1.Lease) bool {
-		return lease.Name != tableName && !strings.HasPrefix(lease.Name, "box-operator-member-")
-	}), err
 }
 
 // mended waits until the Leases are as replicas make them, and two replicas share.
