@@ -182,7 +182,9 @@ func (w *world) selection(t *testing.T) {
 }
 
 func (w *world) watch(t *testing.T) {
-	seen, err := w.Watch(t.Context(), &NoteList{}, client.InNamespace(w.Namespace), client.MatchingLabels{"watched": "yes"})
+	ctx, cancel := context.WithTimeout(t.Context(), localtest.Patience)
+	defer cancel()
+	seen, err := w.Watch(ctx, &NoteList{}, client.InNamespace(w.Namespace), client.MatchingLabels{"watched": "yes"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,9 @@
 package aggregated
 
 import (
+	"fmt"
+	"reflect"
+
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -39,6 +42,27 @@ func combine[T client.Object](shared common[T], reader Reader[T]) rest.Storage {
 		return r.updated()
 	}
 	return r.kept()
+}
+
+// misses tells of a method that has the name of a role's and does not make it one: its verb would be missing, and
+// nobody would say why.
+func misses[T client.Object](reader Reader[T]) error {
+	has := reflect.TypeOf(reader)
+	for _, role := range []reflect.Type{
+		reflect.TypeFor[Creator[T]](), reflect.TypeFor[Updater[T]](), reflect.TypeFor[Deleter[T]](), reflect.TypeFor[Watcher[T]](),
+	} {
+		if has.Implements(role) {
+			continue
+		}
+		if reflect.PointerTo(has).Implements(role) {
+			return fmt.Errorf("%s has no method %s, and *%s has: give a pointer to it", has, role.Method(0).Name, has)
+		}
+		method := role.Method(0)
+		if found := reflect.ValueOf(reader).MethodByName(method.Name); found.IsValid() {
+			return fmt.Errorf("the method %s of %s is %s: want %s", method.Name, has, found.Type(), method.Type)
+		}
+	}
+	return nil
 }
 
 // kept is what nobody makes or changes.

@@ -32,13 +32,14 @@ type kind[T client.Object] struct {
 	resource Resource[T]
 	// store makes what answers for the kind.
 	store func(common[T]) rest.Storage
-	lists bool
+	// reader has the roles. Nil: that of a Review, which has one.
+	reader Reader[T]
 }
 
 // Kind serves the objects that a Reader answers for. What else can be done with them is told by the
 // other roles that it has. A list type, KINDList, has to be registered beside that of the kind.
 func Kind[T client.Object](reader Reader[T], resource Resource[T]) Served {
-	return &kind[T]{resource: resource, lists: true, store: func(c common[T]) rest.Storage { return combine(c, reader) }}
+	return &kind[T]{resource: resource, reader: reader, store: func(c common[T]) rest.Storage { return combine(c, reader) }}
 }
 
 // Review serves a kind whose objects are questions: what Create returns is the answer, and nothing is
@@ -58,7 +59,10 @@ func (k *kind[T]) add(scheme *runtime.Scheme) (*served, error) {
 		s.plural = flect.Pluralize(strings.ToLower(gvk.Kind)) // as controller-gen does
 	}
 	c := common[T]{resource: k.resource, kind: gvk, group: schema.GroupResource{Group: gvk.Group, Resource: s.plural}}
-	if k.lists {
+	if k.reader != nil {
+		if err := misses[T](k.reader); err != nil {
+			return nil, fmt.Errorf("serve %s: %w", gvk.Kind, err)
+		}
 		list, err := scheme.New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 		if err != nil {
 			return nil, fmt.Errorf("serve %s: its list type has to be registered, too: %w", gvk.Kind, err)

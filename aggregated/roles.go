@@ -50,12 +50,22 @@ type Deleter[T client.Object] interface {
 
 // Watcher is a Reader that tells when objects change.
 type Watcher[T client.Object] interface {
-	// Watch calls changed with each object that appears, changes or is gone from then on, in a
-	// namespace or in all, until the context ends. It may do so too often: what did not change is
-	// told nobody. It need not tell of what there is. An error ends the watches of clients,
-	// which begin anew. Changed waits for clients that are slow: it is not to be called under a lock that
-	// List takes, as List is called before changes are sent on.
-	Watch(ctx context.Context, namespace string, changed func(object T, gone bool)) error
+	// Watch returns as soon as it listens for changes in a namespace, or in all where it is "": what a List
+	// returns from then on, with what the listener hears, has to be all. It goes on listening until the context
+	// ends. An error refuses the client.
+	Watch(ctx context.Context, namespace string, listener Listener[T]) error
+}
+
+// Listener hears of changes. It may be told too often, or of what there is already: what did not change is
+// passed on to nobody. Its methods return at once, whatever locks are held, as a client that is too slow for
+// what it hears loses its watch. What they are given is the listener's to keep.
+type Listener[T client.Object] interface {
+	// Changed tells of an object that appeared, or is not what it was.
+	Changed(object T)
+	// Gone tells of an object that is there no more, as it was at last.
+	Gone(object T)
+	// Ended says that nothing more is heard, and why, if that is known. Clients begin anew.
+	Ended(reason error)
 }
 
 // Resource says how the objects of a kind are served. The zero value: in namespaces, under the usual

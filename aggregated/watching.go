@@ -2,7 +2,6 @@ package aggregated
 
 import (
 	"context"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -20,26 +19,23 @@ type watching[T client.Object] struct {
 	watcher Watcher[T]
 }
 
-// pending is how many changes may wait for a client to take them before the role is held up.
-const pending = 100
-
 // Watch implements rest.Watcher: it begins with what there is, whatever version of it a client
-// knows, which clients take for what it is.
+// knows, which clients take for what it is. It listens first, then lists, so that no change falls between
+// the two.
 func (w *watching[T]) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	one := &watched[T]{
 		storage: w, selects: selectionOf(options), end: cancel, known: map[types.NamespacedName]string{},
-		results: make(chan watch.Event), changes: make(chan change[T], pending),
+		results: make(chan watch.Event), changes: newQueue[T](),
 		bookmark: options != nil && options.AllowWatchBookmarks && options.SendInitialEvents != nil && *options.SendInitialEvents,
 	}
-	go one.run(ctx)
+	objects, err := one.listen(ctx)
+	if err != nil {
+		cancel()
+		return nil, w.of.told(err, "")
+	}
+	go one.run(ctx, objects)
 	return one, nil
-}
-
-// change is one that a role told.
-type change[T client.Object] struct {
-	object T
-	gone   bool
 }
 
 // watched is one client's watch.
@@ -49,7 +45,7 @@ type watched[T client.Object] struct {
 	bookmark bool // tells when all that there is was sent
 	end      context.CancelFunc
 	known    map[types.NamespacedName]string // versions of what the client knows
-	changes  chan change[T]
+	changes  *queue[T]
 	results  chan watch.Event
 }
 
@@ -59,55 +55,45 @@ func (w *watched[T]) Stop() { w.end() }
 // ResultChan implements watch.Interface.
 func (w *watched[T]) ResultChan() <-chan watch.Event { return w.results }
 
-// run listens first, then lists, so that no change falls between the two.
-func (w *watched[T]) run(ctx context.Context) {
+// listen hears of all changes to what it returns.
+func (w *watched[T]) listen(ctx context.Context) ([]T, error) {
+	namespace := request.NamespaceValue(ctx)
+	if err := w.storage.watcher.Watch(ctx, namespace, w.changes); err != nil {
+		return nil, err
+	}
+	objects, err := w.storage.of.reader.List(ctx, namespace)
+	w.changes.bound()
+	return objects, err
+}
+
+// run sends what there is, and what becomes of it.
+func (w *watched[T]) run(ctx context.Context, objects []T) {
 	defer close(w.results)
 	defer w.end()
-	var listening sync.WaitGroup
-	defer listening.Wait()
-	ended := make(chan error, 1)
-	listening.Go(func() {
-		ended <- w.storage.watcher.Watch(ctx, request.NamespaceValue(ctx), func(object T, gone bool) {
-			select {
-			case w.changes <- change[T]{object, gone}:
-			case <-ctx.Done():
-			}
-		})
-	})
-	defer w.end() // before it is waited for
-	if err := w.begin(ctx); err != nil {
-		w.fail(ctx, err)
-		return
-	}
+	w.begin(ctx, objects)
 	for {
-		select {
-		case <-ctx.Done():
+		changes, ended, reason := w.changes.take(ctx)
+		for _, one := range changes {
+			w.tell(ctx, one.object, one.gone)
+		}
+		if ended {
+			w.fail(ctx, reason)
 			return
-		case err := <-ended:
-			w.fail(ctx, err)
-			return
-		case c := <-w.changes:
-			w.tell(ctx, c.object, c.gone)
 		}
 	}
 }
 
 // begin sends what there is.
-func (w *watched[T]) begin(ctx context.Context) error {
-	objects, err := w.storage.of.reader.List(ctx, request.NamespaceValue(ctx))
-	if err != nil {
-		return err
-	}
+func (w *watched[T]) begin(ctx context.Context, objects []T) {
 	for _, object := range objects {
 		w.tell(ctx, object, false)
 	}
 	if !w.bookmark {
-		return nil
+		return
 	}
 	mark := newOf[T]()
 	mark.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 	w.send(ctx, watch.Bookmark, mark)
-	return nil
 }
 
 // tell sends what a change is to the client, if it is anything.

@@ -151,11 +151,11 @@ func addToScheme(scheme *runtime.Scheme) error {
 
 // notes keeps Notes in memory.
 type notes struct {
-	mu      sync.Mutex
-	all     map[client.ObjectKey]*Note
-	version int
-	changed []func(*Note, bool)
-	failure error
+	mu        sync.Mutex
+	all       map[client.ObjectKey]*Note
+	version   int
+	listeners []listener
+	failure   error
 }
 
 func (n *notes) fail(err error) {
@@ -221,21 +221,28 @@ func (n *notes) Delete(_ context.Context, one *Note) error {
 }
 
 func (n *notes) tell(one *Note, gone bool) {
-	for _, changed := range n.changed {
-		changed(copied(one), gone)
+	for _, l := range n.listeners {
+		switch {
+		case l.namespace != "" && l.namespace != one.Namespace:
+		case gone:
+			l.Gone(copied(one))
+		default:
+			l.Changed(copied(one))
+		}
 	}
 }
 
-func (n *notes) Watch(ctx context.Context, namespace string, changed func(*Note, bool)) error {
+// listener hears of Notes in a namespace, or in all.
+type listener struct {
+	aggregated.Listener[*Note]
+	namespace string
+}
+
+func (n *notes) Watch(_ context.Context, namespace string, to aggregated.Listener[*Note]) error {
 	n.mu.Lock()
-	n.changed = append(n.changed, func(one *Note, gone bool) {
-		if namespace == "" || one.Namespace == namespace {
-			changed(one, gone)
-		}
-	})
-	n.mu.Unlock()
-	<-ctx.Done()
-	return ctx.Err()
+	defer n.mu.Unlock()
+	n.listeners = append(n.listeners, listener{to, namespace}) // for as long as the test, which is no longer than the clients
+	return nil
 }
 
 // greeter greets who asks.
