@@ -25,7 +25,6 @@ func (w *Watcher) watchEvents(namespace string) {
 	informer := dynamicinformer.NewFilteredDynamicInformer(w.client, eventResource, namespace, 0, cache.Indexers{}, nil).Informer()
 	w.stores[key] = cache.NewStore(cache.MetaNamespaceKeyFunc) // marks it as watched; events are no objects of the tree
 	w.events = append(w.events, informer.GetStore())
-	w.synced = append(w.synced, progress{eventResource.Resource, informer.HasSynced})
 	w.start(informer, eventResource, func(*unstructured.Unstructured) {})
 }
 

@@ -48,7 +48,8 @@ type Watcher struct {
 	samples []Sample
 }
 
-// progress tells whether all objects of a kind were read.
+// progress tells whether all objects of a kind were read, and what they call for was done: to watch
+// another namespace, of which nothing was read yet.
 type progress struct {
 	kind string
 	done cache.InformerSynced
@@ -132,11 +133,10 @@ func (w *Watcher) watch(resource schema.GroupVersionResource, namespace string) 
 	}
 	informer := dynamicinformer.NewFilteredDynamicInformer(w.client, resource, namespace, 0, cache.Indexers{}, nil).Informer()
 	w.stores[watched{resource, namespace}] = informer.GetStore()
-	w.synced = append(w.synced, progress{fmt.Sprint(resource.GroupResource()), informer.HasSynced})
 	w.start(informer, resource, w.seen)
 }
 
-// start runs an informer. It may be called with the lock held.
+// start runs an informer. The lock is held.
 func (w *Watcher) start(informer cache.SharedIndexInformer, resource schema.GroupVersionResource, seen func(*unstructured.Unstructured)) {
 	changed := func(object any) {
 		if got, ok := object.(*unstructured.Unstructured); ok {
@@ -147,11 +147,12 @@ func (w *Watcher) start(informer cache.SharedIndexInformer, resource schema.Grou
 	// None of these can fail on an informer that has not been started.
 	_ = informer.SetTransform(strip)
 	_ = informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) { w.failed(resource, err) })
-	_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	told, _ := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    changed,
 		UpdateFunc: func(_, object any) { changed(object) },
 		DeleteFunc: changed,
 	})
+	w.synced = append(w.synced, progress{fmt.Sprint(resource.GroupResource()), told.HasSynced})
 	go informer.Run(w.ctx.Done())
 }
 
