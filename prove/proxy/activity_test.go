@@ -1,6 +1,8 @@
 package proxy_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -8,13 +10,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/prove/fault"
 )
 
 // Activity counts what an operator does, and not what it does without anything to do.
 func TestActivity(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, fault.Fault{Kind: fault.Delay, For: metav1.Duration{Duration: 500 * time.Millisecond}, On: fault.Match{Verb: "create", Name: "x"}})
+	const delay = 500 * time.Millisecond
+	s := newStand(t, fault.Fault{Kind: fault.Delay, For: metav1.Duration{Duration: delay}, On: fault.Match{Verb: "create", Name: "x"}})
 	client := kubernetes.NewForConfigOrDie(s.Proxy.Config())
 	before, changed := s.Activity()
 	s.watched(s.configMaps())
@@ -31,22 +35,27 @@ func TestActivity(t *testing.T) {
 	if now != before || before.Pending != 1 {
 		t.Errorf("activity is %+v, was %+v", now, before)
 	}
-	done := make(chan error, 1)
-	go func() {
-		_, err := s.configMaps().Create(t.Context(), configMap("x", nil), metav1.CreateOptions{})
-		done <- err
-	}()
-	<-changed
+	quiet := s.busy()
+	s.comes("a change", changed)
 	during, changed := s.Activity()
-	if during.Open != 1 || during.Count != 1 || !during.Last.After(before.Last) {
+	if during.Open != 1 || during.Count != 1 || during.Pending != 1 || !during.Last.After(before.Last) {
 		t.Errorf("activity is %+v, was %+v", during, before)
 	}
-	<-changed
-	after, changed := s.Activity()
-	if after.Open != 0 || after.Count != 1 || after.Pending != 0 || after.Last.Sub(during.Last) < 400*time.Millisecond || isClosed(changed) {
-		t.Errorf("activity is %+v, was %+v", after, during)
+	quiet()
+	s.comes("the end of a request", changed)
+	began := time.Now()
+	_, err = s.configMaps().Create(t.Context(), configMap("x", nil), metav1.CreateOptions{})
+	s.must(err)
+	localtest.Eventually(t, "the end of the next one", func(context.Context) error {
+		now, changed = s.Activity()
+		if now.Open > 0 {
+			return fmt.Errorf("the activity is %+v", now)
+		}
+		return nil
+	})
+	if now.Count != 2 || now.Pending != 0 || now.Last.Sub(began) < delay || isClosed(changed) {
+		t.Errorf("activity is %+v, was %+v", now, during)
 	}
-	s.must(<-done)
 	s.recorded("create", "x")
 }
 

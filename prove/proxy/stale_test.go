@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,9 +20,12 @@ import (
 	"github.com/operon-framework/operon/prove/fault"
 )
 
-// careless makes a ConfigMap with a generated name for each Secret, unless its cache has one. It is
-// run twice for each Secret, as operators are all the time.
-type careless struct{ client.Client }
+// careless makes a ConfigMap with a generated name for each Secret, unless its cache has one.
+type careless struct {
+	client.Client
+	// passed is told after each look at the Secret.
+	passed chan struct{}
+}
 
 // Reconcile implements reconcile.Reconciler.
 func (c careless) Reconcile(ctx context.Context, of ctrl.Request) (ctrl.Result, error) {
@@ -35,15 +37,19 @@ func (c careless) Reconcile(ctx context.Context, of ctrl.Request) (ctrl.Result, 
 	if err := c.List(ctx, &children, client.InNamespace(of.Namespace), client.MatchingLabels{"of": of.Name}); err != nil {
 		return ctrl.Result{}, err
 	}
-	if len(children.Items) > 0 {
-		return ctrl.Result{}, nil
+	if len(children.Items) == 0 {
+		child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "child-", Namespace: of.Namespace, Labels: map[string]string{"of": of.Name}}}
+		if err := c.Create(ctx, child); err != nil {
+			return ctrl.Result{}, err
+		}
 	}
-	child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "child-", Namespace: of.Namespace, Labels: map[string]string{"of": of.Name}}}
-	return ctrl.Result{RequeueAfter: 1500 * time.Millisecond}, c.Create(ctx, child)
+	c.passed <- struct{}{}
+	return ctrl.Result{}, nil
 }
 
-// runCareless runs the operator behind the proxy until the test ends.
-func (s *stand) runCareless() client.Client {
+// runCareless runs the operator behind the proxy until the test ends. It returns what reads the operator's
+// cache, and a client of the cluster itself.
+func (s *stand) runCareless() (c careless, direct client.Client) {
 	s.Helper()
 	scheme := runtime.NewScheme()
 	s.must(clientgoscheme.AddToScheme(scheme))
@@ -54,7 +60,8 @@ func (s *stand) runCareless() client.Client {
 		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{s.Namespace: {}}},
 	})
 	s.must(err)
-	s.must(ctrl.NewControllerManagedBy(manager).For(&corev1.Secret{}).Owns(&corev1.ConfigMap{}).Complete(reconcile.Reconciler(careless{manager.GetClient()})))
+	c = careless{manager.GetClient(), make(chan struct{}, 10)}
+	s.must(ctrl.NewControllerManagedBy(manager).For(&corev1.Secret{}).Owns(&corev1.ConfigMap{}).Complete(reconcile.Reconciler(c)))
 	ctx, stop := context.WithCancel(context.WithoutCancel(s.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- manager.Start(ctx) }()
@@ -62,37 +69,53 @@ func (s *stand) runCareless() client.Client {
 		stop()
 		s.must(<-ended)
 	})
-	direct, err := client.New(s.Env.Config, client.Options{Scheme: scheme})
+	direct, err = client.New(s.Env.Config, client.Options{Scheme: scheme})
 	s.must(err)
-	return direct
+	return c, direct
 }
 
-// An operator that trusts its cache makes two of one where the cache is behind, and one where it
-// is not.
+// An operator that trusts its cache makes two of one where the cache is behind when it looks again, as operators
+// do all the time, and one where it is not.
 func TestAStaleReadIsFound(t *testing.T) {
 	t.Parallel()
 	made := fault.Match{Verb: "create", Resource: "configmaps"}
 	for want, faults := range map[int][]fault.Fault{
 		1: nil,
-		2: {{Kind: fault.Hold, View: "configmaps", On: made, Quiet: metav1.Duration{Duration: 4 * time.Second}}}, // longer than until it looks again
+		2: {{Kind: fault.Hold, View: "configmaps", On: made, Quiet: still, For: long}},
 	} {
 		t.Run(fmt.Sprint(want), func(t *testing.T) {
 			t.Parallel()
 			s := newStand(t, faults...)
-			direct := s.runCareless()
-			s.must(direct.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "parent", Namespace: s.Namespace}}))
-			localtest.Eventually(t, "children, and silence", func(ctx context.Context) error {
-				now, _ := s.Activity()
-				if now.Disturbed || now.Pending > 0 || time.Since(now.Last) < 3*time.Second || now.Count < int64(want) {
-					return fmt.Errorf("the activity is %+v", now)
-				}
-				return nil
-			})
-			var children corev1.ConfigMapList
-			s.must(direct.List(t.Context(), &children, client.InNamespace(s.Namespace), client.MatchingLabels{"of": "parent"}))
-			if len(children.Items) < want || want == 1 && len(children.Items) > 1 {
-				t.Errorf("%d children, want %d", len(children.Items), want)
+			operator, direct := s.runCareless()
+			quiet := s.busy() // so that a view stays frozen
+			defer quiet()
+			parent := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "parent", Namespace: s.Namespace}}
+			s.must(direct.Create(t.Context(), parent))
+			s.comes("the first look", operator.passed)
+			if faults == nil {
+				s.children(operator, 1)
 			}
+			parent.Labels = map[string]string{"look": "again"}
+			s.must(direct.Update(t.Context(), parent))
+			s.comes("the second look", operator.passed)
+			quiet()
+			s.children(operator, want)
+			s.children(direct, want)
 		})
 	}
+}
+
+// children waits for what a reader shows of them.
+func (s *stand) children(reader client.Reader, want int) {
+	s.Helper()
+	localtest.Eventually(s, fmt.Sprintf("%d children", want), func(ctx context.Context) error {
+		var children corev1.ConfigMapList
+		if err := reader.List(ctx, &children, client.InNamespace(s.Namespace), client.MatchingLabels{"of": "parent"}); err != nil {
+			return err
+		}
+		if len(children.Items) != want {
+			return fmt.Errorf("there are %d", len(children.Items))
+		}
+		return nil
+	})
 }

@@ -36,7 +36,7 @@ type viewer struct {
 	seen []string
 }
 
-// views starts an informer behind the proxy, and returns when it has listed.
+// views starts an informer behind the proxy, and returns when it was shown all that it has listed.
 func (s *stand) views(config *rest.Config) *viewer {
 	s.Helper()
 	client := kubernetes.NewForConfigOrDie(config)
@@ -50,7 +50,7 @@ func (s *stand) views(config *rest.Config) *viewer {
 			v.note(what, object.(*corev1.ConfigMap))
 		}
 	}
-	_, err := v.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	told, err := v.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: note("+"), DeleteFunc: note("-"),
 		UpdateFunc: func(_, object any) { note("~")(object) },
 	})
@@ -61,7 +61,7 @@ func (s *stand) views(config *rest.Config) *viewer {
 		stop()
 		factory.Shutdown()
 	})
-	if !cache.WaitForCacheSync(s.Context().Done(), v.informer.HasSynced) {
+	if !cache.WaitForCacheSync(s.Context().Done(), told.HasSynced) {
 		s.Fatal("the informer has not synced")
 	}
 	return v
