@@ -82,7 +82,7 @@ func (o *operated) run(ctx context.Context) error {
 // ready waits until the Box is ready, and its ConfigMap has its data.
 func (o *operated) ready(b *box.Box) {
 	o.Helper()
-	localtest.Within(o, 40*time.Second, "Box and ConfigMap", func(ctx context.Context) error {
+	localtest.Eventually(o, "Box and ConfigMap", func(ctx context.Context) error {
 		child := &corev1.ConfigMap{}
 		if err := o.client.Get(ctx, client.ObjectKeyFromObject(b), child); err != nil {
 			return err

@@ -15,8 +15,9 @@ import (
 	"github.com/operon-framework/operon/project"
 )
 
-// rightsPatience is how long an API server may take to hear of Roles and bindings.
-const rightsPatience = 2 * time.Minute
+// clusterPatience is how long a cluster may take for its own part, before the operator begins: to furnish a namespace,
+// and to hear of Roles and bindings.
+const clusterPatience = 2 * time.Minute
 
 // awaitRights returns when the API server knows of what the operator was granted in a world. It hears of Roles and
 // bindings a moment after it has stored them, and would refuse what an operator asks for that is quicker.
@@ -35,8 +36,8 @@ func (s *Stage) awaitRights(ctx context.Context, world string) error {
 				return nil
 			}
 		}
-		if time.Since(began) > rightsPatience {
-			return fmt.Errorf("after %s the operator does not have its rights: %w", rightsPatience, err)
+		if time.Since(began) > clusterPatience {
+			return fmt.Errorf("after %s the operator does not have its rights: %w", clusterPatience, err)
 		}
 		select {
 		case <-ctx.Done():

@@ -122,7 +122,7 @@ var furniture = []struct {
 
 // furnished waits until Kubernetes has put its own into the namespace.
 func (w *world) furnished(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, w.pace.Patience)
+	ctx, cancel := context.WithTimeout(ctx, clusterPatience)
 	defer cancel()
 	for {
 		changed, missing := w.scene.Changed(), ""

@@ -231,6 +231,15 @@ func TestNeverSilent(t *testing.T) {
 	}
 }
 
+// Patience is with the operator: the cluster gets the time that it takes to furnish a namespace.
+func TestPatienceIsNotForTheCluster(t *testing.T) {
+	t.Parallel()
+	stage := newStage(t, world.Function(boxOperator{}.run))
+	if _, err := stage.Carry(t.Context(), plan.Plan{Workload: workload.Workload{Steps: life.Steps[:1]}}, world.Pace{Patience: time.Nanosecond}); err != nil {
+		t.Error(err)
+	}
+}
+
 // An operator that does not talk through the proxy is told apart from one that has nothing to do.
 func TestPastTheProxy(t *testing.T) {
 	t.Parallel()
