@@ -125,7 +125,9 @@ func (cp *ControlPlane) start(ctx context.Context, s starter, listener net.Liste
 // prepare starts etcd, fills it where it is new, and builds the API server meanwhile.
 func (cp *ControlPlane) prepare(ctx context.Context, s starter, listener net.Listener) (*apiServer, error) {
 	stored := make(chan error, 1)
-	go func() { stored <- cp.openStore(ctx) }()
+	var opening sync.WaitGroup
+	defer opening.Wait() // what it opens is closed where this fails
+	opening.Go(func() { stored <- cp.openStore(ctx) })
 	socket := filepath.Join(cp.cfg.Dir, "etcd.sock")
 	return newAPIServer(ctx, &cp.cfg, cp.keys, socket, listener, around{cp.wrap(s), cp.orphans}, stored)
 }

@@ -49,6 +49,7 @@ func startStore(ctx context.Context, cfg *Config) (*store, error) {
 	case <-server.Server.ReadyNotify():
 		return s, nil
 	case err := <-server.Err():
+		s.close()
 		return nil, fmt.Errorf("etcd: %w", err)
 	case <-ctx.Done():
 		s.close()

@@ -128,11 +128,12 @@ func (k *keys) issueLeaves(hosts []string) error {
 	return err
 }
 
+// write writes the certificate last: where it is, the pair is whole, whatever ended this process.
 func (k *keys) write(name string, pair pki.Pair) error {
-	if err := pki.WriteFile(k.cert(name), pair.Cert); err != nil {
+	if err := pki.WriteFile(k.key(name), pair.Key); err != nil {
 		return err
 	}
-	return pki.WriteFile(k.key(name), pair.Key)
+	return pki.WriteFile(k.cert(name), pair.Cert)
 }
 
 // config returns a client configuration for the identity that pair proves.

@@ -47,8 +47,8 @@ type openAPI struct {
 	merged    http.Handler // the aggregator's, which asks for no credentials
 	built     atomic.Bool
 	documents func() http.Handler
-	// published returns when the aggregator serves the documents.
-	published   func() error
+	// publishing is held by who waits for the aggregator to serve them, which is noted in aggregating.
+	publishing  sync.Mutex
 	aggregating atomic.Bool
 	// admission is closed when the API server's own admission knows the documents.
 	admission chan struct{}
@@ -61,7 +61,6 @@ func newOpenAPI(config *app.Config) *openAPI {
 	generic.SkipOpenAPIInstallation = true
 	o := &openAPI{v2: generic.OpenAPIConfig, v3: generic.OpenAPIV3Config, admission: make(chan struct{})}
 	o.documents = sync.OnceValue(o.build)
-	o.published = sync.OnceValue(o.publish)
 	return o
 }
 
@@ -120,11 +119,11 @@ func (o *openAPI) wrap(next http.Handler) http.Handler {
 func (o *openAPI) provide(r *http.Request) error {
 	switch {
 	case strings.HasPrefix(r.URL.Path, openAPIPrefix):
-		return o.published()
+		return o.published(r.Context())
 	case r.Method != http.MethodGet && strings.Contains(r.URL.Path, "/mutatingadmissionpolicies"):
 		return o.known(r.Context())
 	case strings.HasPrefix(r.UserAgent(), "kubectl"):
-		go o.published()
+		go o.published(context.WithoutCancel(r.Context()))
 	}
 	return nil
 }
@@ -142,7 +141,7 @@ func (o *openAPI) answerOwn(w http.ResponseWriter, r *http.Request, next http.Ha
 // known returns when admission knows the documents, without which it would refuse what a
 // mutating policy applies to.
 func (o *openAPI) known(ctx context.Context) error {
-	if err := o.published(); err != nil {
+	if err := o.published(ctx); err != nil {
 		return err
 	}
 	select {
@@ -156,10 +155,16 @@ func (o *openAPI) known(ctx context.Context) error {
 // publishDeadline bounds the wait for the aggregator, which asks once a second.
 const publishDeadline = 30 * time.Second
 
-// publish builds the documents and returns when the aggregator serves those of version 3.
-func (o *openAPI) publish() error {
+// published builds the documents and returns when the aggregator serves those of version 3. Where it takes too long,
+// the next who asks waits for it anew.
+func (o *openAPI) published(ctx context.Context) error {
+	o.publishing.Lock()
+	defer o.publishing.Unlock()
+	if o.aggregating.Load() {
+		return nil
+	}
 	o.documents()
-	ctx, cancel := context.WithTimeout(context.Background(), publishDeadline)
+	ctx, cancel := context.WithTimeout(ctx, publishDeadline)
 	defer cancel()
 	ticker := time.NewTicker(pollPeriod)
 	defer ticker.Stop()

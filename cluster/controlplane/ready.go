@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -61,17 +62,39 @@ func (cp *ControlPlane) awaitServiceAccount(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	watcher, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Watch(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, "default").String(),
-	})
-	if err != nil {
-		return fmt.Errorf("waiting for the controllers: %w", err)
+	accounts := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault)
+	for {
+		watcher, err := accounts.Watch(ctx, metav1.ListOptions{
+			FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, "default").String(),
+		})
+		if err != nil {
+			return fmt.Errorf("waiting for the controllers: %w", err)
+		}
+		if shows(ctx, watcher) {
+			return nil
+		}
+		select {
+		case <-time.After(pollPeriod):
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the controllers: %w", ctx.Err())
+		}
 	}
+}
+
+// shows returns true when a watch shows an object, and false when it ends before: an API server may end it at any time.
+func shows(ctx context.Context, watcher watch.Interface) bool {
 	defer watcher.Stop()
-	select {
-	case <-watcher.ResultChan():
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("waiting for the controllers: %w", ctx.Err())
+	for {
+		select {
+		case event, open := <-watcher.ResultChan():
+			if !open || event.Type == watch.Error {
+				return false
+			}
+			if event.Type != watch.Deleted {
+				return true
+			}
+		case <-ctx.Done():
+			return false
+		}
 	}
 }

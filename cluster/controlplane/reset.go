@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,11 +63,11 @@ func (cp *ControlPlane) Reset(ctx context.Context) error {
 	// Values are put back once: what differs afterwards is what a controller made of them.
 	change := difference
 	for {
-		changed, err := cp.become(ctx, first, change)
+		seen, changed, err := cp.become(ctx, first, change)
 		if err != nil {
 			return fmt.Errorf("reset: %w", err)
 		}
-		if err := cp.store.awaitSettled(ctx); err != nil {
+		if err := cp.store.awaitSettled(ctx, seen); err != nil {
 			return fmt.Errorf("reset: %w", err)
 		}
 		if !changed {
@@ -94,21 +95,21 @@ func (cp *ControlPlane) awaitFirst(ctx context.Context) (snapshot, error) {
 	}
 }
 
-// become writes what change finds between now and the first state.
-func (cp *ControlPlane) become(ctx context.Context, first snapshot, change func([]*mvccpb.KeyValue, snapshot) []clientv3.Op) (changed bool, err error) {
-	entries, _, err := cp.store.entries(ctx)
+// become writes what change finds between the first state and what is seen at a revision.
+func (cp *ControlPlane) become(ctx context.Context, first snapshot, change func([]*mvccpb.KeyValue, snapshot) []clientv3.Op) (seen int64, changed bool, err error) {
+	entries, seen, err := cp.store.entries(ctx)
 	if err != nil {
-		return false, err
+		return 0, false, err
 	}
 	ops := change(entries, first)
 	for chunk := range slices.Chunk(ops, maxTxnOps) {
 		written, err := cp.store.client.Txn(ctx).Then(chunk...).Commit()
 		if err != nil {
-			return false, err
+			return 0, false, err
 		}
 		cp.orphans.remember(replaced(written), first)
 	}
-	return len(ops) > 0, nil
+	return seen, len(ops) > 0, nil
 }
 
 // replaced is what was there before a transaction. It may be more than was read before: what
@@ -171,26 +172,39 @@ func (s *store) entries(ctx context.Context) ([]*mvccpb.KeyValue, int64, error) 
 	return response.Kvs, response.Header.Revision, nil
 }
 
+var errStoreEnded = errors.New("etcd has ended")
+
 // awaitSettled returns when nothing but heartbeats and events was written for the quiet
-// time.
-func (s *store) awaitSettled(ctx context.Context) error {
+// time, after a revision; 0: after etcd watches. Until it does, nobody knows whether it is quiet.
+func (s *store) awaitSettled(ctx context.Context, after int64) error {
 	watched, cancel := context.WithCancel(ctx)
 	defer cancel()
-	writes := s.client.Watch(watched, registry, clientv3.WithPrefix())
+	from := after
+	if after > 0 {
+		from++
+	}
+	writes := s.client.Watch(watched, registry, clientv3.WithPrefix(), clientv3.WithRev(from), clientv3.WithCreatedNotify())
 	ticker := time.NewTicker(turn) // drops the ticks for which there was no turn
 	defer ticker.Stop()
+	var ticks <-chan time.Time
 	last, calm := "nothing", 0
 	for {
 		select {
-		case <-ticker.C:
+		case <-ticks:
 			if calm++; calm >= turns {
 				return nil
 			}
 		case <-ctx.Done():
 			return fmt.Errorf("something goes on writing, last %s: %w", last, ctx.Err())
-		case batch := <-writes:
+		case batch, open := <-writes:
+			if !open {
+				return fmt.Errorf("the watch of etcd ended: %w", cmp.Or(ctx.Err(), errStoreEnded))
+			}
 			if err := batch.Err(); err != nil {
 				return fmt.Errorf("watch etcd: %w", err)
+			}
+			if batch.Created {
+				ticks = ticker.C
 			}
 			for _, event := range batch.Events {
 				if key := string(event.Kv.Key); !isVolatile(key) {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/operon-framework/operon/cluster/controlplane"
@@ -206,27 +208,45 @@ func unlessExists(err error) error {
 	return err
 }
 
+// againPeriod is how long it takes until the API server is asked again that stopped telling of the node, as it may at
+// any time.
+const againPeriod = 50 * time.Millisecond
+
 func (c *containers) awaitReady(ctx context.Context, client kubernetes.Interface) error {
-	watcher, err := client.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, settings.Name).String(),
-	})
-	if err != nil {
-		return err
-	}
-	defer watcher.Stop()
 	for {
+		watcher, err := client.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{
+			FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, settings.Name).String(),
+		})
+		if err != nil {
+			return err
+		}
+		if showsReady(watcher, c.node.Ended()) {
+			return nil
+		}
 		select {
-		case event, ok := <-watcher.ResultChan():
-			if !ok {
-				return fmt.Errorf("the API server stopped telling of it")
-			}
-			if found, ok := event.Object.(*corev1.Node); ok && isReady(found) {
-				return nil
-			}
 		case <-c.node.Ended():
 			return c.node.Err()
 		case <-ctx.Done():
 			return fmt.Errorf("it is not ready: %w", ctx.Err())
+		case <-time.After(againPeriod):
+		}
+	}
+}
+
+// showsReady returns true when a watch shows that the node is ready, and false when it or the node ends before.
+func showsReady(watcher watch.Interface, ended <-chan struct{}) bool {
+	defer watcher.Stop()
+	for {
+		select {
+		case event, open := <-watcher.ResultChan():
+			if !open || event.Type == watch.Error {
+				return false
+			}
+			if found, is := event.Object.(*corev1.Node); is && isReady(found) {
+				return true
+			}
+		case <-ended:
+			return false
 		}
 	}
 }

@@ -126,9 +126,5 @@ func (f folder) writeFacts(facts Facts) error {
 	if err != nil {
 		return err
 	}
-	temporary := f.facts() + ".new"
-	if err := pki.WriteFile(temporary, data); err != nil {
-		return err
-	}
-	return os.Rename(temporary, f.facts())
+	return pki.WriteFile(f.facts(), data)
 }

@@ -15,7 +15,9 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math/big"
 	"net"
 	"os"
@@ -154,12 +156,20 @@ func NewKey() ([]byte, error) {
 }
 
 // WriteFile writes secret material with mode 0600, also where the file existed
-// with a wider mode.
+// with a wider mode. It is there as a whole or not at all, whatever ends this process.
 func WriteFile(path string, data []byte) error {
-	if err := os.WriteFile(path, data, 0o600); err != nil {
+	next := path + ".next"
+	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) { // which would keep its mode
 		return err
 	}
-	return os.Chmod(path, 0o600)
+	err := os.WriteFile(next, data, 0o600)
+	if err == nil {
+		err = os.Rename(next, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(next))
+	}
+	return nil
 }
 
 func newTemplate(subject pkix.Name) (*x509.Certificate, error) {

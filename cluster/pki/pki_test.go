@@ -3,6 +3,7 @@ package pki
 import (
 	"crypto/x509"
 	"encoding/pem"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,6 +90,33 @@ func TestWriteFileNarrowsTheMode(t *testing.T) {
 	}
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %o, want 600", info.Mode().Perm())
+	}
+}
+
+// Whoever reads a file while it is written reads all of what was there, or all of what is.
+func TestWriteFileReplacesAsAWhole(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "key")
+	if err := WriteFile(path, []byte("before")); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if err := WriteFile(path, []byte("after")); err != nil {
+		t.Fatal(err)
+	}
+	if read, err := io.ReadAll(reader); err != nil || string(read) != "before" {
+		t.Errorf("who had opened it reads %q, %v", read, err)
+	}
+	if err := WriteFile(dir, nil); err == nil {
+		t.Error("a folder was written")
+	}
+	if _, err := os.Stat(dir + ".next"); err == nil {
+		t.Error("something is left of what could not be written")
 	}
 }
 

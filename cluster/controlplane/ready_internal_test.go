@@ -1,0 +1,35 @@
+package controlplane
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/client-go/rest"
+)
+
+// A watch that ends, as an API server may end one at any time, says nothing about what is there.
+func TestAWatchThatEndsIsNoServiceAccount(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch asked.Add(1) {
+		case 1: // it ends at once
+		case 2:
+			fmt.Fprintln(w, `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","code":410}}`)
+		default:
+			fmt.Fprintln(w, `{"type":"ADDED","object":{"kind":"ServiceAccount","apiVersion":"v1","metadata":{"name":"default"}}}`)
+		}
+	}))
+	defer server.Close()
+	cp := &ControlPlane{admin: &rest.Config{Host: server.URL}}
+	if err := cp.awaitServiceAccount(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if asked.Load() != 3 {
+		t.Errorf("it was believed after %d watches, want 3", asked.Load())
+	}
+}
