@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,6 +76,32 @@ func TestConfigurationsArePutBack(t *testing.T) {
 			return fmt.Errorf("it is %+v", now)
 		}
 		return nil
+	})
+}
+
+// What somebody deletes before the loop watches it comes back, too.
+func TestWhatGoesBeforeItIsWatchedComesBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serviceOf()
+	gone := make(chan struct{})
+	config := *w.Config
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/validatingwebhookconfigurations") && r.URL.Query().Has("fieldSelector") {
+				select {
+				case <-gone:
+				case <-r.Context().Done():
+				}
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	w.ready(w.startWith(w.config(&config), w.hooks()...))
+	w.must(w.client.Delete(t.Context(), w.validating()))
+	close(gone)
+	w.eventually("the configuration to come back", func(ctx context.Context) error {
+		return w.client.Get(ctx, client.ObjectKeyFromObject(w.validating()), w.validating())
 	})
 }
 

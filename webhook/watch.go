@@ -70,4 +70,11 @@ func (k *keeper) watchOne(ctx context.Context, of ident, namespace string) {
 		return
 	}
 	go informer.RunWithContext(ctx)
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-informer.HasSyncedChecker().Done():
+			k.nudge() // what went before that is shown by nothing
+		}
+	}()
 }

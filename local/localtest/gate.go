@@ -18,6 +18,7 @@ type Gate struct {
 	mu      sync.Mutex
 	shut    chan struct{} // closed when the gate opens; nil while it is open
 	answers map[*answer]bool
+	cuts    int
 	expired bool
 }
 
@@ -54,6 +55,7 @@ func (g *Gate) Cut(expired bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.expired = expired
+	g.cuts++
 	for a := range g.answers {
 		a.cut()
 	}
@@ -70,24 +72,26 @@ func (g *Gate) wrap(next http.RoundTripper) http.RoundTripper {
 		if query.Get("watch") == "" || g.Of != nil && !g.Of(r) {
 			return next.RoundTrip(r)
 		}
-		if query.Get("sendInitialEvents") == "" && g.refuses() {
+		refuses, cuts := g.state()
+		if query.Get("sendInitialEvents") == "" && refuses {
 			return gone(r), nil
 		}
 		response, err := next.RoundTrip(r)
 		if err == nil {
-			response.Body = g.keep(response.Body)
+			response.Body = g.keep(response.Body, cuts)
 		}
 		return response, err
 	})
 }
 
-func (g *Gate) refuses() bool {
+func (g *Gate) state() (refuses bool, cuts int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.expired
+	return g.expired, g.cuts
 }
 
-func (g *Gate) keep(body io.ReadCloser) io.ReadCloser {
+// keep knows of an answer to a watch that was asked for after so many cuts.
+func (g *Gate) keep(body io.ReadCloser, cuts int) io.ReadCloser {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	a := &answer{ReadCloser: body, gate: g, ended: make(chan struct{})}
@@ -95,6 +99,9 @@ func (g *Gate) keep(body io.ReadCloser) io.ReadCloser {
 		g.answers = map[*answer]bool{}
 	}
 	g.answers[a] = true
+	if cuts < g.cuts {
+		a.cut() // it was on its way
+	}
 	return a
 }
 
@@ -103,6 +110,11 @@ func (g *Gate) pass(ended <-chan struct{}) bool {
 	g.mu.Lock()
 	shut := g.shut
 	g.mu.Unlock()
+	select {
+	case <-ended:
+		return false
+	default:
+	}
 	if shut == nil {
 		return true
 	}

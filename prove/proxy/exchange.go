@@ -27,6 +27,7 @@ type exchange struct {
 	accept string
 	head   *head // the beginning of an answer that is sent on as it comes
 
+	epoch   int    // of the views, when it came
 	present string // the query of a list that is sent on as one of the past
 	seen    uint64 // the newest version when it was sent on
 }
@@ -69,6 +70,9 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 	if p.strike(r.Context(), w, x) {
 		return
 	}
+	if len(x.faults) > 0 { // what it has brought about itself came before it
+		_, x.epoch, _ = p.views.in(x.Resource, x.Instance, 0)
+	}
 	p.pass(w, r, x)
 	p.afterwards(r.Context(), w, x)
 }
@@ -90,6 +94,7 @@ func (p *Proxy) admit(r *http.Request) (x *exchange, known, ok bool) {
 			p.views.come(sender.number)
 		}
 	}
+	_, x.epoch, _ = p.views.in(x.Resource, x.Instance, 0)
 	x.Seq, x.At = p.options.Log.Number(), time.Now()
 	return x, known, true
 }

@@ -35,7 +35,7 @@ type frames struct {
 
 	initial bool           // until the bookmark that ends the state at the beginning
 	start   uint64         // up to here it is the state at the beginning, which is no event
-	epoch   int            // of the views, when the watch began
+	epoch   int            // of the views, when the watch was asked for
 	held    map[*view]bool // views that hold something back
 	last    bool           // the watch has ended with an error
 }
@@ -54,7 +54,7 @@ func (p *Proxy) newFrames(response *http.Response, x *exchange) io.ReadCloser {
 	if !ok || response.Header.Get("Content-Encoding") != "" {
 		return response.Body
 	}
-	f := &frames{p: p, x: x, ctx: response.Request.Context(), body: response.Body, form: form, come: make(chan frame, 16), ended: make(chan struct{}), held: map[*view]bool{}}
+	f := &frames{p: p, x: x, ctx: response.Request.Context(), body: response.Body, form: form, epoch: x.epoch, come: make(chan frame, 16), ended: make(chan struct{}), held: map[*view]bool{}}
 	f.end = sync.OnceFunc(func() { close(f.ended) })
 	f.begin()
 	go f.receive(form.reader(response.Body))
@@ -68,7 +68,6 @@ func formOf(contentType string) string {
 
 // begin finds out where the watch begins.
 func (f *frames) begin() {
-	_, f.epoch, _ = f.p.views.in(f.x.Resource, f.x.Instance, 0)
 	query := f.x.to.Query()
 	asked := version(query.Get("resourceVersion"))
 	switch {

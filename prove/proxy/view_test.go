@@ -362,6 +362,36 @@ func TestARelistIsAnExpiredEvent(t *testing.T) {
 	}
 }
 
+// A watch that is on its way when watches end is ended, too: what it begins with may have been read before.
+func TestARelistEndsAWatchThatBegins(t *testing.T) {
+	t.Parallel()
+	var client typedcorev1.ConfigMapInterface
+	server := rest.CopyConfig(localtest.Shared(t).Config)
+	server.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Query().Has("watch") {
+				if _, err := client.Create(r.Context(), configMap("y", nil), metav1.CreateOptions{}); err != nil {
+					return nil, err
+				}
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	s := standWith(t, proxy.Options{Server: server}, fault.Fault{Kind: fault.Relist, View: "configmaps", On: fault.Match{Verb: "create"}})
+	client = s.configMaps()
+	list, err := client.List(t.Context(), metav1.ListOptions{})
+	s.must(err)
+	stream, err := client.Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=x", ResourceVersion: list.ResourceVersion})
+	s.must(err)
+	defer stream.Stop()
+	s.expired(stream)
+}
+
+// roundTripper is a function as an http.RoundTripper.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 // expired waits for the event that ends a watch whose past is forgotten.
 func (s *stand) expired(stream watch.Interface) {
 	s.Helper()

@@ -41,7 +41,7 @@ type life struct {
 	heard    int64 // requests before the newest instance was started
 }
 
-// instance is one start of the operator.
+// instance is one start of the operator. Running and access are nil while it is started.
 type instance struct {
 	number  int
 	running Running
@@ -49,6 +49,7 @@ type instance struct {
 	log     *tail
 	started time.Time
 	asked   bool
+	killed  bool // at once, also where it was only about to run
 	ended   bool
 }
 
@@ -57,9 +58,16 @@ func newLife(w *world) *life {
 	return &life{world: w, ctx: ctx, end: end}
 }
 
+// errOver is why nothing is started any more.
+var errOver = errors.New("the run is over")
+
 // start starts an instance.
 func (l *life) start(ctx context.Context) error {
 	l.mu.Lock()
+	if l.over {
+		l.mu.Unlock()
+		return errOver
+	}
 	number := len(l.all) + 1
 	i := &instance{number: number, log: &tail{}, started: time.Now()}
 	l.all = append(l.all, i)
@@ -85,33 +93,47 @@ func (l *life) launch(ctx context.Context, i *instance) error {
 		return err
 	}
 	folder := filepath.Dir(account)
-	if i.access, err = w.proxy.NewInstance(filepath.Join(account, "token")); err != nil {
+	access, err := w.proxy.NewInstance(filepath.Join(account, "token"))
+	if err != nil {
 		return err
 	}
+	l.mu.Lock()
+	i.access = access
+	l.mu.Unlock()
 	kubeconfig := filepath.Join(folder, "kubeconfig")
-	if err := i.settings(kubeconfig, account, w.namespace); err != nil {
+	if err := settings(access, kubeconfig, account, w.namespace); err != nil {
 		return err
 	}
 	running, err := w.Operator.Start(l.ctx, Access{
-		Namespace: w.namespace, Config: i.access.Config(), Kubeconfig: kubeconfig, Account: account,
+		Namespace: w.namespace, Config: access.Config(), Kubeconfig: kubeconfig, Account: account,
 		Folder: folder, Elect: w.elects(), Log: i.log,
 	})
 	if err != nil {
 		return err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	i.running = running
+	l.runs(i, running)
 	return nil
 }
 
+// runs notes that an instance runs, and ends it where that was asked for meanwhile: it may have brought about a fault by
+// now that kills it.
+func (l *life) runs(i *instance, running Running) {
+	l.mu.Lock()
+	i.running = running
+	killed := i.killed || l.over
+	l.mu.Unlock()
+	if killed {
+		running.Kill()
+	}
+}
+
 // settings writes the files by which an operator finds the proxy, beside the token.
-func (i *instance) settings(kubeconfig, account, namespace string) error {
-	config, err := i.access.Kubeconfig(namespace)
+func settings(access *proxy.Instance, kubeconfig, account, namespace string) error {
+	config, err := access.Kubeconfig(namespace)
 	if err != nil {
 		return err
 	}
-	authority := i.access.Config().CAData
+	authority := access.Config().CAData
 	return errors.Join(
 		os.WriteFile(kubeconfig, config, 0o600),
 		os.WriteFile(filepath.Join(account, "ca.crt"), authority, 0o600),
@@ -190,17 +212,23 @@ func (l *life) note(i *instance) {
 func (l *life) kill() {
 	for _, i := range l.ask() {
 		i.access.Revoke()
-		i.running.Kill()
+		l.mu.Lock()
+		i.killed = true
+		running := i.running
+		l.mu.Unlock()
+		if running != nil {
+			running.Kill()
+		}
 	}
 }
 
-// ask marks the instances that run as ended on purpose, and returns them.
+// ask marks the instances that run, or are about to, as ended on purpose, and returns them.
 func (l *life) ask() []*instance {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var all []*instance
 	for _, i := range l.all {
-		if !i.ended && i.running != nil {
+		if !i.ended && i.access != nil {
 			i.asked = true
 			all = append(all, i)
 		}
@@ -227,9 +255,18 @@ func (l *life) overlap() {
 		case <-time.After(scaled(overlapFor, l.world.Witness.Slowness())):
 		}
 		for _, i := range first {
-			i.running.Stop()
+			if running := l.running(i); running != nil {
+				running.Stop()
+			}
 		}
 	})
+}
+
+// running is what runs of an instance, nil before.
+func (l *life) running(i *instance) Running {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return i.running
 }
 
 // overlapFor is how long two instances run side by side: some starts of a controller-runtime
@@ -242,10 +279,7 @@ func (l *life) close() {
 	l.mu.Lock()
 	l.over = true
 	l.mu.Unlock()
-	for _, i := range l.ask() {
-		i.access.Revoke()
-		i.running.Kill()
-	}
+	l.kill()
 	l.end()
 	l.group.Wait()
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/prove/fault"
@@ -170,6 +171,44 @@ func TestKilledAndLingering(t *testing.T) {
 		return err
 	}))
 	seen := carry(t, stage, life, fault.Fault{Kind: fault.Kill, Moment: fault.Effect, On: fault.Match{Verb: "create", Resource: "configmaps"}})
+	checkLife(t, seen)
+	if len(seen.Exits) != 1 || !seen.Exits[0].Asked {
+		t.Errorf("exits are %+v", seen.Exits)
+	}
+}
+
+// hasty is an operator whose first instance brings about a fault before its start has returned.
+type hasty struct{ first sync.Once }
+
+// Start implements world.Operator.
+func (h *hasty) Start(ctx context.Context, access world.Access) (running world.Running, err error) {
+	run := world.Function(boxOperator{}.run)
+	h.first.Do(func() {
+		asked := make(chan struct{})
+		run = func(ctx context.Context, access world.Access) error {
+			api, err := kubernetes.NewForConfig(access.Config)
+			if err == nil {
+				get := api.CoreV1().RESTClient().Get().MaxRetries(0).Namespace(access.Namespace).Resource("configmaps").Name("nothing")
+				_ = get.Do(ctx).Error() // it is cut
+			}
+			close(asked)
+			<-ctx.Done()
+			return err
+		}
+		running, err = run.Start(ctx, access)
+		<-asked
+	})
+	if running != nil || err != nil {
+		return running, err
+	}
+	return run.Start(ctx, access)
+}
+
+// An instance that is killed while it is started is killed.
+func TestKilledWhileStarted(t *testing.T) {
+	t.Parallel()
+	stage := newStage(t, &hasty{})
+	seen := carry(t, stage, life, fault.Fault{Kind: fault.Kill, Moment: fault.Before, On: fault.Match{Verb: "get", Resource: "configmaps"}})
 	checkLife(t, seen)
 	if len(seen.Exits) != 1 || !seen.Exits[0].Asked {
 		t.Errorf("exits are %+v", seen.Exits)
