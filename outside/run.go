@@ -250,7 +250,14 @@ func (r *run) one(ctx context.Context, it *item) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, it.kind.Limit)
 	defer cancel()
+	ended := false
+	defer func() {
+		if !ended { // it panicked, which says nothing of the system
+			gate.left(ctx, nil, false)
+		}
+	}()
 	err = r.send(limited, it)
+	ended = true
 	left(err)
 	r.counted(it, err)
 	if err == nil {

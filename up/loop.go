@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/operon-framework/operon/project"
@@ -27,6 +28,9 @@ type loop struct {
 	restart  *time.Timer
 
 	built       chan built
+	builds      int // that were begun
+	building    sync.Mutex
+	running     sync.WaitGroup // what the loop has begun
 	stopBuild   context.CancelFunc
 	runningSum  [sha256.Size]byte
 	installed   chan installed
@@ -38,8 +42,9 @@ type loop struct {
 
 // built is how a build ended.
 type built struct {
-	sum [sha256.Size]byte
-	err error
+	number int
+	sum    [sha256.Size]byte
+	err    error
 }
 
 // installed is how the taking up of changed manifests ended.
@@ -53,10 +58,6 @@ func (s *session) loop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	changes, err := watchChanges(ctx, s.project.Dir)
-	if err != nil {
-		return err
-	}
 	l := &loop{
 		session: s, display: newDisplay(s), problems: problems{}, restart: time.NewTimer(time.Hour), runningSum: sum,
 		built: make(chan built), installed: make(chan installed), tokenState: make(chan error), stopBuild: func() {}, stopWatch: func() {},
@@ -64,12 +65,13 @@ func (s *session) loop(ctx context.Context) error {
 	l.restart.Stop()
 	go s.credentials.keep(ctx, s.renew, func(err error) { send(ctx, l.tokenState, err) })
 	defer l.display.close()
-	l.serve(ctx, changes)
+	l.serve(ctx)
+	l.running.Wait()
 	return nil
 }
 
 // serve is the loop itself.
-func (l *loop) serve(ctx context.Context, changes *changes) {
+func (l *loop) serve(ctx context.Context) {
 	frames := time.NewTicker(frame)
 	defer frames.Stop()
 	shown, dirty := time.Time{}, true
@@ -77,7 +79,7 @@ func (l *loop) serve(ctx context.Context, changes *changes) {
 		select {
 		case <-ctx.Done():
 			return
-		case what := <-changes.out:
+		case what := <-l.changes.out:
 			l.changed(ctx, what)
 		case result := <-l.built:
 			l.takeBuild(result)
@@ -120,18 +122,24 @@ func (l *loop) build(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	l.stopBuild = cancel
 	l.operator.rebuilding = true
-	go func() {
-		err := child.Build(ctx, l.project.Dir, l.project.Main.Package, l.folder.operator())
-		result := built{err: err}
-		if err == nil {
+	l.builds++
+	result, p := built{number: l.builds}, l.project
+	l.running.Go(func() {
+		l.building.Lock() // the one before takes a moment to end, and both write the same file
+		defer l.building.Unlock()
+		if result.err = child.Build(ctx, p.Dir, p.Main.Package, l.folder.operator()); result.err == nil {
 			result.sum, result.err = sumOf(l.folder.operator())
 		}
 		send(ctx, l.built, result)
-	}()
+	})
 }
 
-// takeBuild puts a newer operator in the place of the one that runs.
+// takeBuild puts a newer operator in the place of the one that runs. What came of a build that another one has replaced
+// is of no interest.
 func (l *loop) takeBuild(result built) {
+	if result.number != l.builds {
+		return
+	}
 	l.operator.rebuilding = false
 	l.problems.set(fromBuild, result.err)
 	if result.err != nil || result.sum == l.runningSum {

@@ -114,6 +114,16 @@ func TestLoopTakesUpEveryChange(t *testing.T) {
 	f.noOperator(t)
 }
 
+// What is edited while the loop is not there yet, as the operator is still built, is taken up, too.
+func TestLoopTakesUpWhatChangesWhileItStarts(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	r := f.loop(t)
+	r.says(t, "installed ")
+	f.edit(t, "config/samples/gadget.yaml", "size: 3", "size: 4")
+	f.hasSize(t, 4)
+}
+
 func TestLoopShowsAMissingRuleUntilItIsThere(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

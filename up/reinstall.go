@@ -16,13 +16,13 @@ func (l *loop) reinstall(ctx context.Context) {
 	}
 	l.installing = true
 	next := *l.project
-	go func() {
+	l.running.Go(func() {
 		err := next.ReadManifests()
 		if err == nil {
 			err = l.installAll(ctx, &next)
 		}
 		send(ctx, l.installed, installed{&next, err})
-	}()
+	})
 }
 
 // takeInstalled goes on with manifests that are in the cluster: what depends on them is begun anew.

@@ -35,6 +35,7 @@ type session struct {
 	refused  *permission.Set
 	gauge    *gauge
 	watcher  *tree.Watcher
+	changes  *changes // nil where nothing is done about them
 	wake     chan struct{}
 }
 
@@ -43,7 +44,9 @@ type session struct {
 // case, and what is in the cluster stays.
 func Run(ctx context.Context, options Options) (err error) {
 	options = options.withDefaults()
-	read, err := project.Read(options.Dir, project.Options{Main: options.Main})
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	read, changes, err := readProject(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -57,7 +60,7 @@ func Run(ctx context.Context, options Options) (err error) {
 	defer func() { err = firstOf(err, folder.close()) }()
 	s := &session{
 		options: options, progress: options.progress(), project: read, folder: folder,
-		refused: permission.Of(identityOf(read).user()), gauge: &gauge{}, wake: make(chan struct{}, 1),
+		refused: permission.Of(identityOf(read).user()), gauge: &gauge{}, changes: changes, wake: make(chan struct{}, 1),
 	}
 	if err := s.prepare(ctx); err != nil {
 		return err
@@ -67,6 +70,23 @@ func Run(ctx context.Context, options Options) (err error) {
 	}
 	s.farewell()
 	return nil
+}
+
+// readProject reads the project. Where its changes are taken up, they are watched before anything of it is read that
+// may change: what somebody edits while the cluster starts and the operator is built counts, too.
+func readProject(ctx context.Context, options Options) (*project.Project, *changes, error) {
+	p, err := project.Identify(options.Dir, project.Options{Main: options.Main})
+	if err != nil {
+		return nil, nil, err
+	}
+	if options.Mode == Once {
+		return p, nil, p.ReadManifests()
+	}
+	changes, err := watchChanges(ctx, p.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p, changes, p.ReadManifests()
 }
 
 // prepare brings everything to the cluster that the operator needs, and builds it meanwhile.

@@ -184,11 +184,12 @@ func (p *Play) End() error {
 		_ = r.Process.Signal(syscall.SIGTERM) // it may have ended
 	}
 	var errs error
-	late := time.After(20 * time.Second)
+	patient, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
 	for _, r := range p.replicas {
 		select {
 		case <-r.ended:
-		case <-late:
+		case <-patient.Done():
 			errs = errors.Join(errs, fmt.Errorf("replica %d does not stop", r.Process.Pid), r.Process.Kill())
 		}
 	}

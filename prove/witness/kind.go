@@ -24,6 +24,7 @@ type kind struct {
 	named    schema.GroupVersionKind
 	read     chan struct{} // closed when what was there has been read
 	once     sync.Once
+	end      context.CancelFunc // of the watch
 }
 
 // again is how soon a watch that broke is begun again.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -73,20 +74,54 @@ func (w *Witness) Refresh(ctx context.Context) error {
 	for resource, named := range served {
 		if w.kinds[resource.GroupResource()] == nil {
 			k := &kind{witness: w, resource: resource, named: named, read: make(chan struct{})}
+			life, end := context.WithCancel(w.life)
+			k.end = end
 			w.kinds[resource.GroupResource()] = k
-			w.watches.Go(func() { k.watch(w.life) })
+			w.watches.Go(func() { k.watch(life) })
 		}
 		all = append(all, w.kinds[resource.GroupResource()])
 	}
 	w.mu.Unlock()
 	for _, k := range all {
-		select {
-		case <-k.read:
-		case <-ctx.Done():
-			return fmt.Errorf("%s cannot be watched: %w", k.resource, context.Cause(ctx))
+		if err := w.await(ctx, k); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// await returns when the objects of a kind have been read, or when there is no such kind any more: somebody may have
+// removed it since it was found.
+func (w *Witness) await(ctx context.Context, k *kind) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-k.read:
+			return nil
+		case <-ctx.Done():
+			return fmt.Errorf("%s cannot be watched: %w", k.resource, context.Cause(ctx))
+		case <-tick.C:
+		}
+		served, err := w.served()
+		if err != nil {
+			return fmt.Errorf("what kinds the cluster has: %w", err)
+		}
+		if _, there := served[k.resource]; !there {
+			w.drop(k)
+			return nil
+		}
+	}
+}
+
+// drop watches a kind no more, until it is found again.
+func (w *Witness) drop(k *kind) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k.end()
+	if of := k.resource.GroupResource(); w.kinds[of] == k {
+		delete(w.kinds, of)
+	}
 }
 
 // served are the kinds that can be watched, in the versions that the API server prefers.

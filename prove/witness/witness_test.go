@@ -1,14 +1,22 @@
 package witness_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/operon-framework/operon/local/localtest"
@@ -100,6 +108,55 @@ func TestRefresh(t *testing.T) {
 }
 
 // Events are kept, and are no change.
+// A kind that somebody removes before its objects could be read is not waited for.
+func TestAKindThatGoesIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	env := localtest.Shared(t)
+	group := env.Namespace + ".example.com"
+	definition, err := os.ReadFile("../../testdata/boxes.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "boxes.yaml")
+	if err := os.WriteFile(file, bytes.ReplaceAll(definition, []byte("test.operon.dev"), []byte(group)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env.InstallCRDs(t, file)
+	definitions := dynamic.NewForConfigOrDie(env.Config).Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	remove := sync.OnceValue(func() error {
+		return definitions.Delete(context.WithoutCancel(t.Context()), "boxes."+group, metav1.DeleteOptions{})
+	})
+	t.Cleanup(func() {
+		if err := remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	config := *env.Config
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			if !strings.HasSuffix(r.URL.Path, "/boxes") || !strings.Contains(r.URL.Path, group) {
+				return next.RoundTrip(r)
+			}
+			return nil, errors.Join(errors.New("it is too late"), remove())
+		})
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), localtest.Patience)
+	defer cancel()
+	w, err := witness.Start(ctx, &config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if w.Watches(schema.GroupResource{Group: group, Resource: "boxes"}) {
+		t.Error("it is watched still")
+	}
+}
+
+// roundTripper is a function as an http.RoundTripper.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	env, w := start(t)
