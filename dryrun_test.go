@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/local/localtest"
 )
 
 // shown are the previews of a dry run.
@@ -162,7 +163,7 @@ func TestDryRunHoldsForSetup(t *testing.T) {
 			return nil
 		}))
 	}))
-	if err := <-tried; err == nil || !strings.Contains(err.Error(), "dry run") {
+	if err := localtest.Receive(t, "a write of what else is in the operator", tried); err == nil || !strings.Contains(err.Error(), "dry run") {
 		t.Errorf("error %v", err)
 	}
 	if got := writes(); len(got) > 0 {

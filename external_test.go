@@ -20,6 +20,7 @@ import (
 
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/external"
+	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/reconcile"
 )
 
@@ -448,13 +449,9 @@ func TestExternalDryRun(t *testing.T) {
 	shown := make(chan operon.Preview, 10)
 	requests, _ := w.runWith(w.Config, operon.Config{Namespace: w.Namespace, DryRun: func(p operon.Preview) { shown <- p }},
 		operon.API(addBox), operon.Manage[*Box](k))
-	select {
-	case p := <-shown:
-		if len(p.Actions) != 1 || p.Actions[0].Verb != "create" || p.Actions[0].Kind != "cell" || p.Actions[0].Name != "a" {
-			t.Errorf("shown is %+v", p)
-		}
-	case <-t.Context().Done():
-		t.Fatal("nothing is shown")
+	p := localtest.Receive(t, "what would be done", shown)
+	if len(p.Actions) != 1 || p.Actions[0].Verb != "create" || p.Actions[0].Kind != "cell" || p.Actions[0].Name != "a" {
+		t.Errorf("shown is %+v", p)
 	}
 	if writes := requests.all(true); len(writes) > 0 {
 		t.Errorf("it wrote %q", writes)

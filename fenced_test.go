@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/local/localtest"
 )
 
 // frozen is a replica that freezes after its last look at the clock: from one write on it gives no sign of
@@ -86,12 +87,12 @@ func TestAWriteThatComesLateIsRefused(t *testing.T) {
 			w.runWith(config, operon.Config{Namespace: w.Namespace, Shards: 1, ShardLease: shortLease}, operon.API(addBox), operon.Manage(compose(optional)))
 			w.spread(1)
 			b := w.late(c.first, c.second)
-			<-f.held
+			localtest.Receive(t, "the "+name, f.held)
 			w.change(b, func() { b.Spec.Data = map[string]string{"made": "3"} })
 			w.share(compose(optional), 1)
 			w.isReady(b)
 			close(f.thaw)
-			if code := <-f.code; code != http.StatusConflict {
+			if code := localtest.Receive(t, "the late "+name, f.code); code != http.StatusConflict {
 				t.Errorf("the late %s was answered with %d", name, code)
 			}
 			f.dead.Store(false)

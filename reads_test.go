@@ -330,6 +330,8 @@ func (w *world) clientOf(t *testing.T, cfg operon.Config, parts []operon.Part) c
 	case <-running:
 	case err := <-ended:
 		t.Fatalf("the operator ended with %v", err)
+	case <-time.After(localtest.Patience):
+		t.Fatalf("waited %s for the operator to be ready", localtest.Patience)
 	}
 	return <-made
 }
@@ -394,7 +396,7 @@ func TestStoppedWhileAKindIsFirstRead(t *testing.T) {
 			})))
 	}()
 	w.box("waiting", nil)
-	<-asked
+	localtest.Receive(t, "a read", asked)
 	stop()
 	select {
 	case err := <-ended:

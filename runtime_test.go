@@ -376,7 +376,7 @@ func TestAReconcileFinishesWhenTheOperatorStops(t *testing.T) {
 		return copies(b, out)
 	}))
 	b := w.box("last", map[string]string{"a": "1"})
-	<-composing
+	localtest.Receive(t, "a reconcile", composing)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -391,7 +391,7 @@ func TestAReconcileFinishesWhenTheOperatorStops(t *testing.T) {
 		}
 	})
 	close(stopped)
-	<-ended
+	localtest.Receive(t, "the operator to end", ended)
 	w.isReady(b)
 	w.holds(config("last", nil), map[string]string{"a": "1"})
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -22,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/local/localtest"
 )
 
 // A trace is a reconcile with its steps, and these with their requests.
@@ -131,6 +133,7 @@ func (w *world) startMain(environment []string, arguments ...string) (stop func(
 	w.must(command.Start())
 	stop = sync.OnceFunc(func() {
 		w.must(command.Process.Signal(syscall.SIGTERM))
+		defer time.AfterFunc(localtest.Patience, func() { _ = command.Process.Kill() }).Stop() // it may have ended
 		if err := command.Wait(); err != nil {
 			w.Errorf("the operator ended with %v", err)
 		}

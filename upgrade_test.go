@@ -170,7 +170,7 @@ func TestAnUpgradeThatWasNotRecordedIsDoneAgain(t *testing.T) {
 		return nil
 	}}
 	_, stop = w.release(config, "2.0.0", upgrades)
-	<-dead
+	localtest.Receive(t, "the first upgrade to be cut off", dead)
 	stop()
 	w.release(w.Config, "2.1.0", upgrades)
 	w.recorded(b, "2.1.0", "Upgraded")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/operon-framework/operon/durable"
 	steps "github.com/operon-framework/operon/journal"
+	"github.com/operon-framework/operon/local/localtest"
 )
 
 // did is what steps have done.
@@ -185,7 +186,7 @@ func TestWorkOnAnObjectThatGoes(t *testing.T) {
 		}))
 	}})
 	b := w.box("one", nil)
-	<-running
+	localtest.Receive(t, "the long step", running)
 	w.must(w.client.Delete(w.Context(), b))
 	w.eventually("it to go", func(ctx context.Context) error {
 		if err := w.client.Get(ctx, client.ObjectKeyFromObject(b), b); client.IgnoreNotFound(err) != nil || err == nil {
@@ -232,7 +233,7 @@ func TestOperatorsOverlap(t *testing.T) {
 	}}
 	w.run(worker)
 	b := w.box("one", nil)
-	<-frozen
+	localtest.Receive(t, "the slow step", frozen)
 	w.run(worker)
 	w.isReady(b)
 	close(thaw)

@@ -13,10 +13,12 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operon-framework/operon/deploy"
+	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/up"
 )
 
@@ -65,6 +67,8 @@ func (f *fixture) killed(t *testing.T, method, path string) {
 		}
 	case err := <-ended:
 		t.Fatalf("it ended: %v\n%s", err, &said)
+	case <-time.After(localtest.Patience):
+		t.Fatalf("waited %s for it to %s %s: %v", localtest.Patience, method, path, errors.Join(command.Process.Kill(), <-ended))
 	}
 }
 

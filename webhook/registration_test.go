@@ -435,7 +435,7 @@ func TestRequestsUnderWayAreAnswered(t *testing.T) {
 			}
 		}
 	}()
-	<-late.asked
+	localtest.Receive(t, "the API server to ask", late.asked)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -448,8 +448,8 @@ func TestRequestsUnderWayAreAnswered(t *testing.T) {
 		return nil
 	})
 	close(late.answer)
-	if err := <-result; err != nil {
+	if err := localtest.Receive(t, "the answer", result); err != nil {
 		t.Errorf("error %v", err)
 	}
-	<-stopped
+	localtest.Receive(t, "the server to stop", stopped)
 }

@@ -71,7 +71,7 @@ func (cp *ControlPlane) awaitComplete(ctx context.Context) (snapshot, error) {
 	patient, cancel := context.WithTimeout(ctx, firstDeadline)
 	defer cancel()
 	for {
-		settled := cp.store.awaitSettled(patient, 0)
+		settled := cp.store.awaitSettled(patient)
 		entries, _, err := cp.store.entries(ctx)
 		if err != nil {
 			return nil, err

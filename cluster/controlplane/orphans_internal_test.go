@@ -28,7 +28,7 @@ func TestWhatComesDuringAReset(t *testing.T) {
 	put("nodes/node-1", "as-it-was")
 	first := snapshot{registry + "nodes/node-0": []byte(object("as-it-was-too")), registry + "nodes/node-1": []byte(object("as-it-was") + " ")}
 	cp.orphans.start()
-	_, changed, err := cp.become(t.Context(), first, func(entries []*mvccpb.KeyValue, first snapshot) []clientv3.Op {
+	changed, err := cp.become(t.Context(), first, func(entries []*mvccpb.KeyValue, first snapshot) []clientv3.Op {
 		put("configmaps/b", "b")
 		return difference(entries, first)
 	})

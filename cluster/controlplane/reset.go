@@ -63,11 +63,8 @@ func (cp *ControlPlane) Reset(ctx context.Context) error {
 	// Values are put back once: what differs afterwards is what a controller made of them.
 	change := difference
 	for {
-		seen, changed, err := cp.become(ctx, first, change)
+		changed, err := cp.settleIn(ctx, first, change)
 		if err != nil {
-			return fmt.Errorf("reset: %w", err)
-		}
-		if err := cp.store.awaitSettled(ctx, seen); err != nil {
 			return fmt.Errorf("reset: %w", err)
 		}
 		if !changed {
@@ -95,21 +92,36 @@ func (cp *ControlPlane) awaitFirst(ctx context.Context) (snapshot, error) {
 	}
 }
 
-// become writes what change finds between the first state and what is seen at a revision.
-func (cp *ControlPlane) become(ctx context.Context, first snapshot, change func([]*mvccpb.KeyValue, snapshot) []clientv3.Op) (seen int64, changed bool, err error) {
-	entries, seen, err := cp.store.entries(ctx)
+// settleIn writes what change finds between now and the first state, and returns when all have settled in that. It
+// watches before it looks: what is written after that is not missed.
+func (cp *ControlPlane) settleIn(ctx context.Context, first snapshot, change func([]*mvccpb.KeyValue, snapshot) []clientv3.Op) (changed bool, err error) {
+	watched, cancel := context.WithCancel(ctx)
+	defer cancel()
+	writes, err := cp.store.watch(watched)
 	if err != nil {
-		return 0, false, err
+		return false, err
+	}
+	if changed, err = cp.become(ctx, first, change); err != nil {
+		return false, err
+	}
+	return changed, settled(ctx, writes)
+}
+
+// become writes what change finds between now and the first state.
+func (cp *ControlPlane) become(ctx context.Context, first snapshot, change func([]*mvccpb.KeyValue, snapshot) []clientv3.Op) (changed bool, err error) {
+	entries, _, err := cp.store.entries(ctx)
+	if err != nil {
+		return false, err
 	}
 	ops := change(entries, first)
 	for chunk := range slices.Chunk(ops, maxTxnOps) {
 		written, err := cp.store.client.Txn(ctx).Then(chunk...).Commit()
 		if err != nil {
-			return 0, false, err
+			return false, err
 		}
 		cp.orphans.remember(replaced(written), first)
 	}
-	return seen, len(ops) > 0, nil
+	return len(ops) > 0, nil
 }
 
 // replaced is what was there before a transaction. It may be more than was read before: what
@@ -172,25 +184,41 @@ func (s *store) entries(ctx context.Context) ([]*mvccpb.KeyValue, int64, error) 
 	return response.Kvs, response.Header.Revision, nil
 }
 
-var errStoreEnded = errors.New("etcd has ended")
-
 // awaitSettled returns when nothing but heartbeats and events was written for the quiet
-// time, after a revision; 0: after etcd watches. Until it does, nobody knows whether it is quiet.
-func (s *store) awaitSettled(ctx context.Context, after int64) error {
+// time.
+func (s *store) awaitSettled(ctx context.Context) error {
 	watched, cancel := context.WithCancel(ctx)
 	defer cancel()
-	from := after
-	if after > 0 {
-		from++
+	writes, err := s.watch(watched)
+	if err != nil {
+		return err
 	}
-	writes := s.client.Watch(watched, registry, clientv3.WithPrefix(), clientv3.WithRev(from), clientv3.WithCreatedNotify())
+	return settled(ctx, writes)
+}
+
+var errStoreEnded = errors.New("etcd has ended")
+
+// watch returns when etcd watches what is written. Until it does, nobody knows whether it is quiet.
+func (s *store) watch(ctx context.Context) (clientv3.WatchChan, error) {
+	writes := s.client.Watch(ctx, registry, clientv3.WithPrefix(), clientv3.WithCreatedNotify())
+	created, open := <-writes // its context ends it
+	if !open {
+		return nil, fmt.Errorf("watch etcd: %w", cmp.Or(ctx.Err(), errStoreEnded))
+	}
+	if err := created.Err(); err != nil {
+		return nil, fmt.Errorf("watch etcd: %w", err)
+	}
+	return writes, nil
+}
+
+// settled returns when nothing but heartbeats and events is written for the quiet time.
+func settled(ctx context.Context, writes clientv3.WatchChan) error {
 	ticker := time.NewTicker(turn) // drops the ticks for which there was no turn
 	defer ticker.Stop()
-	var ticks <-chan time.Time
 	last, calm := "nothing", 0
 	for {
 		select {
-		case <-ticks:
+		case <-ticker.C:
 			if calm++; calm >= turns {
 				return nil
 			}
@@ -198,13 +226,10 @@ func (s *store) awaitSettled(ctx context.Context, after int64) error {
 			return fmt.Errorf("something goes on writing, last %s: %w", last, ctx.Err())
 		case batch, open := <-writes:
 			if !open {
-				return fmt.Errorf("the watch of etcd ended: %w", cmp.Or(ctx.Err(), errStoreEnded))
+				return fmt.Errorf("watch etcd: %w", cmp.Or(ctx.Err(), errStoreEnded))
 			}
 			if err := batch.Err(); err != nil {
 				return fmt.Errorf("watch etcd: %w", err)
-			}
-			if batch.Created {
-				ticks = ticker.C
 			}
 			for _, event := range batch.Events {
 				if key := string(event.Kv.Key); !isVolatile(key) {

@@ -57,6 +57,24 @@ func Within(t testing.TB, limit time.Duration, what string, check func(context.C
 	}
 }
 
+// Receive waits for something to come over a channel, or for its end, for as long as Eventually does.
+func Receive[T any](t testing.TB, what string, from <-chan T) T {
+	t.Helper()
+	limit, err := patience()
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case got := <-from:
+		return got
+	case <-timer.C:
+		t.Fatalf("waited %s for %s", limit, what)
+		panic("unreachable")
+	}
+}
+
 // Always calls check again and again during a time, and fails the test at its first error.
 // Use it for what must not happen, with a time that is long against how soon it would.
 func Always(t testing.TB, during time.Duration, what string, check func(context.Context) error) {

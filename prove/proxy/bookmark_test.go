@@ -65,7 +65,7 @@ func TestBookmarksWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stream.Stop()
-	if event := <-stream.ResultChan(); event.Type != watch.Added {
+	if event := localtest.Receive(t, "the first event", stream.ResultChan()); event.Type != watch.Added {
 		t.Errorf("the first event is %s", event.Type)
 	}
 	began := time.Now()

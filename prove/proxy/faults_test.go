@@ -187,7 +187,7 @@ func TestKill(t *testing.T) {
 				if (err == nil) != want.answered {
 					t.Errorf("answered with %v", err)
 				}
-				if was := <-killed; was != want.applied || s.there("two") != want.applied {
+				if was := localtest.Receive(t, "the end", killed); was != want.applied || s.there("two") != want.applied {
 					t.Errorf("applied when killed: %v, want %v", was, want.applied)
 				}
 				_, err = client.Create(t.Context(), configMap("three", nil), metav1.CreateOptions{})

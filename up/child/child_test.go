@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/up/child"
 )
 
@@ -125,7 +126,7 @@ func start(t *testing.T, name string) (*child.Process, *child.Log, <-chan string
 func TestAnExitIsTold(t *testing.T) {
 	t.Parallel()
 	process, log, _ := start(t, "failing")
-	<-process.Done()
+	localtest.Receive(t, "the child's end", process.Done())
 	if exit := process.Exit(); exit.Code != 3 || exit.Signal != 0 || !strings.HasPrefix(exit.String(), "exited with code 3 after ") {
 		t.Errorf("%+v: %s", exit, exit)
 	}
@@ -137,7 +138,7 @@ func TestAnExitIsTold(t *testing.T) {
 func TestStopAsksFirst(t *testing.T) {
 	t.Parallel()
 	process, _, lines := start(t, "sleeper")
-	<-lines
+	localtest.Receive(t, "the child to sleep", lines)
 	process.Stop(time.Minute)
 	if exit := process.Exit(); exit.Signal != syscall.SIGTERM || !strings.HasPrefix(exit.String(), `ended by signal "terminated" after `) {
 		t.Errorf("%+v: %s", exit, exit)
@@ -147,7 +148,7 @@ func TestStopAsksFirst(t *testing.T) {
 func TestStopEndsByForceWhatTheChildStarted(t *testing.T) {
 	t.Parallel()
 	process, _, lines := start(t, "stubborn")
-	grandchild, err := strconv.Atoi(<-lines)
+	grandchild, err := strconv.Atoi(localtest.Receive(t, "the grandchild", lines))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/up/child"
 )
 
@@ -45,14 +46,14 @@ func TestMounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { process.Stop(0) })
-	if got := <-lines; got != "[deep file folder link]" {
+	if got := localtest.Receive(t, "what is beside the file", lines); got != "[deep file folder link]" {
 		t.Errorf("beside it is %s", got)
 	}
-	if got := <-lines; got != "first" {
+	if got := localtest.Receive(t, "the file", lines); got != "first" {
 		t.Errorf("the file says %s", got)
 	}
 	put(t, source, "second")
-	if got := <-lines; got != "second" {
+	if got := localtest.Receive(t, "the other file", lines); got != "second" {
 		t.Errorf("the file says %s", got)
 	}
 	if got, err := os.ReadDir(root); err != nil || !slices.Equal(names(got), []string{"file", "folder", "link"}) {
@@ -94,7 +95,7 @@ func rights(t *testing.T, mounts ...child.Mount) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-process.Done()
+	localtest.Receive(t, "the child's end", process.Done())
 	return out.String()
 }
 
