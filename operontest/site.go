@@ -72,6 +72,9 @@ func (o *Operator[T]) newSite(t testing.TB, cluster *rest.Config, namespace stri
 	return s, s.start(ctx)
 }
 
+// starting is how long an operator may take until it works: a moment, on a machine that is not busy.
+const starting = 5 * time.Minute
+
 // start starts the operator, and returns when it works.
 func (s *site[T]) start(life context.Context) error {
 	ctx, stop := context.WithCancel(life)
@@ -84,6 +87,8 @@ func (s *site[T]) start(life context.Context) error {
 	case err := <-s.ended:
 		s.ended <- err
 		return fmt.Errorf("the operator does not start: %w", err)
+	case <-time.After(starting):
+		return fmt.Errorf("the operator does not work after %s", starting)
 	}
 }
 

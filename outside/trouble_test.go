@@ -235,6 +235,25 @@ func TestOneTries(t *testing.T) {
 	}
 }
 
+// A provider that panics when it is asked whether its system is back does not keep the system from being asked again.
+func TestAPanicIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	s := newSystem()
+	d := newDesk(t, newClock(), &store{}, finding{s})
+	s.before = func(string) error { return errors.New("away") }
+	d.keep(thing{}, "one")
+	d.clock.Step(2 * time.Second)
+	s.before = func(string) error { panic(crash{}) }
+	if !d.keepUntilCrash("one") {
+		t.Fatal("it did not panic")
+	}
+	s.before = nil
+	d.clock.Step(2 * time.Second)
+	if result := d.keep(thing{}, "one"); result.Outcome.Kind() != outcome.KindDone {
+		t.Errorf("the system is back: %v", result.Outcome)
+	}
+}
+
 // A call that ends as the operator stops, or the reconcile's time is over, says nothing about the system.
 func TestStopIsNoOutage(t *testing.T) {
 	t.Parallel()
