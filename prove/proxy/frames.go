@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -25,6 +26,7 @@ type frames struct {
 	body io.Closer
 
 	form  form
+	about *subject      // nil where that is not known
 	come  chan frame    // what the server shows
 	end   func()        // nobody reads any more
 	ended chan struct{} // closed by end
@@ -33,6 +35,7 @@ type frames struct {
 	over  error   // why nothing more comes
 	ready []byte  // what is left of an event that is being shown
 
+	reached atomic.Uint64  // the newest version that was shown; 0 during the state at the beginning
 	initial bool           // until the bookmark that ends the state at the beginning
 	start   uint64         // up to here it is the state at the beginning, which is no event
 	epoch   int            // of the views, when the watch was asked for
@@ -55,8 +58,13 @@ func (p *Proxy) newFrames(response *http.Response, x *exchange) io.ReadCloser {
 		return response.Body
 	}
 	f := &frames{p: p, x: x, ctx: response.Request.Context(), body: response.Body, form: form, epoch: x.epoch, come: make(chan frame, 16), ended: make(chan struct{}), held: map[*view]bool{}}
-	f.end = sync.OnceFunc(func() { close(f.ended) })
+	f.about = subjectOf(x)
+	f.end = sync.OnceFunc(func() {
+		p.watches.remove(f)
+		close(f.ended)
+	})
 	f.begin()
+	p.watches.add(f)
 	go f.receive(form.reader(response.Body))
 	return f
 }
@@ -75,8 +83,10 @@ func (f *frames) begin() {
 		f.initial = true
 	case asked == 0:
 		f.start = f.p.revision(f.ctx)
+		f.reached.Store(f.start)
 	default:
 		f.start = asked
+		f.reached.Store(asked)
 		if f.p.views.compacted(f.x.Resource, asked) {
 			f.expire(false)
 		}
@@ -180,6 +190,9 @@ func (f *frames) show(one frame) error {
 	f.x.Events++
 	if one.ends {
 		f.initial, f.start = false, one.version
+	}
+	if !f.initial {
+		f.reached.Store(max(f.reached.Load(), one.version))
 	}
 	return nil
 }

@@ -70,6 +70,7 @@ type Proxy struct {
 	meter   meter
 	views   *views
 	clock   clock
+	watches watches
 	leases  *leases
 
 	gate   *gate

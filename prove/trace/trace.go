@@ -97,6 +97,8 @@ type Change struct {
 	Manager string `json:"manager,omitempty"`
 	// Owner is the controller of the object, as kind/name, or its first owner.
 	Owner string `json:"owner,omitempty"`
+	// Labels are the object's.
+	Labels map[string]string `json:"-"`
 }
 
 // Exit is the end of an operator's process, or of a manager in a test.

@@ -107,7 +107,7 @@ func (k *kind) compare(object *unstructured.Unstructured, first bool) {
 	known := scene.objects[of]
 	switch {
 	case first:
-		scene.objects[of] = object
+		scene.objects[of], scene.newest[of] = object, revision(object.GetResourceVersion())
 	case known == nil:
 		k.note(object, string(watch.Added))
 	case known.GetUID() != object.GetUID():
@@ -134,6 +134,7 @@ func (k *kind) note(object *unstructured.Unstructured, what string) {
 	scene := k.witness.scene(object.GetNamespace())
 	of := key{k.resource.GroupResource(), object.GetName()}
 	scene.objects[of] = object
+	scene.newest[of] = max(scene.newest[of], revision(object.GetResourceVersion()))
 	if what == string(watch.Deleted) {
 		delete(scene.objects, of)
 	}

@@ -17,6 +17,7 @@ import (
 type Scene struct {
 	witness *Witness
 	objects map[key]*unstructured.Unstructured
+	newest  map[key]uint64 // versions, of what is gone, too
 	changes []trace.Change
 	last    time.Time
 	changed chan struct{}
@@ -87,6 +88,13 @@ func (s *Scene) LastChange() time.Time {
 	return s.last
 }
 
+// Knows tells whether what is known of an object is as new as a version.
+func (s *Scene) Knows(resource schema.GroupResource, name, version string) bool {
+	s.witness.mu.Lock()
+	defer s.witness.mu.Unlock()
+	return s.newest[key{resource, name}] >= revision(version)
+}
+
 // Changed is closed at the next change.
 func (s *Scene) Changed() <-chan struct{} {
 	s.witness.mu.Lock()
@@ -153,6 +161,7 @@ func (k *kind) change(object *unstructured.Unstructured, what string) trace.Chan
 		Namespace: object.GetNamespace(), Name: object.GetName(), GenerateName: object.GetGenerateName(),
 		UID: string(object.GetUID()), Version: object.GetResourceVersion(), Generation: object.GetGeneration(),
 		Deleting: object.GetDeletionTimestamp() != nil, Manager: lastManager(object), Owner: owner(object),
+		Labels: object.GetLabels(),
 	}
 }
 

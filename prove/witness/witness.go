@@ -172,7 +172,7 @@ func (w *Witness) Scene(namespace string) *Scene {
 func (w *Witness) scene(namespace string) *Scene {
 	s := w.scenes[namespace]
 	if s == nil {
-		s = &Scene{witness: w, objects: map[key]*unstructured.Unstructured{}, changed: make(chan struct{})}
+		s = &Scene{witness: w, objects: map[key]*unstructured.Unstructured{}, newest: map[key]uint64{}, changed: make(chan struct{})}
 		w.scenes[namespace] = s
 	}
 	return s

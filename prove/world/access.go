@@ -78,7 +78,7 @@ func (s *Stage) grantOne(ctx context.Context, one project.Grant, world string) e
 		role.SetName(name)
 		role.SetNamespace("")
 		role.SetLabels(s.labels())
-		if err := s.apply(ctx, role, cmp.Or(one.Namespace, world)); err != nil {
+		if _, err := s.apply(ctx, role, cmp.Or(one.Namespace, world)); err != nil {
 			return fmt.Errorf("%s: %w", one.Role.Place(), err)
 		}
 	} else {
@@ -105,7 +105,8 @@ func (s *Stage) bind(ctx context.Context, role rbacv1.RoleRef, namespace string)
 		return err
 	}
 	unstructured.RemoveNestedField(fields, "metadata", "creationTimestamp")
-	return s.apply(ctx, &unstructured.Unstructured{Object: fields}, namespace)
+	_, err = s.apply(ctx, &unstructured.Unstructured{Object: fields}, namespace)
+	return err
 }
 
 // grantIn gives the operator what holds in a world, and returns when it has that.

@@ -180,11 +180,21 @@ func (w *world) quiet(since time.Time) (busy string, quiet time.Duration) {
 	case activity.Seen <= heard && time.Since(changed) < w.firstRequest():
 		return "the operator starts", 0
 	}
-	last := latest(since, changed, w.lastChange())
+	last := latest(since, changed, w.lastChange(), w.waited)
 	if w.pace.Reads {
-		return "", time.Since(latest(last, w.lastWrite()))
+		last = latest(last, w.lastWrite())
+	} else {
+		last = latest(last, activity.Last)
 	}
-	return "", time.Since(latest(last, activity.Last))
+	quiet = time.Since(last)
+	if quiet < w.pace.Quiet/brief {
+		return "", quiet // it is too early to ask for more
+	}
+	if late := w.late(since); late != "" {
+		w.waited = time.Now()
+		return late, 0
+	}
+	return "", quiet
 }
 
 // reading is for how long an operator has to do nothing but read to be taken for one that does so

@@ -148,10 +148,10 @@ func (s *Stage) Serves(objects []*unstructured.Unstructured) error {
 }
 
 // apply makes an object as it is written.
-func (s *Stage) apply(ctx context.Context, object *unstructured.Unstructured, world string) error {
+func (s *Stage) apply(ctx context.Context, object *unstructured.Unstructured, world string) (deed, error) {
 	objects, mapping, err := s.resource(object.GroupVersionKind(), object.GetNamespace(), world)
 	if err != nil {
-		return err
+		return deed{}, err
 	}
 	object = object.DeepCopy()
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace && object.GetNamespace() == "" {
@@ -159,13 +159,16 @@ func (s *Stage) apply(ctx context.Context, object *unstructured.Unstructured, wo
 	}
 	body, err := object.MarshalJSON()
 	if err != nil {
-		return err
+		return deed{}, err
 	}
 	force := true
-	_, err = objects.Patch(ctx, object.GetName(), types.ApplyPatchType, body, metav1.PatchOptions{
+	applied, err := objects.Patch(ctx, object.GetName(), types.ApplyPatchType, body, metav1.PatchOptions{
 		FieldManager: Manager, Force: &force, FieldValidation: metav1.FieldValidationStrict,
 	})
-	return err
+	if err != nil {
+		return deed{}, err
+	}
+	return deedOf(mapping.Resource, applied), nil
 }
 
 // folder makes a folder for an instance.

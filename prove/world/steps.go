@@ -22,6 +22,7 @@ import (
 func (w *world) step(ctx context.Context, s *workload.Step) (on bool, err error) {
 	w.life.at(s.Name)
 	w.script.At(s.Name)
+	w.deeds = nil
 	w.trace.Steps = append(w.trace.Steps, trace.Step{Name: s.Name, At: time.Now()})
 	seen := &w.trace.Steps[len(w.trace.Steps)-1]
 	refused, err := w.do(ctx, s)
@@ -73,9 +74,11 @@ func (w *world) applyAll(ctx context.Context, objects []*unstructured.Unstructur
 		if err := w.note(object); err != nil {
 			return err
 		}
-		if err := w.apply(ctx, object, w.namespace); err != nil {
+		applied, err := w.apply(ctx, object, w.namespace)
+		if err != nil {
 			return err
 		}
+		w.deeds = append(w.deeds, applied)
 	}
 	return nil
 }
@@ -83,10 +86,11 @@ func (w *world) applyAll(ctx context.Context, objects []*unstructured.Unstructur
 func (w *world) deleteAll(ctx context.Context, objects []workload.Ref) error {
 	background := metav1.DeletePropagationBackground
 	for _, one := range objects {
-		of, _, err := w.resource(schema.FromAPIVersionAndKind(one.APIVersion, one.Kind), one.Namespace, w.namespace)
+		of, mapping, err := w.resource(schema.FromAPIVersionAndKind(one.APIVersion, one.Kind), one.Namespace, w.namespace)
 		if err != nil {
 			return err
 		}
+		w.deletes(mapping, one)
 		err = of.Delete(ctx, one.Name, metav1.DeleteOptions{PropagationPolicy: &background})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
@@ -111,7 +115,7 @@ const somebodyElse = "somebody-else"
 
 // merge changes an object by a JSON merge patch, as somebody who is not the workload.
 func (w *world) merge(ctx context.Context, of workload.Ref, patch map[string]any) error {
-	objects, _, err := w.resource(schema.FromAPIVersionAndKind(of.APIVersion, of.Kind), of.Namespace, w.namespace)
+	objects, mapping, err := w.resource(schema.FromAPIVersionAndKind(of.APIVersion, of.Kind), of.Namespace, w.namespace)
 	if err != nil {
 		return err
 	}
@@ -119,6 +123,10 @@ func (w *world) merge(ctx context.Context, of workload.Ref, patch map[string]any
 	if err != nil {
 		return err
 	}
-	_, err = objects.Patch(ctx, of.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: somebodyElse})
-	return err
+	merged, err := objects.Patch(ctx, of.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: somebodyElse})
+	if err != nil {
+		return err
+	}
+	w.deeds = append(w.deeds, deedOf(mapping.Resource, merged))
+	return nil
 }

@@ -36,6 +36,8 @@ type world struct {
 	first     map[string]bool
 	applied   []spot // what the workload wrote out of the namespace
 	glance    glance
+	deeds     []deed    // of the step
+	waited    time.Time // when something was seen to be late at last
 
 	proxy  *proxy.Proxy
 	script *fault.Script
@@ -90,7 +92,7 @@ func (w *world) build(ctx context.Context) error {
 		w.first[string(object.GetUID())] = true
 	}
 	for _, object := range w.Setup {
-		if err := w.apply(ctx, object, w.namespace); err != nil {
+		if _, err := w.apply(ctx, object, w.namespace); err != nil {
 			return fmt.Errorf("setup %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}

@@ -45,6 +45,12 @@ var shared = struct {
 
 func newStage(t *testing.T, operator world.Operator) *world.Stage {
 	t.Helper()
+	return newStageBehind(t, &localtest.Gate{}, operator)
+}
+
+// newStageBehind is a stage on which the operator's watches go through a gate.
+func newStageBehind(t *testing.T, gate *localtest.Gate, operator world.Operator) *world.Stage {
+	t.Helper()
 	env := localtest.Shared(t)
 	env.InstallCRDs(t, "../../testdata/boxes.yaml")
 	shared.Lock()
@@ -57,7 +63,7 @@ func newStage(t *testing.T, operator world.Operator) *world.Stage {
 		shared.witness = w
 	}
 	stage, err := world.Open(t.Context(), world.Settings{
-		Config: env.Config, Witness: shared.witness, Operator: operator, Folder: t.TempDir(),
+		Config: gate.Config(env.Config), Witness: shared.witness, Operator: operator, Folder: t.TempDir(),
 	})
 	if err != nil {
 		t.Fatal(err)

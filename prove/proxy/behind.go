@@ -1,0 +1,104 @@
+package proxy
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// News is a change of an object, as somebody knows of it who sees all.
+type News struct {
+	Resource        schema.GroupResource
+	Namespace, Name string
+	// Labels are those of the object after the change.
+	Labels map[string]string
+	// Version is the object's resource version after it.
+	Version string
+}
+
+// Behind tells whether a watch of the operator's is open that would show one of some changes, and has not got
+// that far yet: the API server sends it later, or the operator does not read.
+//
+// Caveats: a watch that selects by other fields than name and namespace is never behind, nor is one in an
+// encoding that is not known, or of what API servers do not number.
+func (p *Proxy) Behind(all ...News) bool {
+	return slices.ContainsFunc(p.watches.open(), func(f *frames) bool { return slices.ContainsFunc(all, f.lacks) })
+}
+
+// watches are those of the operator that are open.
+type watches struct {
+	mu  sync.Mutex
+	all map[*frames]bool
+}
+
+func (w *watches) open() []*frames {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	open := make([]*frames, 0, len(w.all))
+	for one := range w.all {
+		open = append(open, one)
+	}
+	return open
+}
+
+func (w *watches) add(one *frames) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.all == nil {
+		w.all = map[*frames]bool{}
+	}
+	w.all[one] = true
+}
+
+func (w *watches) remove(one *frames) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.all, one)
+}
+
+// subject is what a watch is about.
+type subject struct {
+	resource  schema.GroupResource
+	namespace string // empty: all, or none
+	labels    labels.Selector
+	fields    fields.Selector
+}
+
+// subjectOf returns nil where it is not known which objects a watch selects.
+func subjectOf(x *exchange) *subject {
+	query := x.to.Query()
+	byLabels, err := labels.Parse(query.Get("labelSelector"))
+	if err != nil {
+		return nil
+	}
+	byFields, err := fields.ParseSelector(query.Get("fieldSelector"))
+	if err != nil || slices.ContainsFunc(byFields.Requirements(), unknown) {
+		return nil
+	}
+	s := &subject{resource: schema.GroupResource{Group: x.Group, Resource: x.Resource}, labels: byLabels, fields: byFields}
+	if s.resource != (schema.GroupResource{Resource: "namespaces"}) {
+		s.namespace = cmp.Or(x.Namespace, x.Within)
+	}
+	return s
+}
+
+// What every object can be selected by.
+const (
+	nameField      = "metadata.name"
+	namespaceField = "metadata.namespace"
+)
+
+func unknown(r fields.Requirement) bool { return r.Field != nameField && r.Field != namespaceField }
+
+// about tells whether a watch would show a change.
+func (s *subject) about(n News) bool {
+	return s != nil && s.resource == n.Resource && (s.namespace == "" || s.namespace == n.Namespace) &&
+		s.labels.Matches(labels.Set(n.Labels)) && s.fields.Matches(fields.Set{nameField: n.Name, namespaceField: n.Namespace})
+}
+
+// lacks tells whether the watch has still to show a change.
+func (f *frames) lacks(n News) bool { return f.reached.Load() < version(n.Version) && f.about.about(n) }
