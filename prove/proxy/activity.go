@@ -15,6 +15,9 @@ type Activity struct {
 	Last time.Time
 	// Open is how many requests that count are on their way.
 	Open int
+	// Opening is how many watches have been asked for that have not begun: they are not answered yet, or still show
+	// what there is at first.
+	Opening int
 	// Count is how many requests that count have come.
 	Count int64
 	// Seen is how many requests of any sort have come.
@@ -80,8 +83,12 @@ func (m *meter) read() (Activity, <-chan struct{}) {
 	return m.now, m.changed
 }
 
-// begin counts a request, where it counts, and returns what ends it.
+// begin counts a request, where it counts, and returns what ends it: of a watch, its beginning.
 func (m *meter) begin(r *record.Request) (end func()) {
+	if r.Verb == "watch" {
+		m.change(func(a *Activity) { a.Seen++; a.Opening++ })
+		return sync.OnceFunc(func() { m.change(func(a *Activity) { a.Opening-- }) })
+	}
 	if !counts(r) {
 		m.change(func(a *Activity) { a.Seen++ })
 		return func() {}

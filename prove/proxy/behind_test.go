@@ -60,9 +60,15 @@ func TestBehindFromTheBeginning(t *testing.T) {
 	yes := true
 	beginning := s.watchMaps(metav1.ListOptions{SendInitialEvents: &yes, AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})
 	s.expectBehind(true, made)
+	if now, _ := s.Activity(); now.Opening != 1 {
+		t.Errorf("%d watches begin, want 1", now.Opening)
+	}
 	gate.Open()
 	s.shows(beginning, "made")
 	s.expectBehind(false, made)
+	if now, _ := s.Activity(); now.Opening != 0 {
+		t.Errorf("%d watches begin when it has begun", now.Opening)
+	}
 }
 
 // newStandBehind is a proxy whose watches of the API server go through a gate.

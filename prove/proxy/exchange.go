@@ -22,6 +22,7 @@ type exchange struct {
 	record.Request
 	sender *Instance // nil where the request has credentials of its own
 	leave  func()    // the sender need not wait for this one any more
+	begun  func()    // the watch has begun, or nothing is under way any more
 	to     *url.URL  // what is asked of the server: path and query
 	faults []fault.Fault
 	accept string
@@ -52,7 +53,8 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	defer x.leave()
-	defer p.meter.begin(&x.Request)()
+	x.begun = p.meter.begin(&x.Request)
+	defer x.begun()
 	defer p.note(x)
 	if !known {
 		x.struckBy("the token has expired")

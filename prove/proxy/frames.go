@@ -55,6 +55,7 @@ func (p *Proxy) newFrames(response *http.Response, x *exchange) io.ReadCloser {
 	}
 	form, ok := forms[formOf(contentType)]
 	if !ok || response.Header.Get("Content-Encoding") != "" {
+		x.begun()
 		return response.Body
 	}
 	f := &frames{p: p, x: x, ctx: response.Request.Context(), body: response.Body, form: form, epoch: x.epoch, come: make(chan frame, 16), ended: make(chan struct{}), held: map[*view]bool{}}
@@ -64,6 +65,9 @@ func (p *Proxy) newFrames(response *http.Response, x *exchange) io.ReadCloser {
 		close(f.ended)
 	})
 	f.begin()
+	if !f.initial {
+		x.begun()
+	}
 	p.watches.add(f)
 	go f.receive(form.reader(response.Body))
 	return f
@@ -193,6 +197,7 @@ func (f *frames) show(one frame) error {
 	}
 	if !f.initial {
 		f.reached.Store(max(f.reached.Load(), one.version))
+		f.x.begun()
 	}
 	return nil
 }

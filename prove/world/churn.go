@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/operon-framework/operon/prove/record"
 )
 
@@ -27,7 +29,7 @@ func (w *world) churns(began time.Time) string {
 	since := time.Now().Add(-scaled(churnFor, slow))
 	times, written, most := map[string]int{}, map[string]bool{}, ""
 	for _, r := range w.proxy.Record().Requests() {
-		if !r.IsWrite() || r.Effect != record.Changed || r.At.Before(since) {
+		if !r.IsWrite() || r.Effect != record.Changed || r.At.Before(since) || isLease(&r) {
 			continue
 		}
 		what := r.Verb + " " + r.Resource + " " + r.Subresource
@@ -48,4 +50,10 @@ func (w *world) churns(began time.Time) string {
 		}
 	}
 	return fmt.Sprintf("the operator goes on, and nothing else happens: %s", most)
+}
+
+// isLease tells whether a request is about a lease, which is renewed all the time, and the longer it is looked the
+// more often.
+func isLease(r *record.Request) bool {
+	return leases == (schema.GroupResource{Group: r.Group, Resource: r.Resource})
 }

@@ -177,6 +177,9 @@ func (w *world) quiet(since time.Time) (busy string, quiet time.Duration) {
 		return "a fault goes on", 0
 	case activity.Open > 0 && !w.pace.Reads:
 		return "a request is under way", 0
+	case activity.Opening > 0:
+		w.waited = time.Now() // as long as it is not shown what there is, silence does not count
+		return "a watch begins", 0
 	case activity.Seen <= heard && time.Since(changed) < w.firstRequest():
 		return "the operator starts", 0
 	}
