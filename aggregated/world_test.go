@@ -39,14 +39,14 @@ var version = schema.GroupVersion{Group: group, Version: "v1"}
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{notes: &notes{all: map[client.ObjectKey]*Note{}}}
-	w.Env, w.address = aggregatedtest.Serve(t, version, aggregated.Serve(addToScheme,
+	w.Env, w.address = aggregatedtest.Serve(t, aggregated.Serve(addToScheme,
 		aggregated.Kind(w.notes, aggregated.Resource[*Note]{ShortNames: []string{"nt"}, Columns: []aggregated.Column[*Note]{
 			{Name: "Text", Of: func(n *Note) any { return n.Text }},
 			{Name: "Length", Type: "integer", Wide: true, Of: func(n *Note) any { return len(n.Text) }},
 		}}),
 		aggregated.Kind(days{}, aggregated.Resource[*Day]{ClusterScoped: true}),
 		aggregated.Review(greeter{}, aggregated.Resource[*Greeting]{ClusterScoped: true}),
-	))
+	), version)
 	w.WithWatch = w.clientAs(t, w.Config)
 	config := rest.CopyConfig(w.Config)
 	config.GroupVersion, config.NegotiatedSerializer = &metav1.SchemeGroupVersion, clientgoscheme.Codecs.WithoutConversion()

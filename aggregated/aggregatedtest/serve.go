@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,9 +26,9 @@ import (
 // service leads to the operator.
 const service = "api"
 
-// Serve starts a cluster and an operator of these parts on it, and returns when API servers pass on
-// requests for version. The address is the operator's own, HOST:PORT, where nobody but API servers is answered.
-func Serve(t testing.TB, version schema.GroupVersion, parts ...operon.Part) (env *localtest.Env, address string) {
+// Serve starts a cluster and an operator of a part on it, and returns when API servers pass on requests for
+// all of versions. The address is the operator's own, HOST:PORT, where nobody but API servers is answered.
+func Serve(t testing.TB, part operon.Part, versions ...schema.GroupVersion) (env *localtest.Env, address string) {
 	t.Helper()
 	env = localtest.New(t, local.Options{})
 	c, err := client.New(env.Config, client.Options{})
@@ -46,28 +47,45 @@ func Serve(t testing.TB, version schema.GroupVersion, parts ...operon.Part) (env
 		t.Fatal(err)
 	}
 	address = testaid.FreeAddress(t)
-	run(t, env, operon.Webhooks{BindAddress: address, Service: service, Namespace: env.Namespace, ServicePort: int32(netip.MustParseAddrPort(address).Port())}, parts)
-	localtest.Eventually(t, "the API to be available", func(ctx context.Context) error {
-		if err := available(ctx, c, version); err != nil {
-			return err
-		}
-		_, _, err := found.ServerGroupsAndResources() // which follows a moment later
-		return err
-	})
+	run(t, env, operon.Webhooks{BindAddress: address, Service: service, Namespace: env.Namespace, ServicePort: int32(netip.MustParseAddrPort(address).Port())}, part)
+	for _, version := range versions {
+		localtest.Eventually(t, version.String()+" to be served", func(ctx context.Context) error {
+			if err := available(ctx, c, version); err != nil {
+				return err
+			}
+			return passedOn(ctx, found, version)
+		})
+	}
 	return env, address
 }
 
 // run runs the operator until the test ends.
-func run(t testing.TB, env *localtest.Env, at operon.Webhooks, parts []operon.Part) {
+func run(t testing.TB, env *localtest.Env, at operon.Webhooks, part operon.Part) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
-	go func() { ended <- operon.Run(ctx, "api-operator", env.Config, operon.Config{Webhooks: at}, parts...) }()
+	go func() { ended <- operon.Run(ctx, "api-operator", env.Config, operon.Config{Webhooks: at}, part) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
+}
+
+// passedOn tells why clients are not led to a version yet: an API server hears of what it found out itself a moment
+// later, and what it tells of all groups follows after that.
+func passedOn(ctx context.Context, found *discovery.DiscoveryClient, version schema.GroupVersion) error {
+	if err := found.RESTClient().Get().AbsPath("/apis", version.Group, version.Version).Do(ctx).Error(); err != nil {
+		return err
+	}
+	_, all, err := found.ServerGroupsAndResources()
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(all, func(one *metav1.APIResourceList) bool { return one.GroupVersion == version.String() }) {
+		return fmt.Errorf("%s is not discovered", version)
+	}
+	return nil
 }
 
 // available tells why an API server does not pass requests on yet.

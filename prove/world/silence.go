@@ -78,13 +78,14 @@ type end struct {
 func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (end, error) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
-	looked, reached, working, hopes, churned := -1, false, "", false, began
+	looked, reached, working, hopes, churned, slowest := -1, false, "", false, began, 1.0
 	for {
 		if err := w.life.dead(); err != nil {
 			return end{why: err.Error()}, nil
 		}
 		busy, quiet := w.quiet(began)
 		slow := w.Witness.Slowness()
+		slowest = max(slowest, slow) // who had to wait once is behind also when all is quick again
 		if busy == "" && quiet >= w.pace.Quiet/brief {
 			if count := w.scene.Count() + w.wide.Count(); count != looked {
 				looked, reached = count, !w.expects(s) || w.pace.Reached(s.Name, w.state())
@@ -103,7 +104,7 @@ func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (
 				return end{reached: reached, why: why}, nil
 			}
 		}
-		if time.Since(began) > scaled(w.pace.Patience, slow) {
+		if time.Since(began) > scaled(w.pace.Patience, slowest) {
 			if busy == "" {
 				busy = w.noise()
 			}
