@@ -78,14 +78,14 @@ type end struct {
 func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (end, error) {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
-	looked, reached, working, hopes, churned, slowest := -1, false, "", false, began, 1.0
+	looked, reached, working, hopes, churned := -1, false, "", false, began
+	patience := hourglass{left: w.pace.Patience, at: began}
 	for {
 		if err := w.life.dead(); err != nil {
 			return end{why: err.Error()}, nil
 		}
 		busy, quiet := w.quiet(began)
 		slow := w.Witness.Slowness()
-		slowest = max(slowest, slow) // who had to wait once is behind also when all is quick again
 		if busy == "" && quiet >= w.pace.Quiet/brief {
 			if count := w.scene.Count() + w.wide.Count(); count != looked {
 				looked, reached = count, !w.expects(s) || w.pace.Reached(s.Name, w.state())
@@ -104,7 +104,7 @@ func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (
 				return end{reached: reached, why: why}, nil
 			}
 		}
-		if time.Since(began) > scaled(w.pace.Patience, slowest) {
+		if patience.over(time.Now(), slow) {
 			if busy == "" {
 				busy = w.noise()
 			}
@@ -116,6 +116,20 @@ func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (
 		case <-tick.C:
 		}
 	}
+}
+
+// hourglass is a time that passes more slowly while the cluster is slow, so that who had to wait once gets that time
+// also when all is quick again.
+type hourglass struct {
+	left time.Duration
+	at   time.Time // when it was looked at last
+}
+
+// over tells whether the time is over, on a cluster that has been slow since it was looked at last.
+func (h *hourglass) over(now time.Time, slow float64) bool {
+	h.left -= time.Duration(float64(now.Sub(h.at)) / slow)
+	h.at = now
+	return h.left < 0
 }
 
 // scaled is a time on a cluster that is slower than usual.

@@ -77,6 +77,23 @@ func TestEnough(t *testing.T) {
 	}
 }
 
+// Time passes more slowly while the cluster is slow, and what was gained so is not lost afterwards.
+func TestHourglass(t *testing.T) {
+	t.Parallel()
+	at := time.Now()
+	glass := hourglass{left: 10 * time.Second, at: at}
+	for _, look := range []struct {
+		after time.Duration
+		slow  float64
+		over  bool
+	}{{32 * time.Second, 8, false}, {5 * time.Second, 1, false}, {2 * time.Second, 2, false}, {time.Second, 1, true}} {
+		at = at.Add(look.after)
+		if got := glass.over(at, look.slow); got != look.over {
+			t.Errorf("%s later, %.0f times slower: over is %t", look.after, look.slow, got)
+		}
+	}
+}
+
 // Watches, leases and what is no object are not read, and what was read before does not count.
 func TestReads(t *testing.T) {
 	t.Parallel()
