@@ -105,7 +105,7 @@ func (w *Witness) await(ctx context.Context, k *kind) error {
 		}
 		served, err := w.served()
 		if err != nil {
-			return fmt.Errorf("what kinds the cluster has: %w", err)
+			continue // it says nothing of the kind, and is asked for again
 		}
 		if _, there := served[k.resource]; !there {
 			w.drop(k)
