@@ -52,7 +52,7 @@ func (s *stalling) Write(data []byte) (int, error) {
 	if time.Now().After(s.next) {
 		s.next = time.Now().Add(watchLots)
 		if rand.IntN(100) < watchStalls {
-			time.Sleep(rand.N(watchStall)) // as above
+			time.Sleep(rand.N(watchStall)) // being slow is what it is for
 		}
 	}
 	return s.ResponseWriter.Write(data)

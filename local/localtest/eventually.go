@@ -71,7 +71,7 @@ func Receive[T any](t testing.TB, what string, from <-chan T) T {
 		return got
 	case <-timer.C:
 		t.Fatalf("waited %s for %s", limit, what)
-		panic("unreachable")
+		panic("unreachable") // Fatalf does not return, which the compiler does not know
 	}
 }
 

@@ -2,10 +2,13 @@ package world_test
 
 import (
 	"context"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/operon-framework/operon/local/localtest"
+	"github.com/operon-framework/operon/prove/witness"
 	"github.com/operon-framework/operon/prove/world"
 )
 
@@ -14,6 +17,24 @@ func TestSilenceOfWhoHasNotHeard(t *testing.T) {
 	t.Parallel()
 	gate := &localtest.Gate{}
 	stage := newStageBehind(t, gate, world.Function(boxOperator{}.run))
+	stop := slow(gate, 2*quick.Unsure)
+	defer stop()
+	checkLife(t, carry(t, stage, life))
+}
+
+// Nor does it end while the witness has still to see what the step did.
+func TestSilenceBeforeItIsSeen(t *testing.T) {
+	t.Parallel()
+	env := localtest.Shared(t)
+	env.InstallCRDs(t, "../../testdata/boxes.yaml")
+	// The rest is not late, so that the cluster is not known to be slow.
+	gate := &localtest.Gate{Of: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/boxes") }}
+	seer, err := witness.Start(t.Context(), gate.Config(env.Config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(seer.Close)
+	stage := openStage(t, world.Settings{Config: env.Config, Witness: seer, Operator: world.Function(boxOperator{}.run)})
 	stop := slow(gate, 2*quick.Unsure)
 	defer stop()
 	checkLife(t, carry(t, stage, life))

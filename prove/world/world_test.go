@@ -62,9 +62,13 @@ func newStageBehind(t *testing.T, gate *localtest.Gate, operator world.Operator)
 		}
 		shared.witness = w
 	}
-	stage, err := world.Open(t.Context(), world.Settings{
-		Config: gate.Config(env.Config), Witness: shared.witness, Operator: operator, Folder: t.TempDir(),
-	})
+	return openStage(t, world.Settings{Config: gate.Config(env.Config), Witness: shared.witness, Operator: operator})
+}
+
+func openStage(t *testing.T, settings world.Settings) *world.Stage {
+	t.Helper()
+	settings.Folder = t.TempDir()
+	stage, err := world.Open(t.Context(), settings)
 	if err != nil {
 		t.Fatal(err)
 	}
