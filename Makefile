@@ -7,7 +7,7 @@ BINARY = OPERON_CLUSTER_BINARY=$(CURDIR)/bin/operon-cluster
 GO_TEST = $(BINARY) go test -vet=off -ldflags=-w -p 3 -parallel 8 -timeout 20m
 # What data races are not looked for in: commands and generators have no goroutine of their own
 # and take five times as long then, the gallery is mostly skipped.
-TOOLS := ./cmd/... ./generate/... ./scaffold/... ./doctor/...
+TOOLS := ./cmd/... ./internal/tools/generate/... ./internal/tools/rbac/... ./internal/tools/scaffold/... ./internal/tools/doctor/...
 UNRACED := ./prove ./prove/testdata/gallery/operators $(TOOLS)
 # Compressing is not ours, and takes ten times as long where it is watched for data races, too.
 UNWATCHED := '-gcflags=github.com/klauspost/compress/...=-race=false -d=checkptr=0'

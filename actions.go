@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/operon-framework/operon/action"
-	"github.com/operon-framework/operon/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/action"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
 )
 
 // Act is one deed as the code that does it sees it: its parameters and artifacts, and the run whose

@@ -4,8 +4,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operon-framework/operon/plan"
-	"github.com/operon-framework/operon/reconcile"
+	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
 )
 
 // ChildOption says more of a child than its fields do: see After, ReadyWhen, Replace,

@@ -10,10 +10,10 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/operon-framework/operon/apply"
-	"github.com/operon-framework/operon/reconcile"
-	"github.com/operon-framework/operon/track"
-	"github.com/operon-framework/operon/wire"
+	"github.com/operon-framework/operon/internal/runtime/apply"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
+	"github.com/operon-framework/operon/internal/runtime/watches"
 )
 
 // Cluster lets composers and observers read in another cluster, under a name:
@@ -51,16 +51,16 @@ func (o *operator) addCluster(life context.Context, name string, config *rest.Co
 		return err
 	}
 	if o.clusters == nil {
-		o.clusters = map[string]*track.Tracker{}
+		o.clusters = map[string]*watches.Tracker{}
 	}
-	o.clusters[name] = track.New(life, track.Config{
+	o.clusters[name] = watches.New(life, watches.Config{
 		Wire: wired, Scheme: o.manager.GetScheme(), Manager: o.name, Memory: apply.NewMemory(),
 	})
 	return nil
 }
 
 // wireTo speaks to another cluster, which is asked for its kinds when they are needed.
-func (o *operator) wireTo(config *rest.Config) (*wire.Wire, error) {
+func (o *operator) wireTo(config *rest.Config) (*resourceclient.Wire, error) {
 	var transport *http.Client
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -70,11 +70,11 @@ func (o *operator) wireTo(config *rest.Config) (*wire.Wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wire.New(wire.Config{REST: config, HTTP: transport, Mapper: mapper, Scheme: o.manager.GetScheme()})
+	return resourceclient.New(resourceclient.Config{REST: config, HTTP: transport, Mapper: mapper, Scheme: o.manager.GetScheme()})
 }
 
 // read begins the reading of a reconcile, in all clusters.
-func (o *operator) read(queue *track.Queue, reader types.NamespacedName) reconcile.Reads {
+func (o *operator) read(queue *watches.Queue, reader types.NamespacedName) reconcile.Reads {
 	others := map[string]reconcile.Reads{}
 	for name, tracker := range o.clusters {
 		others[name] = tracker.Begin(queue, reader)

@@ -62,7 +62,7 @@
 //
 // # What happens in a reconcile
 //
-// The list of steps stands in reconcile/steps.go: fetch, pace, pause, undo, finalize, upgrade, work,
+// The list of steps stands in internal/runtime/reconcile/steps.go: fetch, pace, pause, undo, finalize, upgrade, work,
 // external, compose, observe, plan, apply, await, status, report. The status gets the conditions Ready, Reconciling
 // and Stalled and observedGeneration; the kind's Go type has to have the fields for them.
 //

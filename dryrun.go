@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/operon-framework/operon/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
 )
 
 // PreviewAction is what would be done to a child.

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/operon-framework/operon/history"
+	"github.com/operon-framework/operon/internal/runtime/reconcilelog"
 )
 
 // headerTimeout is how long a client may take to say what it wants.
@@ -31,11 +31,11 @@ type healthy struct {
 }
 
 // historyFor is the store of what is told at the address of the probes, nil without one.
-func (o *operator) historyFor(cluster *rest.Config, cfg Config) *history.Store {
+func (o *operator) historyFor(cluster *rest.Config, cfg Config) *reconcilelog.Store {
 	if orNone(cfg.HealthProbeBindAddress) == "0" {
 		return nil
 	}
-	return history.NewStore(history.Operator{
+	return reconcilelog.NewStore(reconcilelog.Operator{
 		Name: o.name, PID: os.Getpid(), Started: time.Now(), Server: cluster.Host, Namespaces: cfg.namespaces(),
 	})
 }
@@ -74,7 +74,7 @@ func (h *healthy) probe(of *healthz.Handler) http.Handler {
 
 // serve makes the manager answer probes, and what it did, at an address. The address is taken
 // at once, so that a port in use is an error of the start.
-func (h *healthy) serve(ctx context.Context, address string, store *history.Store) error {
+func (h *healthy) serve(ctx context.Context, address string, store *reconcilelog.Store) error {
 	var listening net.ListenConfig
 	listener, err := listening.Listen(ctx, "tcp", address)
 	if err != nil {

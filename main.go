@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
-	"github.com/operon-framework/operon/shard"
+	"github.com/operon-framework/operon/internal/runtime/shard"
 )
 
 // Main runs the operator called name as a program: it reads the flags below, connects,

@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/operon-framework/operon/api/actions/v1alpha1"
-	"github.com/operon-framework/operon/cause"
-	"github.com/operon-framework/operon/reconcile"
-	"github.com/operon-framework/operon/track"
+	"github.com/operon-framework/operon/internal/core/trigger"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/watches"
 )
 
 // concurrency is how many objects of a kind are reconciled at the same time. Reconciles
@@ -72,7 +72,7 @@ func manage[T client.Object](o *operator, composer Composer[T], settings manageS
 	}
 	var work atomic.Pointer[queue]
 	var r *reconcile.Reconciler[T]
-	waiting := &track.Queue{Changed: func(key types.NamespacedName, why cause.Cause) {
+	waiting := &watches.Queue{Changed: func(key types.NamespacedName, why trigger.Cause) {
 		r.Note(key, why)
 		if q := work.Load(); q != nil {
 			(*q).Add(reconcile.Request{NamespacedName: key})

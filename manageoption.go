@@ -6,8 +6,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/operon-framework/operon/reconcile"
-	"github.com/operon-framework/operon/webhook"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/webhook"
 )
 
 // ManageOption changes how Manage manages one kind.

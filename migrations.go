@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/operon-framework/operon/migrate"
+	"github.com/operon-framework/operon/internal/runtime/migrate"
 )
 
 // migrate adds the storage migration of a kind to the manager, where it is wanted. A dry run has none.

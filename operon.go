@@ -26,18 +26,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/operon-framework/operon/action"
-	"github.com/operon-framework/operon/apply"
-	"github.com/operon-framework/operon/history"
-	"github.com/operon-framework/operon/overlay"
-	"github.com/operon-framework/operon/reconcile"
-	"github.com/operon-framework/operon/release"
-	"github.com/operon-framework/operon/scrape"
-	"github.com/operon-framework/operon/shard"
-	"github.com/operon-framework/operon/telemetry"
-	"github.com/operon-framework/operon/track"
-	"github.com/operon-framework/operon/webhook"
-	"github.com/operon-framework/operon/wire"
+	"github.com/operon-framework/operon/internal/core/operatorversion"
+	"github.com/operon-framework/operon/internal/runtime/action"
+	"github.com/operon-framework/operon/internal/runtime/apply"
+	"github.com/operon-framework/operon/internal/runtime/freshness"
+	"github.com/operon-framework/operon/internal/runtime/metricsauth"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/reconcilelog"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
+	"github.com/operon-framework/operon/internal/runtime/shard"
+	"github.com/operon-framework/operon/internal/runtime/telemetry"
+	"github.com/operon-framework/operon/internal/runtime/watches"
+	"github.com/operon-framework/operon/internal/runtime/webhook"
 )
 
 // Composer declares the children of the objects of one kind.
@@ -90,18 +90,18 @@ type operator struct {
 	record     *reconcile.Record
 	member     *shard.Member // nil where replicas do not share
 	shared     sharedKinds
-	wire       *wire.Wire
+	wire       *resourceclient.Wire
 	memory     *apply.Memory
-	overlay    *overlay.Overlay
+	overlay    *freshness.Overlay
 	cached     map[schema.GroupKind]bool
-	tracker    *track.Tracker
-	clusters   map[string]*track.Tracker // others, by name
+	tracker    *watches.Tracker
+	clusters   map[string]*watches.Tracker // others, by name
 	managed    map[reflect.Type]bool
 	clock      clock.PassiveClock
 	dryRun     func(Preview)
 	log        logr.Logger
 	tracer     *telemetry.Tracer
-	history    *history.Store
+	history    *reconcilelog.Store
 	offers     map[schema.GroupKind]action.Offer // what can be done on objects, by their kind
 	webhooks   *webhook.Server                   // nil for none
 }
@@ -143,10 +143,10 @@ type Config struct {
 	Namespace  string
 	Namespaces []string
 	// MetricsBindAddress and HealthProbeBindAddress are host:port, or empty for none. The latter
-	// answers probes, and to this machine only what became of each object (see package history).
+	// answers probes, and to this machine only what became of each object (see package reconcilelog).
 	MetricsBindAddress, HealthProbeBindAddress string
 	// SecureMetrics serves metrics by TLS, with a certificate of the process's own, to whom the API server
-	// allows to get /metrics (see package scrape).
+	// allows to get /metrics (see package metricsauth).
 	SecureMetrics bool
 	// LeaderElection lets only one of several replicas work, by a Lease of the operator's
 	// name in LeaderElectionNamespace.
@@ -240,7 +240,7 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 	if len(p.setups) == 0 {
 		return nil, nil, errors.New("the operator manages nothing: give Run an operon.Manage or operon.Setup")
 	}
-	if err := release.Check(p.version); p.version != "" && err != nil {
+	if err := operatorversion.Check(p.version); p.version != "" && err != nil {
 		return nil, nil, fmt.Errorf("operon.Version: %w", err)
 	}
 	scheme, err := p.scheme()
@@ -250,7 +250,7 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 	o := &operator{name: name, version: p.version, managed: map[reflect.Type]bool{}, offers: map[schema.GroupKind]action.Offer{}, clock: cfg.Clock, dryRun: cfg.DryRun}
 	namespaces := cfg.namespaces()
 	o.namespaces = cacheOf(namespaces)
-	o.overlay = overlay.New(scheme, namespaces)
+	o.overlay = freshness.New(scheme, namespaces)
 	if o.cached, err = p.kindsCached(scheme); err != nil {
 		return nil, nil, err
 	}
@@ -302,17 +302,17 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 // watch makes what the operator's reads and writes of children share.
 func (o *operator) watch(life context.Context) error {
 	var err error
-	o.wire, err = wire.New(wire.Config{
+	o.wire, err = resourceclient.New(resourceclient.Config{
 		REST: o.manager.GetConfig(), HTTP: o.manager.GetHTTPClient(), Mapper: o.manager.GetRESTMapper(), Scheme: o.manager.GetScheme(),
 	})
 	o.memory = apply.NewMemory()
-	tracking := track.Config{
+	tracking := watches.Config{
 		Wire: o.wire, Scheme: o.manager.GetScheme(), Namespaces: slices.Collect(maps.Keys(o.namespaces)), Manager: o.name, Memory: o.memory,
 	}
 	if o.member != nil {
 		tracking.Shard = o.member.Children
 	}
-	o.tracker = track.New(life, tracking)
+	o.tracker = watches.New(life, tracking)
 	return err
 }
 
@@ -358,7 +358,7 @@ func (c Config) ownNamespace() string {
 func (c Config) metrics() metricsserver.Options {
 	options := metricsserver.Options{BindAddress: orNone(c.MetricsBindAddress)}
 	if c.SecureMetrics {
-		options.SecureServing, options.FilterProvider = true, scrape.Filter
+		options.SecureServing, options.FilterProvider = true, metricsauth.Filter
 		options.TLSOpts = []func(*tls.Config){func(config *tls.Config) { config.NextProtos = []string{"http/1.1"} }} // nobody needs many streams
 	}
 	return options

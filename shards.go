@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/operon-framework/operon/reconcile"
-	"github.com/operon-framework/operon/shard"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/shard"
 )
 
 // shardLease is how long a replica may give no sign of life: as long as a leader may.

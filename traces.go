@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/operon-framework/operon/telemetry"
+	"github.com/operon-framework/operon/internal/runtime/telemetry"
 )
 
 // flushTime is how long the end of an operator may wait for a receiver of spans.

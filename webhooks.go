@@ -15,9 +15,9 @@ import (
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 
-	"github.com/operon-framework/operon/reconcile"
-	"github.com/operon-framework/operon/webhook"
-	"github.com/operon-framework/operon/webhook/rotation"
+	"github.com/operon-framework/operon/internal/core/rotation"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/webhook"
 )
 
 // Defaulter is a composer that also fills in defaults, when objects are stored and before they are

@@ -18,7 +18,7 @@ import (
 
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/aggregated"
-	"github.com/operon-framework/operon/internal/testaid"
+	"github.com/operon-framework/operon/internal/testing/testaid"
 	"github.com/operon-framework/operon/local"
 	"github.com/operon-framework/operon/local/localtest"
 )

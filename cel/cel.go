@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon"
-	"github.com/operon-framework/operon/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/cel"
-	"github.com/operon-framework/operon/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
 )
 
 func TestReadyWhen(t *testing.T) {

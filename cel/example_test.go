@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/cel"
-	"github.com/operon-framework/operon/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
 )
 
 // A composer declares the child with out.Child(database, up); here it is asked itself.

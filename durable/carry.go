@@ -9,8 +9,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/operon-framework/operon/journal"
-	"github.com/operon-framework/operon/outcome"
+	"github.com/operon-framework/operon/durable/journal"
+	"github.com/operon-framework/operon/internal/core/outcome"
 )
 
 // Reasons of the outcome of a call.

@@ -13,8 +13,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/operon-framework/operon/durable"
-	"github.com/operon-framework/operon/journal"
-	"github.com/operon-framework/operon/outcome"
+	"github.com/operon-framework/operon/durable/journal"
+	"github.com/operon-framework/operon/internal/core/outcome"
 )
 
 // errCrash ends a process: nothing that it does afterwards counts.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/operon-framework/operon/durable"
-	"github.com/operon-framework/operon/journal"
-	"github.com/operon-framework/operon/outcome"
+	"github.com/operon-framework/operon/durable/journal"
+	"github.com/operon-framework/operon/internal/core/outcome"
 )
 
 // A step's time ends what it does.

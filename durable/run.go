@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operon-framework/operon/journal"
-	"github.com/operon-framework/operon/outcome"
+	"github.com/operon-framework/operon/durable/journal"
+	"github.com/operon-framework/operon/internal/core/outcome"
 )
 
 // Config is what a run needs. Journal, Hold, Release, Stop, Client and REST may be nil.

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operon-framework/operon/journal"
+	"github.com/operon-framework/operon/durable/journal"
 )
 
 // Retry is how often a step is tried, and how soon again. The zero value: five times, after a second

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/operon-framework/operon/external"
-	"github.com/operon-framework/operon/internal/scenario"
+	"github.com/operon-framework/operon/internal/testing/scenario"
 )
 
 // story is the upper half of a file: a situation, and how the world answers to what comes next.

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/conversion"
 	webhook "sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 
-	"github.com/operon-framework/operon/internal/box"
+	"github.com/operon-framework/operon/internal/testing/box"
 	"github.com/operon-framework/operon/operontest"
 )
 

@@ -12,7 +12,7 @@ import (
 	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
-	"github.com/operon-framework/operon/internal/glob"
+	"github.com/operon-framework/operon/internal/tools/glob"
 )
 
 // document is one of a file of YAML documents.

@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operon-framework/operon/wire"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
 // endpoints reach children through a client.
 type endpoints struct{ client.Client }
 
 // Children implements apply.Endpoints.
-func (e endpoints) Children(c wire.Children) (wire.Endpoint, error) {
+func (e endpoints) Children(c resourceclient.Children) (resourceclient.Endpoint, error) {
 	return endpoint{e.Client, c.Kind}, nil
 }
 

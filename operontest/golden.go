@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/operon-framework/operon/outcome"
-	"github.com/operon-framework/operon/plan"
-	"github.com/operon-framework/operon/reconcile"
+	"github.com/operon-framework/operon/internal/core/outcome"
+	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
 )
 
 // The flag has the package's name, so that a package of tests can have a -rewrite of its

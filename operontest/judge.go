@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operon-framework/operon/condition"
+	"github.com/operon-framework/operon/internal/core/condition"
 )
 
 // seen is what an operator did in a step.

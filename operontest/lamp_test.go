@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
-	"github.com/operon-framework/operon/internal/box"
+	"github.com/operon-framework/operon/internal/testing/box"
 )
 
 // Lamp is the kind that the kit is tested with.

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
-	"github.com/operon-framework/operon/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
 )
 
 const (

@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/operon-framework/operon/plan"
-	"github.com/operon-framework/operon/reconcile"
-	"github.com/operon-framework/operon/track"
-	"github.com/operon-framework/operon/wire"
+	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
+	"github.com/operon-framework/operon/internal/runtime/watches"
 )
 
 // reads serves what the reconciles of one object read from an API, and tells when any of it
@@ -55,7 +55,7 @@ func (r *reads) watch(name string, w watched) {
 }
 
 // Children returns the objects of a kind that carry an owner's label.
-func (r *reads) Children(ctx context.Context, kind wire.Children, owner types.UID) ([]*plan.Live, error) {
+func (r *reads) Children(ctx context.Context, kind resourceclient.Children, owner types.UID) ([]*plan.Live, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.Kind.GroupVersion().WithKind(kind.Kind.Kind + "List"))
 	mine := client.MatchingLabels{plan.OwnerLabel: string(owner)}
@@ -75,14 +75,14 @@ func (r *reads) Children(ctx context.Context, kind wire.Children, owner types.UI
 }
 
 // List reads the selected objects into list.
-func (r *reads) List(ctx context.Context, list client.ObjectList, selected track.Selection) error {
+func (r *reads) List(ctx context.Context, list client.ObjectList, selected watches.Selection) error {
 	kind, err := apiutil.GVKForObject(list, r.api.Scheme())
 	if err != nil {
 		return err
 	}
 	kind.Kind = strings.TrimSuffix(kind.Kind, "List")
 	if !selected.Bounded() {
-		return &track.UnboundedError{Kind: kind.Kind}
+		return &watches.UnboundedError{Kind: kind.Kind}
 	}
 	options := []client.ListOption{client.InNamespace(selected.Namespace), client.MatchingLabelsSelector{Selector: selected.Merged()}}
 	if err := r.api.List(ctx, list, options...); err != nil {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operon-framework/operon/condition"
-	"github.com/operon-framework/operon/reconcile"
+	"github.com/operon-framework/operon/internal/core/condition"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
 )
 
 // play lets a step happen and waits until what it expects has come, and for a while nothing

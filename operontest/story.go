@@ -8,7 +8,7 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operon-framework/operon/condition"
+	"github.com/operon-framework/operon/internal/core/condition"
 )
 
 // Story plays a case without a cluster and returns what happened in each of its steps,

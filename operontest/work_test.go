@@ -11,8 +11,8 @@ import (
 
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/durable"
-	"github.com/operon-framework/operon/internal/box"
-	"github.com/operon-framework/operon/journal"
+	"github.com/operon-framework/operon/durable/journal"
+	"github.com/operon-framework/operon/internal/testing/box"
 	"github.com/operon-framework/operon/operontest"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/operon-framework/operon/internal/glob"
+	"github.com/operon-framework/operon/internal/tools/glob"
 	"github.com/operon-framework/operon/local"
 )
 

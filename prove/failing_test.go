@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/operon-framework/operon/prove/plan"
-	"github.com/operon-framework/operon/prove/report"
+	"github.com/operon-framework/operon/internal/prove/report"
+	"github.com/operon-framework/operon/internal/prove/testplan"
+	"github.com/operon-framework/operon/internal/prove/workload"
 	"github.com/operon-framework/operon/prove/testdata/gallery/operators"
-	"github.com/operon-framework/operon/prove/workload"
 )
 
 // Correct operators get through all failures of their children: pods, nodes and volumes.
@@ -24,7 +24,7 @@ func TestChildrenFail(t *testing.T) {
 			}
 			testCluster.join(t, &options)
 			options.Budget = 10 * time.Minute // all plans are carried out, however long they take
-			found, err := run(t.Context(), options, nil, func(s *session) []plan.Plan {
+			found, err := run(t.Context(), options, nil, func(s *session) []testplan.Plan {
 				return plain(workload.Failing(s.base, s.children()))
 			})
 			if err != nil {

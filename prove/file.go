@@ -14,7 +14,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/operon-framework/operon/prove/plan"
+	"github.com/operon-framework/operon/internal/prove/testplan"
 )
 
 // fileFormat is that of a file that repeats a finding. Another one cannot be read.
@@ -33,7 +33,7 @@ type File struct {
 	// Settle is as in [Options].
 	Settle time.Duration `json:"settle"`
 	// Plan is what is done.
-	Plan plan.Plan `json:"plan"`
+	Plan testplan.Plan `json:"plan"`
 }
 
 // ReadFile reads a file that [File.Write] wrote. An error says what is wrong with it and, where that

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/operon-framework/operon/prove/fault"
-	"github.com/operon-framework/operon/prove/plan"
-	"github.com/operon-framework/operon/prove/workload"
+	"github.com/operon-framework/operon/internal/prove/fault"
+	"github.com/operon-framework/operon/internal/prove/testplan"
+	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
 // aFile is a file as it is written.
@@ -19,7 +19,7 @@ func aFile(t testing.TB) string {
 	box := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "a.example/v1", "kind": "Box", "metadata": map[string]any{"name": "one"}}}
 	content, err := json.MarshalIndent(File{
 		Format: fileFormat, Target: Target{Dir: "/project"},
-		Plan: plan.Plan{
+		Plan: testplan.Plan{
 			Name: "one", Why: "because",
 			Workload: workload.Workload{Name: "w", Steps: []workload.Step{
 				{Name: "create", Apply: []*unstructured.Unstructured{box}},

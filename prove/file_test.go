@@ -9,10 +9,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"github.com/operon-framework/operon/internal/prove/fault"
+	"github.com/operon-framework/operon/internal/prove/testplan"
+	"github.com/operon-framework/operon/internal/prove/workload"
 	"github.com/operon-framework/operon/prove"
-	"github.com/operon-framework/operon/prove/fault"
-	"github.com/operon-framework/operon/prove/plan"
-	"github.com/operon-framework/operon/prove/workload"
 )
 
 func TestFileIsReadAsItWasWritten(t *testing.T) {
@@ -20,7 +20,7 @@ func TestFileIsReadAsItWasWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plans", "one.json")
 	want := prove.File{
 		Format: "operon-prove/1", Target: prove.Target{Dir: "/project"}, Finding: "silent|Box|it goes on", Seed: 7, Settle: time.Second,
-		Plan: plan.Plan{
+		Plan: testplan.Plan{
 			Name:     "one",
 			Workload: workload.Workload{Name: "w", Steps: []workload.Step{{Name: "delete", Delete: []workload.Ref{{APIVersion: "v1", Kind: "Secret", Name: "one"}}}}},
 			Faults:   []fault.Fault{{Kind: fault.Kill, Moment: fault.Effect, On: fault.Match{Verb: "create", Nth: 2}}},

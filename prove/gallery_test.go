@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/operon-framework/operon/prove/finding"
-	"github.com/operon-framework/operon/prove/report"
+	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/report"
 	"github.com/operon-framework/operon/prove/testdata/gallery/operators"
 )
 

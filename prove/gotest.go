@@ -11,9 +11,9 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/operon-framework/operon/prove/report"
-	"github.com/operon-framework/operon/prove/witness"
-	"github.com/operon-framework/operon/prove/world"
+	"github.com/operon-framework/operon/internal/prove/clusterwatch"
+	"github.com/operon-framework/operon/internal/prove/report"
+	"github.com/operon-framework/operon/internal/prove/runner"
 )
 
 // Test says what [Run] tests.
@@ -89,7 +89,7 @@ func (test Test) options(folder string) (Options, error) {
 	target := Target{CRDs: test.CRDs, Samples: test.Samples, Setup: test.Setup, RBAC: test.RBAC, Steps: test.Steps}
 	options := Options{
 		Plans: test.Plans, Budget: test.Budget, Seed: test.Seed, FailFast: test.FailFast, Settle: testSettle, Folder: folder,
-		Operator: world.Function(func(ctx context.Context, access world.Access) error {
+		Operator: runner.Function(func(ctx context.Context, access runner.Access) error {
 			return test.Start(ctx, access.Config, access.Namespace)
 		}),
 	}
@@ -100,14 +100,14 @@ func (test Test) options(folder string) (Options, error) {
 }
 
 // testCluster is the one that this process's tests share, as long as one of them uses it.
-var testCluster = commonCluster{turns: world.NewTurns(6 * runtime.GOMAXPROCS(0))}
+var testCluster = commonCluster{turns: runner.NewTurns(6 * runtime.GOMAXPROCS(0))}
 
 type commonCluster struct {
-	turns   world.Turns
+	turns   runner.Turns
 	mu      sync.Mutex
 	users   int
 	config  *rest.Config
-	witness *witness.Witness
+	witness *clusterwatch.Witness
 	stop    func() error
 }
 
@@ -138,7 +138,7 @@ func (c *commonCluster) start(t *testing.T) error {
 	if err != nil {
 		return err
 	}
-	w, err := witness.Start(ctx, config)
+	w, err := clusterwatch.Start(ctx, config)
 	if err != nil {
 		return errors.Join(err, stop())
 	}

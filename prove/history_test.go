@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"github.com/operon-framework/operon/prove/state"
-	"github.com/operon-framework/operon/prove/world"
+	"github.com/operon-framework/operon/internal/prove/normalize"
+	"github.com/operon-framework/operon/internal/prove/runner"
 )
 
 // withHistory are options with a definition that declares history.
@@ -22,10 +22,10 @@ func withHistory(t *testing.T, path string) Options {
 	}
 	definitions := objects(read)
 	if path != "" {
-		definitions[0].SetAnnotations(map[string]string{state.HistoryAnnotation: path})
+		definitions[0].SetAnnotations(map[string]string{normalize.HistoryAnnotation: path})
 	}
 	return Options{
-		Operator: world.Function(func(context.Context, world.Access) error { return nil }), Config: &rest.Config{},
+		Operator: runner.Function(func(context.Context, runner.Access) error { return nil }), Config: &rest.Config{},
 		CRDs: definitions, Samples: []*unstructured.Unstructured{{}},
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"github.com/operon-framework/operon/project"
-	"github.com/operon-framework/operon/prove/report"
-	"github.com/operon-framework/operon/prove/witness"
-	"github.com/operon-framework/operon/prove/workload"
-	"github.com/operon-framework/operon/prove/world"
+	"github.com/operon-framework/operon/internal/prove/clusterwatch"
+	"github.com/operon-framework/operon/internal/prove/report"
+	"github.com/operon-framework/operon/internal/prove/runner"
+	"github.com/operon-framework/operon/internal/prove/workload"
+	"github.com/operon-framework/operon/internal/tools/project"
 )
 
 // Options of a session.
@@ -21,7 +21,7 @@ type Options struct {
 	Name    string
 	Command []string
 	// Operator is what is tested.
-	Operator world.Operator
+	Operator runner.Operator
 	// Config is an administrator's connection to the cluster that it is tested on.
 	Config *rest.Config
 	// Disposable: the cluster is thrown away afterwards. Nothing is removed from it before.
@@ -55,9 +55,9 @@ type Options struct {
 	// FailFast: no plan is begun after the first finding that is not flaky.
 	FailFast bool
 	// Witness watches the cluster, where several sessions share one. By default a session has its own.
-	Witness *witness.Witness
+	Witness *clusterwatch.Witness
 	// Turns bounds how many runs are under way at once, where several sessions share a cluster.
-	Turns world.Turns
+	Turns runner.Turns
 	// Folder takes what has to be in files while plans are under way.
 	Folder string
 	// Observe is called with how far the work is, when that changes. It must return soon.

@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/operon-framework/operon/project"
-	"github.com/operon-framework/operon/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/tools/project"
 )
 
 // memcached is an operator that is made with Operon.

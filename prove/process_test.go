@@ -13,8 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/operon-framework/operon/prove/finding"
-	"github.com/operon-framework/operon/prove/report"
+	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/report"
 )
 
 // proven tests a target that is a program.

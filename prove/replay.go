@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/operon-framework/operon/prove/finding"
-	"github.com/operon-framework/operon/prove/plan"
-	"github.com/operon-framework/operon/prove/report"
-	"github.com/operon-framework/operon/prove/workload"
+	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/report"
+	"github.com/operon-framework/operon/internal/prove/testplan"
+	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
 // Replay carries out the plan of a file, after the runs without faults that it is compared with, and
@@ -23,12 +23,12 @@ func Replay(ctx context.Context, options Options, file *File) (*report.Report, e
 }
 
 // repetition is the plan of the session's file, where it is more than the runs without faults were.
-func (s *session) repetition() []plan.Plan {
+func (s *session) repetition() []testplan.Plan {
 	p := s.replayed.Plan
 	if len(p.Faults) == 0 && reflect.DeepEqual(p.Workload, s.base) {
 		return nil
 	}
-	return []plan.Plan{p}
+	return []testplan.Plan{p}
 }
 
 // asFarAs is a workload up to the last of its steps that another one has too, which is at least the

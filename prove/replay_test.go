@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/operon-framework/operon/prove/workload"
+	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
 // What a repeated plan is compared with goes as far as the plan, and no further.

@@ -1,10 +1,10 @@
 package prove
 
 import (
-	"github.com/operon-framework/operon/prove/finding"
-	"github.com/operon-framework/operon/prove/report"
-	"github.com/operon-framework/operon/prove/rights"
-	"github.com/operon-framework/operon/prove/trace"
+	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/rbacusage"
+	"github.com/operon-framework/operon/internal/prove/report"
+	"github.com/operon-framework/operon/internal/prove/runlog"
 )
 
 // enoughPlans is how many plans show so much of an operator that a permission which none of them
@@ -13,8 +13,8 @@ const enoughPlans = 20
 
 // judgeRights compares the permissions that the runs needed with those that were granted.
 func (s *session) judgeRights() error {
-	options := rights.Options{Namespaces: s.namespaces, Children: s.children(), Definitions: s.CRDs}
-	needed := rights.Needed(s.requests, options)
+	options := rbacusage.Options{Namespaces: s.namespaces, Children: s.children(), Definitions: s.CRDs}
+	needed := rbacusage.Needed(s.requests, options)
 	text, err := needed.YAML(s.roleName())
 	if err != nil {
 		return err
@@ -23,23 +23,23 @@ func (s *session) judgeRights() error {
 	if s.Grants == nil {
 		return nil
 	}
-	declared, err := rights.Of(s.Grants)
+	declared, err := rbacusage.Of(s.Grants)
 	if err != nil {
 		return err
 	}
-	missing, unused := rights.Diff(needed, declared)
+	missing, unused := rbacusage.Diff(needed, declared)
 	for _, need := range missing {
 		s.report.Rights.Missing = append(s.report.Rights.Missing, need.Right.String())
 	}
 	for _, one := range unused {
 		s.report.Rights.Unused = append(s.report.Rights.Unused, one.String())
 	}
-	s.report.Notes = append(s.report.Notes, rights.Notes(needed, declared)...)
+	s.report.Notes = append(s.report.Notes, rbacusage.Notes(needed, declared)...)
 	enough := (s.report.Plans.Run >= enoughPlans || s.replays(finding.Needed)) && !s.report.Interrupted
 	if enough {
 		s.report.Checked = append(s.report.Checked, finding.Needed)
 	}
-	for _, f := range rights.Findings(needed, declared, enough) {
+	for _, f := range rbacusage.Findings(needed, declared, enough) {
 		if f.Property != finding.Permitted || !s.refused() {
 			f.Plan = s.unharmed()
 			s.confirmed(f, nil)
@@ -68,7 +68,7 @@ func (s *session) roleName() string {
 }
 
 // uses remembers what a run asked for.
-func (s *session) uses(seen *trace.Trace) {
+func (s *session) uses(seen *runlog.Trace) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = append(s.requests, seen.Requests...)

@@ -14,28 +14,28 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/discovery"
 
-	"github.com/operon-framework/operon/prove/finding"
-	"github.com/operon-framework/operon/prove/oracle"
-	"github.com/operon-framework/operon/prove/plan"
-	"github.com/operon-framework/operon/prove/record"
-	"github.com/operon-framework/operon/prove/report"
-	"github.com/operon-framework/operon/prove/state"
-	"github.com/operon-framework/operon/prove/trace"
-	"github.com/operon-framework/operon/prove/witness"
-	"github.com/operon-framework/operon/prove/workload"
-	"github.com/operon-framework/operon/prove/world"
+	"github.com/operon-framework/operon/internal/prove/clusterwatch"
+	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/normalize"
+	"github.com/operon-framework/operon/internal/prove/oracle"
+	"github.com/operon-framework/operon/internal/prove/report"
+	"github.com/operon-framework/operon/internal/prove/requestlog"
+	"github.com/operon-framework/operon/internal/prove/runlog"
+	"github.com/operon-framework/operon/internal/prove/runner"
+	"github.com/operon-framework/operon/internal/prove/testplan"
+	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
 // session is one Prove.
 type session struct {
 	Options
-	stage   *world.Stage
+	stage   *runner.Stage
 	base    workload.Workload
 	refs    oracle.References
-	learnt  []trace.Trace // the runs without faults
+	learnt  []runlog.Trace // the runs without faults
 	until   time.Time
 	unwatch func()
-	history state.History
+	history normalize.History
 	brought []string // definitions that the session put into the cluster
 	// replayed is the file that is repeated, nil where plans are chosen.
 	replayed *File
@@ -43,7 +43,7 @@ type session struct {
 	mu         sync.Mutex
 	report     report.Report
 	found      map[string]*finding.Finding // by key
-	requests   []record.Request            // of all runs
+	requests   []requestlog.Request        // of all runs
 	namespaces []string                    // of all runs
 	done       int
 	left       int
@@ -58,7 +58,7 @@ func Prove(ctx context.Context, options Options) (*report.Report, error) {
 
 // run tests an operator by plans that are chosen once it is known what it does without faults. The file
 // is the one that is repeated, nil where there is none.
-func run(ctx context.Context, options Options, file *File, choose func(*session) []plan.Plan) (_ *report.Report, err error) {
+func run(ctx context.Context, options Options, file *File, choose func(*session) []testplan.Plan) (_ *report.Report, err error) {
 	s, err := newSession(options, file)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func newSession(options Options, file *File) (*session, error) {
 	if len(options.Samples) == 0 {
 		return nil, fmt.Errorf("no sample is of a version that can be used here: %s; add one of the version that is stored", strings.Join(notes, "; "))
 	}
-	history, err := state.HistoryOf(slices.Concat(options.CRDs, options.Setup)...)
+	history, err := normalize.HistoryOf(slices.Concat(options.CRDs, options.Setup)...)
 	if err != nil {
 		return nil, err
 	}
@@ -130,14 +130,14 @@ func (s *session) open(ctx context.Context) error {
 	if err := s.watch(ctx); err != nil {
 		return err
 	}
-	s.stage, err = world.Open(ctx, world.Settings{
+	s.stage, err = runner.Open(ctx, runner.Settings{
 		Config: s.Config, Witness: s.Witness, Operator: s.Operator, Setup: s.Setup, Grants: s.Grants,
 		Namespace: s.Namespace, Disposable: s.Disposable, Turns: s.Turns, Folder: s.Folder,
 	})
 	if err != nil {
 		return err
 	}
-	if program, is := s.Operator.(world.Process); is && program.InCluster() != nil {
+	if program, is := s.Operator.(runner.Process); is && program.InCluster() != nil {
 		s.report.Notes = append(s.report.Notes, "the operator got $KUBECONFIG and no settings of a pod: "+program.InCluster().Error())
 	}
 	return s.stage.Serves(slices.Concat(s.Samples, s.Setup))
@@ -148,7 +148,7 @@ func (s *session) watch(ctx context.Context) (err error) {
 	if s.Witness != nil {
 		return s.Witness.Refresh(ctx)
 	}
-	if s.Witness, err = witness.Start(ctx, s.Config); err == nil {
+	if s.Witness, err = clusterwatch.Start(ctx, s.Config); err == nil {
 		s.unwatch = s.Witness.Close
 	}
 	return err
@@ -213,7 +213,9 @@ func (s *session) learn(ctx context.Context) error {
 }
 
 // unharmed is the plan of the runs without faults.
-func (s *session) unharmed() *plan.Plan { return &plan.Plan{Name: "without faults", Workload: s.base} }
+func (s *session) unharmed() *testplan.Plan {
+	return &testplan.Plan{Name: "without faults", Workload: s.base}
+}
 
 // alone lets plans follow one another.
 func (s *session) alone(why string) {
@@ -222,10 +224,10 @@ func (s *session) alone(why string) {
 }
 
 // entangled says why runs side by side are in each other's way, "" where they are not.
-func (s *session) entangled(fresh map[string]trace.Trace) string {
+func (s *session) entangled(fresh map[string]runlog.Trace) string {
 	runs := slices.AppendSeq(slices.Clone(s.learnt), maps.Values(fresh))
-	taken := slices.ContainsFunc(runs, func(t trace.Trace) bool {
-		return slices.ContainsFunc(t.Exits, func(e trace.Exit) bool { return e.PortTaken() })
+	taken := slices.ContainsFunc(runs, func(t runlog.Trace) bool {
+		return slices.ContainsFunc(t.Exits, func(e runlog.Exit) bool { return e.PortTaken() })
 	})
 	switch {
 	case taken:
@@ -238,14 +240,14 @@ func (s *session) entangled(fresh map[string]trace.Trace) string {
 
 // reachesOut tells whether a run changed something that is not in its namespace.
 func (s *session) reachesOut() bool {
-	return slices.ContainsFunc(s.learnt, func(t trace.Trace) bool {
-		return slices.ContainsFunc(t.Changes, func(c trace.Change) bool { return c.Namespace != t.Namespace })
+	return slices.ContainsFunc(s.learnt, func(t runlog.Trace) bool {
+		return slices.ContainsFunc(t.Changes, func(c runlog.Change) bool { return c.Namespace != t.Namespace })
 	})
 }
 
 // rehearse runs the workload without faults, and what its steps are compared with.
-func (s *session) rehearse(ctx context.Context) (fresh map[string]trace.Trace, err error) {
-	s.learnt = make([]trace.Trace, references)
+func (s *session) rehearse(ctx context.Context) (fresh map[string]runlog.Trace, err error) {
+	s.learnt = make([]runlog.Trace, references)
 	group, both := errgroup.WithContext(ctx)
 	if s.Workers == 1 {
 		group.SetLimit(1)
@@ -255,7 +257,7 @@ func (s *session) rehearse(ctx context.Context) (fresh map[string]trace.Trace, e
 			if err := pause(both, time.Duration(i)*apart); err != nil {
 				return err
 			}
-			seen, err := s.stage.Carry(both, *s.unharmed(), world.Pace{
+			seen, err := s.stage.Carry(both, *s.unharmed(), runner.Pace{
 				Unsure: s.Settle, Settle: s.Settle, Listen: 2 * s.Settle, Patience: referencePatience,
 			})
 			if err == nil {
@@ -273,10 +275,10 @@ func (s *session) rehearse(ctx context.Context) (fresh map[string]trace.Trace, e
 }
 
 // fresh runs what the steps of a workload are compared with: their objects in namespaces of their own.
-func (s *session) fresh(ctx context.Context, w workload.Workload) (map[string]trace.Trace, error) {
-	all := map[string]trace.Trace{}
+func (s *session) fresh(ctx context.Context, w workload.Workload) (map[string]runlog.Trace, error) {
+	all := map[string]runlog.Trace{}
 	for step, alone := range oracle.Fresh(w) {
-		seen, err := s.stage.Carry(ctx, plan.Plan{Name: alone.Name, Workload: alone}, world.Pace{Unsure: s.Settle, Settle: s.Settle, Patience: referencePatience})
+		seen, err := s.stage.Carry(ctx, testplan.Plan{Name: alone.Name, Workload: alone}, runner.Pace{Unsure: s.Settle, Settle: s.Settle, Patience: referencePatience})
 		if err != nil {
 			return nil, err
 		}
@@ -301,19 +303,19 @@ func pause(ctx context.Context, while time.Duration) error {
 
 // chosen are plans in the order in which they are carried out: in turn one with a fault, one with a
 // changed field, and, of each two, one with another workload.
-func (s *session) chosen() []plan.Plan {
+func (s *session) chosen() []testplan.Plan {
 	if s.restless() {
 		s.report.Notes = append(s.report.Notes, s.unrest()+": no plan was run, as there is no state to compare with")
 		return nil
 	}
-	faulty := plan.Of(s.learnt, s.base, plan.Options{Seed: s.Seed, Limit: s.Plans})
+	faulty := testplan.Of(s.learnt, s.base, testplan.Options{Seed: s.Seed, Limit: s.Plans})
 	for i := range faulty {
 		faulty[i] = short(faulty[i])
 	}
 	changes, others := s.changes(), plain(s.workloads())
-	var all []plan.Plan
+	var all []testplan.Plan
 	for len(faulty)+len(changes)+len(others) > 0 {
-		for _, from := range []*[]plan.Plan{&faulty, &changes, &others, &faulty, &changes} {
+		for _, from := range []*[]testplan.Plan{&faulty, &changes, &others, &faulty, &changes} {
 			all, *from = first(all, *from)
 		}
 	}
@@ -323,11 +325,11 @@ func (s *session) chosen() []plan.Plan {
 
 // changes are plans that change a field each. Where something is to be taken away by a change, there
 // is one more, in which the operator is away when that happens, and has to know what it had made.
-func (s *session) changes() []plan.Plan {
-	var all, away []plan.Plan
+func (s *session) changes() []testplan.Plan {
+	var all, away []testplan.Plan
 	for _, p := range plain(s.operations()) {
 		all = append(all, p)
-		if missed, takes := plan.Away(p, s.learnt); takes {
+		if missed, takes := testplan.Away(p, s.learnt); takes {
 			away = append(away, missed)
 		}
 	}
@@ -338,8 +340,8 @@ func (s *session) changes() []plan.Plan {
 const everyThird = 3
 
 // mixed are plans with others among them, one after each few, and the rest in the end.
-func mixed(plans, others []plan.Plan) []plan.Plan {
-	var all []plan.Plan
+func mixed(plans, others []testplan.Plan) []testplan.Plan {
+	var all []testplan.Plan
 	for i, p := range plans {
 		all = append(all, p)
 		if i%everyThird == everyThird-1 {
@@ -352,7 +354,7 @@ func mixed(plans, others []plan.Plan) []plan.Plan {
 // restless tells whether the operator did not become silent in the first step of any run without
 // faults, and not as it only reads all the time.
 func (s *session) restless() bool {
-	return !s.refs.Reads() && !slices.ContainsFunc(s.learnt, func(t trace.Trace) bool {
+	return !s.refs.Reads() && !slices.ContainsFunc(s.learnt, func(t runlog.Trace) bool {
 		return len(t.Steps) > 0 && t.Steps[0].Silent
 	})
 }
@@ -368,17 +370,17 @@ func (s *session) unrest() string {
 }
 
 // plain are workloads without faults, as plans.
-func plain(workloads []workload.Workload) []plan.Plan {
-	var all []plan.Plan
+func plain(workloads []workload.Workload) []testplan.Plan {
+	var all []testplan.Plan
 	for _, w := range workloads {
-		all = append(all, plan.Plan{Name: w.Name, Workload: w})
+		all = append(all, testplan.Plan{Name: w.Name, Workload: w})
 	}
 	return all
 }
 
 // short is a plan without the steps that come after the first deletion which follows its faults:
 // nothing new is expected of them.
-func short(p plan.Plan) plan.Plan {
+func short(p testplan.Plan) testplan.Plan {
 	steps := p.Workload.Steps
 	last := -1
 	for _, f := range p.Faults {
@@ -398,7 +400,7 @@ func short(p plan.Plan) plan.Plan {
 }
 
 // first moves the first of the plans to the end of others.
-func first(to, from []plan.Plan) (longer, rest []plan.Plan) {
+func first(to, from []testplan.Plan) (longer, rest []testplan.Plan) {
 	if len(from) == 0 {
 		return to, nil
 	}
@@ -410,7 +412,7 @@ func (s *session) children() []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	for _, child := range s.refs.Children() {
 		child = child.DeepCopy()
-		if slices.ContainsFunc(s.learnt, func(t trace.Trace) bool { return t.Namespace == child.GetNamespace() }) {
+		if slices.ContainsFunc(s.learnt, func(t runlog.Trace) bool { return t.Namespace == child.GetNamespace() }) {
 			child.SetNamespace("")
 		}
 		all = append(all, child)

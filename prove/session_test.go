@@ -4,24 +4,24 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operon-framework/operon/prove/fault"
-	"github.com/operon-framework/operon/prove/plan"
-	"github.com/operon-framework/operon/prove/trace"
-	"github.com/operon-framework/operon/prove/workload"
+	"github.com/operon-framework/operon/internal/prove/fault"
+	"github.com/operon-framework/operon/internal/prove/runlog"
+	"github.com/operon-framework/operon/internal/prove/testplan"
+	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
 // An operator that never comes to rest has no state that another run could be compared with.
 func TestRestless(t *testing.T) {
 	t.Parallel()
-	silent, loud := trace.Trace{Steps: []trace.Step{{Silent: true}}}, trace.Trace{Steps: []trace.Step{{}}}
+	silent, loud := runlog.Trace{Steps: []runlog.Step{{Silent: true}}}, runlog.Trace{Steps: []runlog.Step{{}}}
 	for name, test := range map[string]struct {
-		learnt []trace.Trace
+		learnt []runlog.Trace
 		want   bool
 	}{
-		"always":  {[]trace.Trace{loud, loud}, true},
-		"once":    {[]trace.Trace{loud, silent}, false},
-		"never":   {[]trace.Trace{silent, silent}, false},
-		"nothing": {[]trace.Trace{{}, {}}, true},
+		"always":  {[]runlog.Trace{loud, loud}, true},
+		"once":    {[]runlog.Trace{loud, silent}, false},
+		"never":   {[]runlog.Trace{silent, silent}, false},
+		"nothing": {[]runlog.Trace{{}, {}}, true},
 	} {
 		s := &session{learnt: test.learnt, Options: Options{Plans: 1}}
 		if got := s.restless(); got != test.want {
@@ -46,7 +46,7 @@ func TestShort(t *testing.T) {
 		"delete again":  "create, change, delete, recreate, delete again",
 		"elsewhere":     "create, change, delete, recreate, delete again",
 	} {
-		p := plan.Plan{Workload: workload.Workload{Steps: steps}}
+		p := testplan.Plan{Workload: workload.Workload{Steps: steps}}
 		names := strings.Fields(faults)
 		if faults == "delete again" {
 			names = []string{faults}

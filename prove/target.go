@@ -9,11 +9,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/operon-framework/operon/project"
-	"github.com/operon-framework/operon/prove/report"
-	"github.com/operon-framework/operon/prove/workload"
-	"github.com/operon-framework/operon/prove/world"
-	"github.com/operon-framework/operon/up/child"
+	"github.com/operon-framework/operon/internal/prove/report"
+	"github.com/operon-framework/operon/internal/prove/runner"
+	"github.com/operon-framework/operon/internal/prove/workload"
+	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/up/process"
 )
 
 // Target says what is tested, by its files. A plan file keeps it, so that the plan can be repeated.
@@ -69,7 +69,7 @@ func (t Target) loadProject(o *Options) (build func(context.Context) error, err 
 	if err != nil {
 		return nil, err
 	}
-	if err := child.CanBuild(); err != nil {
+	if err := process.CanBuild(); err != nil {
 		return nil, err
 	}
 	hooks, err := project.ReadFolder(p.Dir, "config/webhook")
@@ -83,12 +83,12 @@ func (t Target) loadProject(o *Options) (build func(context.Context) error, err 
 	}
 	binary := filepath.Join(o.Folder, "operator")
 	place := project.Placing{Metrics: "127.0.0.1:{port}", Health: "127.0.0.1:{port}"}
-	operator := world.Process{Path: binary, Go: true, Dir: p.Dir, Alone: p.Flags(place)}
+	operator := runner.Process{Path: binary, Go: true, Dir: p.Dir, Alone: p.Flags(place)}
 	place.Elect = true
 	operator.Elect = p.Flags(place)
 	o.Name, o.Operator, o.Grants = p.Name, operator, p.Grants
 	o.CRDs, o.Samples = objects(p.CRDs), objects(p.Samples)
-	return func(ctx context.Context) error { return child.Build(ctx, p.Dir, p.Main.Package, binary) }, nil
+	return func(ctx context.Context) error { return process.Build(ctx, p.Dir, p.Main.Package, binary) }, nil
 }
 
 // loadCommand takes an operator that a command starts.
@@ -104,7 +104,7 @@ func (t Target) loadCommand(o *Options) (build func(context.Context) error, err 
 		return nil, err
 	}
 	o.Name, o.Command = t.Run, []string{"/bin/sh", "-c", t.Run}
-	o.Operator = world.Process{Path: o.Command[0], Args: o.Command[1:], Dir: dir}
+	o.Operator = runner.Process{Path: o.Command[0], Args: o.Command[1:], Dir: dir}
 	return nil, nil
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/operon-framework/operon/prove/report"
+	"github.com/operon-framework/operon/internal/prove/report"
 )
 
 // What cannot be tested is told before anything is built or started.

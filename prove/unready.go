@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/operon-framework/operon/prove/trace"
+	"github.com/operon-framework/operon/internal/prove/runlog"
 )
 
 // unready are sentences about samples that say themselves, without any fault, that they are not ready
@@ -16,7 +16,7 @@ func (s *session) unready() []string {
 	var notes []string
 	for _, sample := range s.Samples {
 		why := ""
-		says := func(t trace.Trace) bool {
+		says := func(t runlog.Trace) bool {
 			object := after(t, sample)
 			if object == nil {
 				return false
@@ -24,7 +24,7 @@ func (s *session) unready() []string {
 			why = notReady(object)
 			return why != ""
 		}
-		if !slices.ContainsFunc(s.learnt, func(t trace.Trace) bool { return !says(t) }) {
+		if !slices.ContainsFunc(s.learnt, func(t runlog.Trace) bool { return !says(t) }) {
 			notes = append(notes, fmt.Sprintf(
 				"the sample %s/%s is not ready without any fault (%s): what comes after that is not tested; what it needs can be given by --setup",
 				sample.GetKind(), sample.GetName(), why))
@@ -34,7 +34,7 @@ func (s *session) unready() []string {
 }
 
 // after is an object as it was at the end of the first step of a run, nil where it was not there.
-func after(t trace.Trace, sample *unstructured.Unstructured) *unstructured.Unstructured {
+func after(t runlog.Trace, sample *unstructured.Unstructured) *unstructured.Unstructured {
 	if len(t.Steps) == 0 {
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/operon-framework/operon/prove/trace"
+	"github.com/operon-framework/operon/internal/prove/runlog"
 )
 
 // thing is an object with a condition, or none.
@@ -25,23 +25,23 @@ func thing(name, condition, status string) *unstructured.Unstructured {
 
 func TestUnready(t *testing.T) {
 	t.Parallel()
-	ends := func(objects ...*unstructured.Unstructured) trace.Trace {
-		return trace.Trace{Steps: []trace.Step{{State: objects}}}
+	ends := func(objects ...*unstructured.Unstructured) runlog.Trace {
+		return runlog.Trace{Steps: []runlog.Step{{State: objects}}}
 	}
 	no, yes := thing("one", "Ready", "False"), thing("one", "Ready", "True")
 	for name, test := range map[string]struct {
-		learnt []trace.Trace
+		learnt []runlog.Trace
 		want   bool
 	}{
-		"both not":  {[]trace.Trace{ends(no), ends(no)}, true},
-		"one not":   {[]trace.Trace{ends(no), ends(yes)}, false},
-		"ready":     {[]trace.Trace{ends(yes), ends(yes)}, false},
-		"silent":    {[]trace.Trace{ends(thing("one", "", "")), ends(thing("one", "", ""))}, false},
-		"unknown":   {[]trace.Trace{ends(thing("one", "Ready", "Unknown")), ends(no)}, false},
-		"other":     {[]trace.Trace{ends(thing("two", "Ready", "False")), ends(thing("two", "Ready", "False"))}, false},
-		"available": {[]trace.Trace{ends(thing("one", "Available", "False")), ends(no)}, true},
-		"not begun": {[]trace.Trace{{}, {}}, false},
-		"something": {[]trace.Trace{ends(thing("one", "Degraded", "False")), ends(thing("one", "Degraded", "False"))}, false},
+		"both not":  {[]runlog.Trace{ends(no), ends(no)}, true},
+		"one not":   {[]runlog.Trace{ends(no), ends(yes)}, false},
+		"ready":     {[]runlog.Trace{ends(yes), ends(yes)}, false},
+		"silent":    {[]runlog.Trace{ends(thing("one", "", "")), ends(thing("one", "", ""))}, false},
+		"unknown":   {[]runlog.Trace{ends(thing("one", "Ready", "Unknown")), ends(no)}, false},
+		"other":     {[]runlog.Trace{ends(thing("two", "Ready", "False")), ends(thing("two", "Ready", "False"))}, false},
+		"available": {[]runlog.Trace{ends(thing("one", "Available", "False")), ends(no)}, true},
+		"not begun": {[]runlog.Trace{{}, {}}, false},
+		"something": {[]runlog.Trace{ends(thing("one", "Degraded", "False")), ends(thing("one", "Degraded", "False"))}, false},
 	} {
 		s := &session{learnt: test.learnt, Options: Options{Samples: []*unstructured.Unstructured{thing("one", "", "")}}}
 		got := strings.Join(s.unready(), "; ")

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/operon-framework/operon/crdsafe"
+	"github.com/operon-framework/operon/internal/tools/crdcompat"
 )
 
 // isWebhook tells whether an object tells the API server to call a webhook. Nobody answers there: the
@@ -23,7 +23,7 @@ func isWebhook(object *unstructured.Unstructured) bool {
 // the operator registers.
 func converted(definition *unstructured.Unstructured) bool {
 	strategy, _, _ := unstructured.NestedString(definition.Object, "spec", "conversion", "strategy")
-	return strategy == "Webhook" || definition.GetAnnotations()[crdsafe.ConversionAnnotation] == "operator"
+	return strategy == "Webhook" || definition.GetAnnotations()[crdcompat.ConversionAnnotation] == "operator"
 }
 
 // storedIn is the version in which objects of a definition are stored, and of what group and kind

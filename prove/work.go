@@ -8,19 +8,19 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/operon-framework/operon/prove/finding"
-	"github.com/operon-framework/operon/prove/oracle"
-	"github.com/operon-framework/operon/prove/plan"
-	"github.com/operon-framework/operon/prove/report"
-	"github.com/operon-framework/operon/prove/trace"
-	"github.com/operon-framework/operon/prove/world"
+	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/oracle"
+	"github.com/operon-framework/operon/internal/prove/report"
+	"github.com/operon-framework/operon/internal/prove/runlog"
+	"github.com/operon-framework/operon/internal/prove/runner"
+	"github.com/operon-framework/operon/internal/prove/testplan"
 )
 
 // work carries out plans until none is left, or the budget is used up.
-func (s *session) work(ctx context.Context, plans []plan.Plan) error {
+func (s *session) work(ctx context.Context, plans []testplan.Plan) error {
 	s.until = time.Now().Add(s.Budget)
 	s.left = len(plans)
-	queue := make(chan plan.Plan)
+	queue := make(chan testplan.Plan)
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer close(queue)
@@ -42,7 +42,7 @@ func (s *session) work(ctx context.Context, plans []plan.Plan) error {
 }
 
 // feed hands out plans as long as there is time.
-func (s *session) feed(ctx context.Context, queue chan<- plan.Plan, plans []plan.Plan) error {
+func (s *session) feed(ctx context.Context, queue chan<- testplan.Plan, plans []testplan.Plan) error {
 	timer := time.NewTimer(time.Until(s.until))
 	defer timer.Stop()
 	for i, p := range plans {
@@ -76,7 +76,7 @@ func (s *session) failed() bool {
 }
 
 // tell shows how far the work is.
-func (s *session) tell(p plan.Plan) {
+func (s *session) tell(p testplan.Plan) {
 	s.mu.Lock()
 	now := report.Standing{
 		Now: time.Now(), Began: s.until.Add(-s.Budget), Until: s.until,
@@ -91,8 +91,8 @@ func (s *session) tell(p plan.Plan) {
 const tries = 3
 
 // try carries a plan out; one that is repeated from a file until it shows what it did before.
-func (s *session) try(ctx context.Context, p plan.Plan) error {
-	if err := s.once(ctx, p, world.Pace{}); err != nil || s.replayed == nil || s.replayed.Finding == "" {
+func (s *session) try(ctx context.Context, p testplan.Plan) error {
+	if err := s.once(ctx, p, runner.Pace{}); err != nil || s.replayed == nil || s.replayed.Finding == "" {
 		return err
 	}
 	for again := 1; again < tries && !s.repeated(); again++ {
@@ -111,7 +111,7 @@ func (s *session) repeated() bool {
 }
 
 // once carries a plan out, judges what was seen, and makes sure of what is new.
-func (s *session) once(ctx context.Context, p plan.Plan, pace world.Pace) error {
+func (s *session) once(ctx context.Context, p testplan.Plan, pace runner.Pace) error {
 	seen, findings, err := s.carry(ctx, p, pace)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (s *session) once(ctx context.Context, p plan.Plan, pace world.Pace) error 
 }
 
 // carry carries a plan out and judges it.
-func (s *session) carry(ctx context.Context, p plan.Plan, pace world.Pace) (*trace.Trace, []finding.Finding, error) {
+func (s *session) carry(ctx context.Context, p testplan.Plan, pace runner.Pace) (*runlog.Trace, []finding.Finding, error) {
 	refs := s.refs
 	if p.Workload.Name != s.base.Name {
 		fresh, err := s.fresh(ctx, p.Workload)
@@ -158,13 +158,13 @@ func (s *session) carry(ctx context.Context, p plan.Plan, pace world.Pace) (*tra
 }
 
 // patient is the pace of a run that makes sure of a finding: an operator may need longer.
-func (s *session) patient() world.Pace {
-	return world.Pace{Quiet: s.Settle, Settle: 10 * s.Settle, Unsure: 3 * s.Settle, Patience: time.Minute}
+func (s *session) patient() runner.Pace {
+	return runner.Pace{Quiet: s.Settle, Settle: 10 * s.Settle, Unsure: 3 * s.Settle, Patience: time.Minute}
 }
 
 // sure makes sure of a finding by running its plan once more, with more patience. What another
 // plan showed already is only counted.
-func (s *session) sure(ctx context.Context, p plan.Plan, f finding.Finding, seen *trace.Trace) (report.Verdict, error) {
+func (s *session) sure(ctx context.Context, p testplan.Plan, f finding.Finding, seen *runlog.Trace) (report.Verdict, error) {
 	f.Plan = &p
 	if s.known(f.Key()) {
 		return report.Failed, nil
@@ -201,7 +201,7 @@ func (s *session) sure(ctx context.Context, p plan.Plan, f finding.Finding, seen
 const shrinkFor = 20 * time.Second
 
 // shrunk looks for a smaller plan that shows the same.
-func (s *session) shrunk(ctx context.Context, f finding.Finding, seen *trace.Trace) (finding.Finding, *trace.Trace) {
+func (s *session) shrunk(ctx context.Context, f finding.Finding, seen *runlog.Trace) (finding.Finding, *runlog.Trace) {
 	for until := time.Now().Add(shrinkFor); time.Now().Before(until); {
 		smaller, trace, ok := s.smaller(ctx, f, until)
 		if !ok {
@@ -213,12 +213,12 @@ func (s *session) shrunk(ctx context.Context, f finding.Finding, seen *trace.Tra
 }
 
 // smaller tries the plans that are smaller than a finding's, until one shows it.
-func (s *session) smaller(ctx context.Context, f finding.Finding, until time.Time) (finding.Finding, *trace.Trace, bool) {
-	for _, p := range plan.Smaller(*f.Plan) {
+func (s *session) smaller(ctx context.Context, f finding.Finding, until time.Time) (finding.Finding, *runlog.Trace, bool) {
+	for _, p := range testplan.Smaller(*f.Plan) {
 		if time.Now().After(until) {
 			break
 		}
-		seen, findings, err := s.carry(ctx, p, world.Pace{})
+		seen, findings, err := s.carry(ctx, p, runner.Pace{})
 		if err != nil {
 			break // the finding stands as it is; who goes on learns of the error
 		}
@@ -253,7 +253,7 @@ func (s *session) known(key string) bool {
 }
 
 // confirmed adds a finding, with the run that shows it.
-func (s *session) confirmed(f finding.Finding, seen *trace.Trace) {
+func (s *session) confirmed(f finding.Finding, seen *runlog.Trace) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.found[f.Key()]; known != nil {

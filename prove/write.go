@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/operon-framework/operon/prove/report"
+	"github.com/operon-framework/operon/internal/prove/report"
 )
 
 // Output is the folder that a session's reports are written to, where nothing else is said.

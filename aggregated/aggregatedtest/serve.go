@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
-	"github.com/operon-framework/operon/internal/testaid"
+	"github.com/operon-framework/operon/internal/testing/testaid"
 	"github.com/operon-framework/operon/local"
 	"github.com/operon-framework/operon/local/localtest"
 )

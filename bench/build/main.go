@@ -18,7 +18,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/operon-framework/operon/bench/report"
+	"github.com/operon-framework/operon/bench/internal/report"
 )
 
 func main() { report.Main(run) }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/operon-framework/operon/bench/report"
+	"github.com/operon-framework/operon/bench/internal/report"
 )
 
 // binaries are what is measured, each built by go build with the same flags.

@@ -15,7 +15,7 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operon-framework/operon/bench/report"
+	"github.com/operon-framework/operon/bench/internal/report"
 )
 
 // deployments measures single-pod Deployments from their creation to Available, and when

@@ -22,7 +22,7 @@ import (
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/operon-framework/operon/bench/report"
+	"github.com/operon-framework/operon/bench/internal/report"
 )
 
 // part is one measurement. It adds its figures to the table.

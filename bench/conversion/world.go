@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/conversion"
 
 	"github.com/operon-framework/operon"
-	"github.com/operon-framework/operon/internal/box"
-	"github.com/operon-framework/operon/local/crds"
+	"github.com/operon-framework/operon/internal/testing/box"
+	"github.com/operon-framework/operon/internal/tools/crdinstall"
 )
 
 const (
@@ -94,7 +94,7 @@ type world struct {
 
 func newWorld(ctx context.Context, config *rest.Config) (*world, error) {
 	config.QPS = -1
-	if err := crds.Install(ctx, config, "bench", definition()); err != nil {
+	if err := crdinstall.Install(ctx, config, "bench", definition()); err != nil {
 		return nil, err
 	}
 	w := &world{}

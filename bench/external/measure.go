@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operon-framework/operon/internal/box"
-	"github.com/operon-framework/operon/local/crds"
+	"github.com/operon-framework/operon/internal/testing/box"
+	"github.com/operon-framework/operon/internal/tools/crdinstall"
 )
 
 // measurement is what was found of one operator.
@@ -117,7 +117,7 @@ func prepare(ctx context.Context, config *rest.Config, namespace string, s setti
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), box.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
-	if err := crds.Install(ctx, config, "bench", definition()); err != nil {
+	if err := crdinstall.Install(ctx, config, "bench", definition()); err != nil {
 		return nil, err
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/operon-framework/operon/internal/box"
+	"github.com/operon-framework/operon/internal/testing/box"
 )
 
 // plain creates cells and then writes their ids into the status, all of an object by one write: the least that

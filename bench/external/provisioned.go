@@ -10,7 +10,7 @@ import (
 
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/external"
-	"github.com/operon-framework/operon/internal/box"
+	"github.com/operon-framework/operon/internal/testing/box"
 )
 
 // provisioned is the operator written with Operon.

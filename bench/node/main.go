@@ -25,7 +25,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operon-framework/operon/bench/report"
+	"github.com/operon-framework/operon/bench/internal/report"
 )
 
 // many is how many pods start at the same time.

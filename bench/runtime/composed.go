@@ -6,7 +6,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/operon-framework/operon"
-	"github.com/operon-framework/operon/condition"
+	"github.com/operon-framework/operon/internal/core/condition"
 )
 
 // composed is the same operator written with Operon.

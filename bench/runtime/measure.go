@@ -18,7 +18,7 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operon-framework/operon/bench/report"
+	"github.com/operon-framework/operon/bench/internal/report"
 )
 
 // measurement is what was found of one operator.

@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operon-framework/operon/bench/report"
-	"github.com/operon-framework/operon/internal/box"
-	"github.com/operon-framework/operon/shard/table"
+	"github.com/operon-framework/operon/bench/internal/report"
+	"github.com/operon-framework/operon/internal/core/shardtable"
+	"github.com/operon-framework/operon/internal/testing/box"
 )
 
 // objectsOfHandover are enough that each slot has some.
@@ -113,7 +113,7 @@ func (c *cluster) handover(ctx context.Context, s settings, end syscall.Signal) 
 }
 
 // newcomer holds slots after and did not before.
-func newcomer(before, after table.Table) string {
+func newcomer(before, after shardtable.Table) string {
 	for holder := range maps.Keys(holdersOf(after)) {
 		if !holdersOf(before)[holder] {
 			return holder
@@ -123,7 +123,7 @@ func newcomer(before, after table.Table) string {
 }
 
 // objectOf is some object of a replica's.
-func (c *cluster) objectOf(ctx context.Context, holder string, t table.Table) (string, error) {
+func (c *cluster) objectOf(ctx context.Context, holder string, t shardtable.Table) (string, error) {
 	var list box.BoxList
 	if err := c.client.List(ctx, &list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
 		return "", err

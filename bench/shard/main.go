@@ -31,8 +31,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
-	"github.com/operon-framework/operon/bench/report"
-	"github.com/operon-framework/operon/internal/box"
+	"github.com/operon-framework/operon/bench/internal/report"
+	"github.com/operon-framework/operon/internal/testing/box"
 )
 
 // settings are the flags.

@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operon-framework/operon/internal/box"
-	"github.com/operon-framework/operon/shard"
-	"github.com/operon-framework/operon/shard/table"
+	"github.com/operon-framework/operon/internal/core/shardtable"
+	"github.com/operon-framework/operon/internal/runtime/shard"
+	"github.com/operon-framework/operon/internal/testing/box"
 )
 
 // writers create objects side by side.
@@ -79,16 +79,16 @@ func (c *cluster) seenTo(ctx context.Context, changed *box.Box) error {
 }
 
 // table is who holds what.
-func (c *cluster) table(ctx context.Context) (table.Table, error) {
+func (c *cluster) table(ctx context.Context) (shardtable.Table, error) {
 	lease := &coordinationv1.Lease{}
 	if err := c.client.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "box-operator-shards"}, lease); err != nil {
-		return table.Table{}, client.IgnoreNotFound(err)
+		return shardtable.Table{}, client.IgnoreNotFound(err)
 	}
-	return table.Parse(lease.Annotations[shard.TableAnnotation])
+	return shardtable.Parse(lease.Annotations[shard.TableAnnotation])
 }
 
 // spread returns the table when so many replicas share everything.
-func (c *cluster) spread(ctx context.Context, replicas int) (t table.Table, err error) {
+func (c *cluster) spread(ctx context.Context, replicas int) (t shardtable.Table, err error) {
 	err = poll(ctx, 20*time.Millisecond, func() (bool, error) {
 		if t, err = c.table(ctx); err != nil {
 			return false, err
@@ -99,7 +99,7 @@ func (c *cluster) spread(ctx context.Context, replicas int) (t table.Table, err 
 	return t, err
 }
 
-func holdersOf(t table.Table) map[string]bool {
+func holdersOf(t shardtable.Table) map[string]bool {
 	holders := map[string]bool{}
 	for _, holder := range t.Holders {
 		holders[holder] = true

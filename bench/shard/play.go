@@ -9,8 +9,8 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/operon-framework/operon/bench/report"
-	"github.com/operon-framework/operon/internal/handover"
+	"github.com/operon-framework/operon/bench/internal/report"
+	"github.com/operon-framework/operon/internal/testing/sharddrill"
 )
 
 // objectsOfPlay are how many objects change while replicas come and go.
@@ -22,7 +22,7 @@ const patience = 5
 
 // measurePlay lets replicas come and go, and judges the log.
 func measurePlay(ctx context.Context, s settings) (_ []report.Figure, err error) {
-	c, err := startCluster(ctx, handover.Policy)
+	c, err := startCluster(ctx, sharddrill.Policy)
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func measurePlay(ctx context.Context, s settings) (_ []report.Figure, err error)
 	if err := c.fill(ctx, objectsOfPlay); err != nil {
 		return nil, err
 	}
-	play := &handover.Play{
+	play := &sharddrill.Play{
 		Seed: s.seed, Lease: s.lease, Between: 3 * time.Second, Pace: 60 * time.Millisecond, Least: 3, Most: 6,
 		Tell:  func(string, ...any) {},
 		Start: func() (*exec.Cmd, error) { return c.replica(s, shards) },
@@ -50,11 +50,11 @@ func measurePlay(ctx context.Context, s settings) (_ []report.Figure, err error)
 	if err = errors.Join(err, c.allReady(ctx, objectsOfPlay), c.touch(ctx, objectsOfPlay), play.End()); err != nil {
 		return nil, err
 	}
-	writes, err := handover.Read(c.audit)
+	writes, err := sharddrill.Read(c.audit)
 	if err != nil {
 		return nil, err
 	}
-	v := handover.Judge(writes, patience*s.lease)
+	v := sharddrill.Judge(writes, patience*s.lease)
 	fmt.Fprintf(os.Stderr, "play: %v\n%s\n", play.Acts, v)
 	return []report.Figure{
 		report.NoneOf("objects written by two owners", int64(len(v.Two)), 0),

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/operon-framework/operon/bench/report"
+	"github.com/operon-framework/operon/bench/internal/report"
 )
 
 // measureSize lets one replica alone, and then three that share, bring the same objects about.

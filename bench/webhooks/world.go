@@ -24,10 +24,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/operon-framework/operon"
-	"github.com/operon-framework/operon/bench/report"
-	"github.com/operon-framework/operon/internal/box"
+	"github.com/operon-framework/operon/bench/internal/report"
+	"github.com/operon-framework/operon/internal/testing/box"
+	"github.com/operon-framework/operon/internal/tools/crdinstall"
 	"github.com/operon-framework/operon/local"
-	"github.com/operon-framework/operon/local/crds"
 )
 
 const service = "bench-webhook"
@@ -76,7 +76,7 @@ func (w *world) define(ctx context.Context, config *rest.Config) error {
 	if err := yaml.Unmarshal(content, &definition.Object); err != nil {
 		return err
 	}
-	if err := crds.Install(ctx, config, "bench", definition); err != nil {
+	if err := crdinstall.Install(ctx, config, "bench", definition); err != nil {
 		return err
 	}
 	err = w.client.Create(ctx, &corev1.Service{

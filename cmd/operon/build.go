@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/operon-framework/operon/build"
-	"github.com/operon-framework/operon/image"
+	"github.com/operon-framework/operon/internal/ship/build"
+	"github.com/operon-framework/operon/internal/ship/image"
 )
 
 func newBuild() *cobra.Command {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/operon-framework/operon/project"
+	"github.com/operon-framework/operon/internal/tools/project"
 )
 
 // shells are those that completion can be had for.

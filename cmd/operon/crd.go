@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/operon-framework/operon/crdsafe"
-	"github.com/operon-framework/operon/project"
-	"github.com/operon-framework/operon/up"
+	"github.com/operon-framework/operon/internal/tools/crdcompat"
+	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/up"
 )
 
 func newCRD() *cobra.Command {
@@ -72,7 +72,7 @@ Nothing is written. It exits with 1 if applying the definitions would break a st
 		if err != nil {
 			return err
 		}
-		report, err := crdsafe.Check(command.Context(), cluster.Config, nil, definitions...)
+		report, err := crdcompat.Check(command.Context(), cluster.Config, nil, definitions...)
 		if err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func manifestsAt(path string) ([]project.Object, error) {
 	return append(objects, generated...), err
 }
 
-func printFindings(command *cobra.Command, report *crdsafe.Report, output string) error {
+func printFindings(command *cobra.Command, report *crdcompat.Report, output string) error {
 	out := command.OutOrStdout()
 	if output == "text" {
 		fmt.Fprint(out, report)

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/operon-framework/operon/scaffold"
+	"github.com/operon-framework/operon/internal/tools/scaffold"
 )
 
 func newCreateWebhook() *cobra.Command {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/operon-framework/operon/build"
-	"github.com/operon-framework/operon/deploy"
-	"github.com/operon-framework/operon/generate/install"
+	"github.com/operon-framework/operon/internal/ship/build"
+	"github.com/operon-framework/operon/internal/ship/deploy"
+	"github.com/operon-framework/operon/internal/tools/generate/manifests"
 )
 
 func newDeploy() *cobra.Command {
@@ -41,7 +41,7 @@ removed. It waits until the operator is ready, or says why it is not.`,
 	set.StringVar(&options.Image, "image", "", "image that the pods run, by default one that is built for the nodes of the local cluster")
 	set.StringVar(&options.Push, "push", "", "build the image and push it to a registry under this `NAME`, from where pods get it by its digest")
 	set.StringSliceVar(&options.Build.Platforms, "platform", nil, "build the image for these `PLATFORMS`, by default linux and this machine's architecture")
-	set.IntVar(&options.Replicas, "replicas", install.DefaultReplicas, "how many pods there are")
+	set.IntVar(&options.Replicas, "replicas", manifests.DefaultReplicas, "how many pods there are")
 	set.IntVar(&options.Shards, "shards", 0, "let all replicas work, each on some of so many shards; 0: one of them leads")
 	set.StringVar(&options.Memory, "memory", "", "how much memory each pod may take, by default 256Mi")
 	set.StringSliceVar(&options.Watch, "watch", nil, "namespaces to work in, by default all")

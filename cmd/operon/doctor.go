@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/operon-framework/operon/doctor"
+	"github.com/operon-framework/operon/internal/tools/doctor"
 )
 
 func newDoctor() *cobra.Command {

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/operon-framework/operon/up"
+	"github.com/operon-framework/operon/internal/tools/up"
 )
 
 func newDown() *cobra.Command {

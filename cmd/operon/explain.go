@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/operon-framework/operon/explain"
+	"github.com/operon-framework/operon/internal/tools/explain"
 )
 
 func newExplain() *cobra.Command {

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"github.com/operon-framework/operon/generate"
+	"github.com/operon-framework/operon/internal/tools/generate"
 )
 
 func newGenerate() *cobra.Command {

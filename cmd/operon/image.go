@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/operon-framework/operon/image"
-	"github.com/operon-framework/operon/image/debian"
+	"github.com/operon-framework/operon/internal/ship/image"
+	"github.com/operon-framework/operon/internal/ship/image/debian"
 )
 
 func newImage() *cobra.Command {

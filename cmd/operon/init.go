@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/operon-framework/operon/scaffold"
+	"github.com/operon-framework/operon/internal/tools/scaffold"
 )
 
 func newInit() *cobra.Command {

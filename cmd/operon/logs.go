@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/operon-framework/operon/deploy"
+	"github.com/operon-framework/operon/internal/ship/deploy"
 )
 
 func newLogs() *cobra.Command {

@@ -22,7 +22,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
-	"github.com/operon-framework/operon/internal/flagerror"
+	"github.com/operon-framework/operon/internal/tools/flagerror"
 )
 
 // Exit codes.

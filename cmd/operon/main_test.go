@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operon-framework/operon/internal/testaid"
+	"github.com/operon-framework/operon/internal/testing/testaid"
 )
 
 // The test binary is operon itself when it is called as that.

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/operon-framework/operon/internal/prove/report"
 	"github.com/operon-framework/operon/prove"
-	"github.com/operon-framework/operon/prove/report"
 )
 
 // Exit codes of prove: findings, and a test that could not be made.

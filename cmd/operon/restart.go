@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/operon-framework/operon/deploy"
+	"github.com/operon-framework/operon/internal/ship/deploy"
 )
 
 func newRestart() *cobra.Command {

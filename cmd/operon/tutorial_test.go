@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/operon-framework/operon/internal/testaid"
+	"github.com/operon-framework/operon/internal/testing/testaid"
 	"github.com/operon-framework/operon/local"
 )
 

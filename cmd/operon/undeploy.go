@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/operon-framework/operon/deploy"
+	"github.com/operon-framework/operon/internal/ship/deploy"
 )
 
 func newUndeploy() *cobra.Command {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/operon-framework/operon/deploy"
+	"github.com/operon-framework/operon/internal/ship/deploy"
 )
 
 // That there is nothing to remove is said by then, and is all that there is to say.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/operon-framework/operon/up"
+	"github.com/operon-framework/operon/internal/tools/up"
 )
 
 func newUp() *cobra.Command {

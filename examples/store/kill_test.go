@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/operon-framework/operon/api/actions/v1alpha1"
-	"github.com/operon-framework/operon/bucket"
-	"github.com/operon-framework/operon/journal"
+	"github.com/operon-framework/operon/durable/artifactstore"
+	"github.com/operon-framework/operon/durable/journal"
 	"github.com/operon-framework/operon/local/localtest"
 
 	storev1 "github.com/operon-framework/operon/examples/store/api/v1alpha1"
@@ -304,7 +304,7 @@ func (k *killing) whole(w work) {
 	})
 	fill(k.T, w.server, map[string]string{"late": "it goes on"})
 	j := w.action.Status.Journal
-	values, err := Store{Backups: bucket.Folder(k.backups)}.read(k.Context(), Dump{File: j.Artifacts[artifactFile], Sum: j.Artifacts[artifactSum]})
+	values, err := Store{Backups: artifactstore.Folder(k.backups)}.read(k.Context(), Dump{File: j.Artifacts[artifactFile], Sum: j.Artifacts[artifactSum]})
 	if err != nil || !maps.Equal(values, goods) {
 		k.Errorf("%s holds %q (%v)", w.action.Name, values, err)
 	}

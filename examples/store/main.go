@@ -9,7 +9,7 @@ import (
 	"os"
 
 	"github.com/operon-framework/operon"
-	"github.com/operon-framework/operon/bucket"
+	"github.com/operon-framework/operon/durable/artifactstore"
 
 	"github.com/operon-framework/operon/examples/store/api/v1alpha1"
 	"github.com/operon-framework/operon/examples/store/server"
@@ -33,19 +33,19 @@ func main() {
 }
 
 // backups is where backups go, by the environment.
-func backups() bucket.Bucket {
+func backups() artifactstore.Bucket {
 	switch {
 	case os.Getenv("STORE_S3_ENDPOINT") != "":
-		return bucket.S3{
+		return artifactstore.S3{
 			Endpoint: os.Getenv("STORE_S3_ENDPOINT"), Region: os.Getenv("STORE_S3_REGION"), Bucket: os.Getenv("STORE_S3_BUCKET"),
-			Credentials: func(context.Context) (bucket.Credentials, error) {
-				return bucket.Credentials{
+			Credentials: func(context.Context) (artifactstore.Credentials, error) {
+				return artifactstore.Credentials{
 					Key: os.Getenv("AWS_ACCESS_KEY_ID"), Secret: os.Getenv("AWS_SECRET_ACCESS_KEY"), Token: os.Getenv("AWS_SESSION_TOKEN"),
 				}, nil
 			},
 		}
 	case os.Getenv("STORE_BACKUPS") != "":
-		return bucket.Folder(os.Getenv("STORE_BACKUPS"))
+		return artifactstore.Folder(os.Getenv("STORE_BACKUPS"))
 	}
 	return nil
 }

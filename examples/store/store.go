@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/operon-framework/operon"
-	"github.com/operon-framework/operon/bucket"
+	"github.com/operon-framework/operon/durable/artifactstore"
 
 	"github.com/operon-framework/operon/examples/store/api/v1alpha1"
 )
@@ -21,7 +21,7 @@ const port = 11311
 // Store keeps a server running, and offers to back it up and to restore it.
 type Store struct {
 	// Backups is where backups go: a folder of a volume, or an object store.
-	Backups bucket.Bucket
+	Backups artifactstore.Bucket
 	// Address of one server for all Stores, each of which has a room there, for an operator that
 	// runs outside of the cluster. Empty: each has its own, at its Service.
 	Address string

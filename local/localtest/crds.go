@@ -7,8 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/operon-framework/operon/local/crds"
-	"github.com/operon-framework/operon/project"
+	"github.com/operon-framework/operon/internal/tools/crdinstall"
+	"github.com/operon-framework/operon/internal/tools/project"
 )
 
 // InstallCRDs applies the CustomResourceDefinitions in files and folders and returns when
@@ -24,7 +24,7 @@ func (e *Env) InstallCRDs(t testing.TB, paths ...string) {
 	if len(definitions) == 0 {
 		t.Fatalf("no CustomResourceDefinitions in %q", paths)
 	}
-	if err := crds.Install(t.Context(), e.Config, "localtest", definitions...); err != nil {
+	if err := crdinstall.Install(t.Context(), e.Config, "localtest", definitions...); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/operon-framework/operon/cluster/instance"
+	"github.com/operon-framework/operon/cluster/internal/instance"
 )
 
 func newDown() *cobra.Command {

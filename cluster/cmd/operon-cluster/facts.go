@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/operon-framework/operon/cluster/instance"
+	"github.com/operon-framework/operon/cluster/internal/instance"
 )
 
 func newStatus() *cobra.Command {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/operon-framework/operon/cluster/image"
-	"github.com/operon-framework/operon/cluster/instance"
+	"github.com/operon-framework/operon/cluster/internal/image"
+	"github.com/operon-framework/operon/cluster/internal/instance"
 )
 
 func newImage() *cobra.Command {

@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/operon-framework/operon/cluster/instance"
-	"github.com/operon-framework/operon/cluster/node/machine"
+	"github.com/operon-framework/operon/cluster/internal/instance"
+	"github.com/operon-framework/operon/cluster/internal/node/nodeinit"
 )
 
 // Exit codes.
@@ -28,7 +28,7 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "kubectl" {
 		os.Exit(kubectl(os.Args[2:])) // kubectl reads its flags itself
 	}
-	if len(os.Args) > 2 && os.Args[1] == machine.Verb {
+	if len(os.Args) > 2 && os.Args[1] == nodeinit.Verb {
 		os.Exit(runNode(os.Args[2]))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

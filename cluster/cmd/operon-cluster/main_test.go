@@ -14,8 +14,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/operon-framework/operon/cluster/instance"
-	"github.com/operon-framework/operon/cluster/node"
+	"github.com/operon-framework/operon/cluster/internal/instance"
+	"github.com/operon-framework/operon/cluster/internal/node"
 )
 
 // asCommand makes the test binary be the command, for tests and for the clusters' own

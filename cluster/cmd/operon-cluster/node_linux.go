@@ -8,14 +8,14 @@ import (
 
 	"k8s.io/klog/v2"
 
-	_ "github.com/operon-framework/operon/cluster/node/early" // which is other programs at once
-	"github.com/operon-framework/operon/cluster/node/inside"
+	_ "github.com/operon-framework/operon/cluster/internal/node/multicall" // which is other programs at once
+	"github.com/operon-framework/operon/cluster/internal/node/supervisor"
 )
 
 // runNode runs the node whose folder is given, until its parent ends it.
 func runNode(dir string) int {
 	klog.InitFlags(flag.NewFlagSet("klog", flag.ContinueOnError))
-	if err := inside.Main(context.Background(), dir); err != nil {
+	if err := supervisor.Main(context.Background(), dir); err != nil {
 		fmt.Fprintf(os.Stderr, "node: %v\n", err)
 		return exitFailed
 	}

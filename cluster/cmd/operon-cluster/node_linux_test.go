@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/operon-framework/operon/cluster/node"
+	"github.com/operon-framework/operon/cluster/internal/node"
 )
 
 // needsNode skips a test where no containers can be run, and says why.

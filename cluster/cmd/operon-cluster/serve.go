@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
-	"github.com/operon-framework/operon/cluster/instance"
+	"github.com/operon-framework/operon/cluster/internal/instance"
 )
 
 // newServe is the verb by which up starts a cluster's process.

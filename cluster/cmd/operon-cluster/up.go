@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/operon-framework/operon/cluster/instance"
+	"github.com/operon-framework/operon/cluster/internal/instance"
 )
 
 // upFlags are the flags of up that end in a spec.

@@ -24,7 +24,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"github.com/operon-framework/operon/cluster/registry"
+	"github.com/operon-framework/operon/cluster/internal/registry"
 )
 
 const (

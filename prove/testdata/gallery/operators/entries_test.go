@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/operon-framework/operon/project"
+	"github.com/operon-framework/operon/internal/tools/project"
 	"github.com/operon-framework/operon/prove/testdata/gallery/operators"
 )
 

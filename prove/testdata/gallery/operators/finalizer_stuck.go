@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/operon-framework/operon/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 

@@ -3,7 +3,7 @@ package operators
 import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/operon-framework/operon/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 

@@ -4,7 +4,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/operon-framework/operon/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/operon-framework/operon/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/finding"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 )
 

@@ -1,0 +1,173 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	aggregator "k8s.io/kube-aggregator/pkg/apiserver"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
+
+	"github.com/operon-framework/operon/cluster/internal/metrics"
+)
+
+// slowHooks write the bootstrap objects one by one, and each waits a second before its
+// first attempt. seed writes the same objects straight into an empty etcd instead. Where
+// the state is an older start's, the hooks run: the policy may be a newer one.
+var slowHooks = sets.New(
+	"rbac/bootstrap-roles",
+	"scheduling/bootstrap-system-priority-classes",
+)
+
+// apiServer is an API server that is ready to run.
+type apiServer struct {
+	aggregator *aggregator.APIAggregator
+	server     *genericapiserver.GenericAPIServer // which stands behind the aggregator
+}
+
+// apiServerSettings are the flags that Operon sets.
+func apiServerSettings(cfg *Config, k *keys, socket string) Settings {
+	settings := Settings{
+		"advertise-address":                  "127.0.0.1", // that of the default route, where nothing listens, and some machines have none
+		"etcd-servers":                       "unix://" + socket,
+		"authorization-mode":                 "Node,RBAC",
+		"enable-admission-plugins":           "NodeRestriction",
+		"allow-privileged":                   "true",
+		"client-ca-file":                     k.cert(caFile),
+		"tls-cert-file":                      k.cert(serverFile),
+		"tls-private-key-file":               k.key(serverFile),
+		"service-account-issuer":             "https://kubernetes.default.svc.cluster.local",
+		"service-account-key-file":           k.tokenKey(),
+		"service-account-signing-key-file":   k.tokenKey(),
+		"service-cluster-ip-range":           serviceRange,
+		"endpoint-reconciler-type":           "none", // a loopback address is no valid endpoint
+		"kubelet-certificate-authority":      k.cert(caFile),
+		"kubelet-client-certificate":         k.cert(kubeletFile),
+		"kubelet-client-key":                 k.key(kubeletFile),
+		"kubelet-preferred-address-types":    "InternalIP",
+		"proxy-client-cert-file":             k.cert(proxyFile),
+		"proxy-client-key-file":              k.key(proxyFile),
+		"requestheader-client-ca-file":       k.cert(caFile),
+		"requestheader-allowed-names":        "front-proxy-client",
+		"requestheader-extra-headers-prefix": "X-Remote-Extra-",
+		"requestheader-group-headers":        "X-Remote-Group",
+		"requestheader-username-headers":     "X-Remote-User",
+	}
+	if cfg.AuditPolicy != "" {
+		settings["audit-policy-file"] = cfg.AuditPolicy
+		settings["audit-log-path"] = cfg.AuditLog
+	}
+	if len(cfg.FeatureGates) > 0 {
+		settings["feature-gates"] = joinSwitches(cfg.FeatureGates)
+	}
+	if len(cfg.RuntimeConfig) > 0 {
+		settings["runtime-config"] = joinSwitches(cfg.RuntimeConfig)
+	}
+	return settings
+}
+
+// around is what Operon puts around an API server.
+type around struct {
+	wrap    func(http.Handler) http.Handler // before all that it serves
+	orphans *orphans                        // after all other admission
+}
+
+// newAPIServer builds the chain of aggregator, API server and CRD server that
+// kube-apiserver consists of. Reading the options takes as long as etcd's start, so it
+// waits for etcd, whose outcome comes from stored, only after that.
+func newAPIServer(ctx context.Context, cfg *Config, k *keys, socket string, listener net.Listener, own around, stored <-chan error) (*apiServer, error) {
+	o := options.NewServerRunOptions()
+	settings := apiServerSettings(cfg, k, socket)
+	if cfg.Egress != "" {
+		file, err := writeEgress(cfg)
+		if err != nil {
+			return nil, err
+		}
+		settings["egress-selector-config-file"] = file
+	}
+	if err := apply("kube-apiserver", o.Flags(), settings, cfg.APIServer); err != nil {
+		return nil, err
+	}
+	own.orphans.register(o.Admission.GenericAdmission)
+	o.SecureServing.Listener = listener
+	o.SecureServing.BindAddress = net.IPv4(127, 0, 0, 1)
+	if err := o.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
+		return nil, fmt.Errorf("feature gates: %w", err)
+	}
+	completed, err := o.Complete(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("kube-apiserver: %w", err)
+	}
+	if errs := completed.Validate(); len(errs) > 0 {
+		return nil, fmt.Errorf("kube-apiserver: %w", utilerrors.NewAggregate(errs))
+	}
+	if err := <-stored; err != nil {
+		return nil, err
+	}
+	config, err := app.NewConfig(completed)
+	if err != nil {
+		return nil, fmt.Errorf("kube-apiserver: %w", err)
+	}
+	unwatch(config)
+	rememberCertificates(config)
+	metrics.Describe(config.KubeAPIs.ControlPlane.Generic)
+	if cfg.durable() {
+		wrapHandler(config, own.wrap)
+		return buildChain(config)
+	}
+	config.KubeAPIs.ControlPlane.Generic.DisabledPostStartHooks.Insert(sets.List(slowHooks)...)
+	documents := newOpenAPI(config)
+	wrapHandler(config, func(next http.Handler) http.Handler { return own.wrap(documents.wrap(next)) })
+	server, err := buildChain(config)
+	if err != nil {
+		return nil, err
+	}
+	documents.install(server)
+	return server, nil
+}
+
+func buildChain(config *app.Config) (*apiServer, error) {
+	complete, err := config.Complete()
+	if err != nil {
+		return nil, fmt.Errorf("kube-apiserver: %w", err)
+	}
+	chain, err := app.CreateServerChain(complete)
+	if err != nil {
+		return nil, fmt.Errorf("kube-apiserver: %w", err)
+	}
+	server, ok := chain.GenericAPIServer.NextDelegate().(*genericapiserver.GenericAPIServer)
+	if !ok {
+		return nil, errors.New("kube-apiserver: the aggregator has no API server behind it")
+	}
+	if err := metrics.Install(server); err != nil {
+		return nil, fmt.Errorf("API group %s: %w", metrics.GroupVersion.Group, err)
+	}
+	return &apiServer{aggregator: chain, server: server}, nil
+}
+
+// wrapHandler puts wrap's handler before the whole chain.
+func wrapHandler(config *app.Config, wrap func(http.Handler) http.Handler) {
+	generic := config.Aggregator.GenericConfig
+	build := generic.BuildHandlerChainFunc
+	generic.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
+		return wrap(build(handler, c))
+	}
+}
+
+// run serves until ctx ends.
+func (s *apiServer) run(ctx context.Context) error {
+	prepared, err := s.aggregator.PrepareRun()
+	if err != nil {
+		return fmt.Errorf("kube-apiserver: %w", err)
+	}
+	if err := prepared.Run(ctx); err != nil {
+		return fmt.Errorf("kube-apiserver: %w", err)
+	}
+	return nil
+}

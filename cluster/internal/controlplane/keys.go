@@ -1,0 +1,160 @@
+package controlplane
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/operon-framework/operon/cluster/internal/pki"
+)
+
+// keys are the files that the components read, and what the process itself needs of them.
+type keys struct {
+	dir     string
+	ca      *pki.Authority
+	caCert  []byte
+	admin   pki.Pair
+	kubelet pki.Pair
+}
+
+// Names of the files in the keys folder. The authority and the token key are made once,
+// the leaves anew at each start.
+const (
+	caFile       = "ca"
+	serverFile   = "apiserver"
+	kubeletFile  = "apiserver-kubelet-client"
+	proxyFile    = "front-proxy-client"
+	tokenKeyFile = "service-account.key"
+)
+
+func (k *keys) cert(name string) string { return filepath.Join(k.dir, name+".crt") }
+func (k *keys) key(name string) string  { return filepath.Join(k.dir, name+".key") }
+func (k *keys) tokenKey() string        { return filepath.Join(k.dir, tokenKeyFile) }
+
+// openKeys reads the authority in dir, or makes it, and issues the leaves.
+func openKeys(dir string, hosts []string) (*keys, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	k := &keys{dir: dir}
+	if err := k.openAuthority(); err != nil {
+		return nil, err
+	}
+	if err := k.openTokenKey(); err != nil {
+		return nil, err
+	}
+	if err := k.issueLeaves(hosts); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+func (k *keys) openAuthority() error {
+	stored := pki.Pair{}
+	var err error
+	stored.Cert, err = os.ReadFile(k.cert(caFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return k.newAuthority()
+	}
+	if err != nil {
+		return err
+	}
+	if stored.Key, err = os.ReadFile(k.key(caFile)); err != nil {
+		return err
+	}
+	if k.ca, err = pki.ParseAuthority(stored); err != nil {
+		return fmt.Errorf("%s: %w", k.cert(caFile), err)
+	}
+	k.caCert = stored.Cert
+	return nil
+}
+
+func (k *keys) newAuthority() error {
+	ca, err := pki.NewAuthority("operon-cluster")
+	if err != nil {
+		return err
+	}
+	pair, err := ca.Pair()
+	if err != nil {
+		return err
+	}
+	k.ca, k.caCert = ca, pair.Cert
+	return k.write(caFile, pair)
+}
+
+func (k *keys) openTokenKey() error {
+	_, err := os.Stat(k.tokenKey())
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	key, err := pki.NewKey()
+	if err != nil {
+		return err
+	}
+	return pki.WriteFile(k.tokenKey(), key)
+}
+
+func (k *keys) issueLeaves(hosts []string) error {
+	serving := pki.Leaf{CommonName: "kube-apiserver", Hosts: append([]string{
+		"127.0.0.1", "localhost", "198.19.0.1",
+		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
+	}, hosts...)}
+	for name, leaf := range map[string]pki.Leaf{
+		serverFile: serving,
+		proxyFile:  {CommonName: "front-proxy-client"},
+	} {
+		pair, err := k.ca.Issue(leaf)
+		if err != nil {
+			return err
+		}
+		if err := k.write(name, pair); err != nil {
+			return err
+		}
+	}
+	var err error
+	if k.kubelet, err = k.ca.Issue(pki.Leaf{CommonName: "kube-apiserver-kubelet-client", Organizations: []string{"system:masters"}}); err != nil {
+		return err
+	}
+	if err := k.write(kubeletFile, k.kubelet); err != nil {
+		return err
+	}
+	k.admin, err = k.ca.Issue(pki.Leaf{CommonName: "kubernetes-admin", Organizations: []string{"system:masters"}})
+	return err
+}
+
+// write writes the certificate last: where it is, the pair is whole, whatever ended this process.
+func (k *keys) write(name string, pair pki.Pair) error {
+	if err := pki.WriteFile(k.key(name), pair.Key); err != nil {
+		return err
+	}
+	return pki.WriteFile(k.cert(name), pair.Cert)
+}
+
+// config returns a client configuration for the identity that pair proves.
+func (k *keys) config(server string, pair pki.Pair) *rest.Config {
+	return &rest.Config{
+		Host:            server,
+		TLSClientConfig: rest.TLSClientConfig{CAData: k.caCert, CertData: pair.Cert, KeyData: pair.Key},
+		QPS:             -1, // priority and fairness in the API server does the limiting
+	}
+}
+
+// writeKubeconfig writes a kubeconfig for the identity that pair proves, mode 0600.
+func (k *keys) writeKubeconfig(path, cluster, server string, pair pki.Pair) error {
+	config := clientcmdapi.NewConfig()
+	config.Clusters[cluster] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: k.caCert}
+	config.AuthInfos[cluster] = &clientcmdapi.AuthInfo{ClientCertificateData: pair.Cert, ClientKeyData: pair.Key}
+	config.Contexts[cluster] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: cluster}
+	config.CurrentContext = cluster
+	data, err := clientcmd.Write(*config)
+	if err != nil {
+		return err
+	}
+	return pki.WriteFile(path, data)
+}

@@ -1,0 +1,62 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
+
+	"github.com/operon-framework/operon/cluster/internal/metrics"
+)
+
+// announceMetrics writes to etcd what metrics-server's manifest brings beside the server:
+// that the group is served, here by the API server itself, and that who may view a
+// namespace may see what its pods use. What is there stays: it may be a user's.
+func announceMetrics(ctx context.Context, client *clientv3.Client) error {
+	now := metav1.NewTime(time.Now().Truncate(time.Second))
+	role, err := seedEntry(bootstrapObject{rbacv1.SchemeGroupVersion.WithResource("clusterroles"), metricsReader()}, now)
+	if err != nil {
+		return err
+	}
+	registered := bootstrapObject{apiregistrationv1.SchemeGroupVersion.WithResource("apiservices"), metricsService()}
+	service, err := storedEntry(registered, now, "apiregistration.k8s.io/apiservices",
+		aggregatorscheme.Codecs.LegacyCodec(apiregistrationv1.SchemeGroupVersion))
+	if err != nil {
+		return err
+	}
+	for _, op := range []clientv3.Op{role, service} {
+		key := string(op.KeyBytes())
+		if _, err := client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).Then(op).Commit(); err != nil {
+			return fmt.Errorf("announce %s: %w", metrics.GroupVersion, err)
+		}
+	}
+	return nil
+}
+
+func metricsService() *apiregistrationv1.APIService {
+	version := metrics.GroupVersion
+	return &apiregistrationv1.APIService{
+		ObjectMeta: metav1.ObjectMeta{Name: version.Version + "." + version.Group},
+		// The priorities of metrics-server's: pods and nodes are first of all the core's.
+		Spec: apiregistrationv1.APIServiceSpec{
+			Group: version.Group, Version: version.Version, GroupPriorityMinimum: 100, VersionPriority: 100,
+		},
+	}
+}
+
+func metricsReader() *rbacv1.ClusterRole {
+	const aggregate = rbacv1.GroupName + "/aggregate-to-"
+	return &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "system:aggregated-metrics-reader", Labels: map[string]string{
+			aggregate + "view": "true", aggregate + "edit": "true", aggregate + "admin": "true",
+		}},
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{metrics.GroupVersion.Group}, Resources: []string{"pods", "nodes"}, Verbs: []string{"get", "list"},
+		}},
+	}
+}

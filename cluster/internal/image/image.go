@@ -1,0 +1,109 @@
+// Package image keeps the images of a cluster's container node: it puts archives of images
+// straight into the node's store, where no registry has to be reached, lists what is there
+// and removes it.
+package image
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	containerd "github.com/containerd/containerd/v2/client"
+	"github.com/containerd/containerd/v2/core/images"
+	"github.com/containerd/errdefs"
+	"github.com/distribution/reference"
+
+	"github.com/operon-framework/operon/cluster/internal/node/pause"
+)
+
+// Namespace is where containerd keeps what belongs to Kubernetes.
+const Namespace = "k8s.io"
+
+// Image is one in the store.
+type Image struct {
+	// Name is the full one: a short one has the registry and a tag added to it, as the
+	// kubelet adds them to the name in a pod.
+	Name   string `json:"name"`
+	Digest string `json:"digest"`
+	// Size in bytes, as it was loaded.
+	Size int64 `json:"size"`
+}
+
+// Store is a node's.
+type Store struct{ client *containerd.Client }
+
+// Open connects to the store behind containerd's socket. Close it.
+func Open(socket string) (*Store, error) {
+	client, err := containerd.New(socket, containerd.WithDefaultNamespace(Namespace))
+	if err != nil {
+		return nil, fmt.Errorf("the node's store of images: %w", err)
+	}
+	return &Store{client}, nil
+}
+
+// Close ends the connection.
+func (s *Store) Close() error { return s.client.Close() }
+
+// List returns what is in the store, by name, but what the node itself needs.
+func (s *Store) List(ctx context.Context) ([]Image, error) {
+	stored, err := s.client.ListImages(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list images: %w", err)
+	}
+	list := []Image{}
+	for _, image := range stored {
+		if !named(image.Name()) {
+			continue
+		}
+		size, err := image.Size(ctx)
+		if errdefs.IsNotFound(err) {
+			continue // only its name is there, as after a pull of what is for other platforms, or it is just being removed
+		}
+		if err != nil {
+			return nil, fmt.Errorf("image %s: %w", image.Name(), err)
+		}
+		list = append(list, Image{image.Name(), image.Target().Digest.String(), size})
+	}
+	slices.SortFunc(list, func(a, b Image) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+// named tells whether a name was given by a user. The kubelet's part of containerd keeps
+// each image under its digests, too.
+func named(name string) bool {
+	return name != pause.Reference && !strings.HasPrefix(name, "sha256:") && !strings.Contains(name, "@sha256:")
+}
+
+// Remove takes an image out of the store. Containers that run it go on.
+func (s *Store) Remove(ctx context.Context, name string) error {
+	full, err := fullName(name)
+	if err != nil {
+		return err
+	}
+	err = s.client.ImageService().Delete(ctx, full, images.SynchronousDelete())
+	if err == nil {
+		return nil
+	}
+	if !errdefs.IsNotFound(err) {
+		return fmt.Errorf("remove image %s: %w", full, err)
+	}
+	list, err := s.List(ctx)
+	if err != nil {
+		return err
+	}
+	known := []string{}
+	for _, image := range list {
+		known = append(known, image.Name)
+	}
+	return fmt.Errorf("there is no image %s; there are: %q", full, known)
+}
+
+// fullName adds what the kubelet adds to the name of an image.
+func fullName(name string) (string, error) {
+	parsed, err := reference.ParseDockerRef(name)
+	if err != nil {
+		return "", fmt.Errorf("image name %q: %w", name, err)
+	}
+	return parsed.String(), nil
+}

@@ -1,0 +1,130 @@
+package instance
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/operon-framework/operon/cluster/internal/pki"
+)
+
+// State of a cluster.
+type State string
+
+const (
+	// Running clusters serve.
+	Running State = "Running"
+	// Stopped clusters left a folder behind, because their process was killed.
+	Stopped State = "Stopped"
+)
+
+// Facts are what a program wants to know of a cluster.
+type Facts struct {
+	Name       string   `json:"name"`
+	State      State    `json:"state"`
+	Server     string   `json:"server,omitempty"`
+	Kubeconfig string   `json:"kubeconfig,omitempty"`
+	PID        int      `json:"pid,omitempty"`
+	Version    string   `json:"version,omitempty"`
+	Node       NodeKind `json:"node,omitempty"`
+	Nodes      int      `json:"nodes,omitempty"` // simulated ones
+	// Registry is where images are pushed, and how their names begin.
+	Registry string `json:"registry,omitempty"`
+	Egress   bool   `json:"egress,omitempty"`
+	// Published are ports of this machine that lead to the node's, as IP:HOSTPORT:NODEPORT.
+	Published    []string  `json:"published,omitempty"`
+	Data         string    `json:"data,omitempty"`
+	TTL          string    `json:"ttl,omitempty"`
+	StartedAt    time.Time `json:"startedAt,omitzero"`
+	ReadySeconds float64   `json:"readySeconds,omitempty"`
+	Log          string    `json:"log,omitempty"`
+	// MergedInto is the kubeconfig that got the cluster's context, and loses it on down.
+	MergedInto string `json:"mergedInto,omitempty"`
+}
+
+// UnknownError says that no cluster has a name.
+type UnknownError struct {
+	Name string
+	// Known are the names that there are.
+	Known []string
+}
+
+func (e *UnknownError) Error() string {
+	if len(e.Known) == 0 {
+		return fmt.Sprintf("there is no cluster %q, nor any other; `operon cluster up --name %s` starts it", e.Name, e.Name)
+	}
+	return fmt.Sprintf("there is no cluster %q; there are: %q", e.Name, e.Known)
+}
+
+// Status returns the facts of one cluster, or an *UnknownError.
+func Status(name string) (Facts, error) {
+	f, err := openFolder(name)
+	if err != nil {
+		return Facts{}, err
+	}
+	exists, err := f.exists()
+	if err != nil {
+		return Facts{}, err
+	}
+	if !exists {
+		known, err := names()
+		return Facts{}, errors.Join(err, &UnknownError{Name: name, Known: known})
+	}
+	return f.readFacts()
+}
+
+// List returns the facts of all clusters, by name.
+func List() ([]Facts, error) {
+	found, err := names()
+	if err != nil {
+		return nil, err
+	}
+	list := []Facts{}
+	for _, name := range found {
+		facts, err := Status(name)
+		var gone *UnknownError
+		if errors.As(err, &gone) {
+			continue // stopped since its folder was listed
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, facts)
+	}
+	return list, nil
+}
+
+func (f folder) readFacts() (Facts, error) {
+	running, err := held(f.runLock())
+	if err != nil {
+		return Facts{}, err
+	}
+	stopped := Facts{Name: f.name, State: Stopped, Log: f.log()}
+	data, err := os.ReadFile(f.facts())
+	if errors.Is(err, fs.ErrNotExist) {
+		return stopped, nil // killed, or stopped by itself, before it was ready
+	}
+	if err != nil {
+		return Facts{}, err
+	}
+	var facts Facts
+	if err := json.Unmarshal(data, &facts); err != nil {
+		return Facts{}, fmt.Errorf("%s: %w; `operon cluster down --name %s` clears it", f.facts(), err, f.name)
+	}
+	if !running {
+		facts.State, facts.PID = Stopped, 0
+	}
+	return facts, nil
+}
+
+// writeFacts replaces the facts as a whole, so that no reader sees half of them.
+func (f folder) writeFacts(facts Facts) error {
+	data, err := json.MarshalIndent(facts, "", "  ")
+	if err != nil {
+		return err
+	}
+	return pki.WriteFile(f.facts(), data)
+}

@@ -1,0 +1,105 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/operon-framework/operon/cluster/internal/node/settings"
+)
+
+// DefaultName is the cluster that is meant where none is named.
+const DefaultName = "default"
+
+// Names become folder names and kubeconfig contexts, so they are kept to DNS labels.
+var validName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
+
+// Home is the folder that everything of Operon's lies in: $OPERON_HOME, or .operon in the
+// user's home.
+func Home() (string, error) {
+	if home := os.Getenv("OPERON_HOME"); home != "" {
+		return filepath.Abs(home)
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("find the home folder: %w; set OPERON_HOME", err)
+	}
+	return filepath.Join(home, ".operon"), nil
+}
+
+// folder is the folder of one cluster.
+type folder struct {
+	name, path string
+}
+
+func openFolder(name string) (folder, error) {
+	if !validName.MatchString(name) {
+		return folder{}, fmt.Errorf("cluster name %q: want at most 40 lower-case letters, digits and dashes, starting and ending with a letter or digit", name)
+	}
+	home, err := Home()
+	if err != nil {
+		return folder{}, err
+	}
+	return folder{name: name, path: filepath.Join(home, "clusters", name)}, nil
+}
+
+func (f folder) file(name string) string { return filepath.Join(f.path, name) }
+func (f folder) facts() string           { return f.file("cluster.json") }
+func (f folder) spec() string            { return f.file("spec.json") }
+func (f folder) log() string             { return f.file("cluster.log") }
+func (f folder) kubeconfig() string      { return f.file("kubeconfig") }
+func (f folder) control() string         { return f.file("control.sock") }
+func (f folder) egress() string          { return f.file("egress.sock") }
+func (f folder) node() string            { return f.file("node") }
+
+// checkSockets tells whether unix sockets can be in the folder, which the system allows short paths only.
+func (f folder) checkSockets(kind NodeKind) error {
+	longest := f.control()
+	if kind == Container {
+		longest = settings.Dir(f.node()).LongestSocket()
+	}
+	const most = len(unix.RawSockaddrUnix{}.Path) - 1 // a zero ends it
+	if over := len(longest) - most; over > 0 {
+		return fmt.Errorf("the folder %s is by %d bytes too long: paths of sockets in it have at most %d; set OPERON_HOME to a shorter folder, or choose a shorter --name", f.path, over, most)
+	}
+	return nil
+}
+
+// Locks lie beside the folder, so that the folder can be removed while they are held.
+func (f folder) runLock() string   { return f.path + ".lock" }
+func (f folder) startLock() string { return f.path + ".start.lock" }
+
+func (f folder) exists() (bool, error) {
+	_, err := os.Stat(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// names lists the clusters that have a folder.
+func names() ([]string, error) {
+	home, err := Home()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(filepath.Join(home, "clusters"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, entry := range entries {
+		if entry.IsDir() && validName.MatchString(entry.Name()) {
+			found = append(found, entry.Name())
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,286 @@
+package instance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/klog/v2"
+
+	"github.com/operon-framework/operon/cluster/internal/controlplane"
+	"github.com/operon-framework/operon/cluster/internal/node"
+	"github.com/operon-framework/operon/cluster/internal/node/settings"
+	"github.com/operon-framework/operon/cluster/internal/sim"
+)
+
+// outcome is what a cluster's process tells the one that started it, over the pipe that
+// it inherits: ready, or why not.
+type outcome struct {
+	Error string `json:"error,omitempty"`
+}
+
+// startDeadline bounds a start. It takes one to two seconds; a machine that is busy with
+// something else may need much longer.
+const startDeadline = 2 * time.Minute
+
+// looked is how long the lock of a cluster that starts may be in the hands of who looks
+// whether it runs.
+const looked = 10 * time.Second
+
+// Serve runs the cluster that Up prepared, in this process, until it is told to stop, has
+// been idle for its TTL, or fails. It reports on ready when it serves, or why it cannot.
+func Serve(ctx context.Context, name string, ready io.WriteCloser) error {
+	targetGarbage()
+	s, err := newServer(ctx, name)
+	if err == nil {
+		err = s.start(ctx)
+	}
+	report := outcome{}
+	if err != nil {
+		report.Error = err.Error()
+	}
+	if writeErr := errors.Join(json.NewEncoder(ready).Encode(report), ready.Close()); writeErr != nil {
+		klog.ErrorS(writeErr, "nobody waits for this cluster any more")
+	}
+	if err != nil {
+		return err
+	}
+	go s.giveBackMemory(ctx)
+	return s.run(ctx)
+}
+
+// server is a cluster in its own process.
+type server struct {
+	folder  folder
+	spec    Spec
+	started time.Time
+	// The locks are held as long as the files are referenced: closing one gives it up.
+	lock, dataLock *os.File
+	plane          *controlplane.ControlPlane
+	nodes          *sim.Sim
+	containers     *containers // nil: there is no node that runs any
+	activity       activity
+	stop           context.CancelFunc
+}
+
+func newServer(ctx context.Context, name string) (*server, error) {
+	f, err := openFolder(name)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{folder: f, started: time.Now()}
+	patient, cancel := context.WithTimeout(ctx, looked)
+	defer cancel()
+	if s.lock, err = lock(patient, f.runLock()); err != nil {
+		return nil, fmt.Errorf("cluster %q: %w", name, err)
+	}
+	data, err := os.ReadFile(f.spec())
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, &s.spec); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.spec(), err)
+	}
+	return s, nil
+}
+
+func (s *server) start(ctx context.Context) error {
+	var level klog.Level
+	if err := level.Set(strconv.Itoa(s.spec.LogLevel)); err != nil {
+		return err
+	}
+	if err := s.lockData(); err != nil {
+		return err
+	}
+	// The deadline must not end what was started in time.
+	ctx, s.stop = context.WithCancel(ctx)
+	deadline := time.AfterFunc(startDeadline, s.stop)
+	if err := s.startComponents(ctx); err != nil {
+		if !deadline.Stop() {
+			err = fmt.Errorf("not ready after %s: %w", startDeadline, err)
+		}
+		return err
+	}
+	if !deadline.Stop() {
+		return fmt.Errorf("not ready after %s", startDeadline)
+	}
+	return s.publish()
+}
+
+func (s *server) startComponents(ctx context.Context) error {
+	if s.spec.Node == Container {
+		images, err := serveImages(ctx, s.folder, s.spec, &s.activity)
+		if err != nil {
+			return fmt.Errorf("image registry: %w", err)
+		}
+		ports, err := publishPorts(s.spec)
+		if err != nil {
+			return err
+		}
+		s.containers = startContainers(s.folder, s.spec, &s.activity, images, ports)
+		if err := s.containers.serveEgress(ctx, s.folder); err != nil {
+			return err
+		}
+	}
+	var err error
+	if s.plane, err = controlplane.Start(ctx, s.spec.config(s.folder), controlplane.WithMiddleware(s.activity.wrap)); err != nil {
+		return err
+	}
+	if err := s.startNodes(ctx); err != nil {
+		return fmt.Errorf("simulated nodes: %w", err)
+	}
+	if s.containers != nil {
+		if err := s.containers.join(ctx, s.plane); err != nil {
+			return fmt.Errorf("node of containers: %w", s.withLog(err))
+		}
+	}
+	if err := s.plane.RememberFirst(ctx); err != nil {
+		return fmt.Errorf("remember the first state: %w", err)
+	}
+	return s.serveControl(ctx)
+}
+
+// withLog adds to the error of a node that died what it said last, as it did not tell why.
+func (s *server) withLog(err error) error {
+	if !errors.Is(err, node.ErrDied) {
+		return err
+	}
+	return fmt.Errorf("%w; the last that it said:\n%s", err, strings.Join(last(lastLines, ofOthers(lines(s.folder.log()))), "\n"))
+}
+
+// ofOthers leaves out of a log what this process wrote to it.
+func ofOthers(all []string) []string {
+	own := regexp.MustCompile(fmt.Sprintf(`^[IWEF]\d{4} [\d:.]+ +%d `, os.Getpid()))
+	return slices.DeleteFunc(all, own.MatchString)
+}
+
+func (s *server) startNodes(ctx context.Context) error {
+	client, err := s.plane.SystemConfig("simulated-nodes")
+	if err != nil {
+		return err
+	}
+	serving, err := s.plane.Serving("simulated-node", "127.0.0.1", "localhost")
+	if err != nil {
+		return err
+	}
+	config := sim.Config{
+		Client:   client,
+		Nodes:    s.spec.Nodes,
+		NoNodes:  s.spec.Nodes == 0,
+		Serving:  serving,
+		ClientCA: s.plane.Authorities(),
+	}
+	if s.spec.Node == Container {
+		config.Pods, config.Taint = settings.SimulatedPods, simulatedTaint()
+		config.Volumes = s.spec.volumes(s.folder)
+	}
+	s.nodes, err = sim.Start(ctx, config)
+	return err
+}
+
+// lockData keeps a second cluster from opening the same data folder.
+func (s *server) lockData() error {
+	if s.spec.Data == "" {
+		return nil
+	}
+	if err := os.MkdirAll(s.spec.Data, 0o700); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	if err := checkSpace(s.spec.Data); err != nil {
+		return fmt.Errorf("data folder: %w", err)
+	}
+	var err error
+	s.dataLock, err = tryLock(filepath.Join(s.spec.Data, ".lock"))
+	if errors.Is(err, errHeld) {
+		return fmt.Errorf("data folder %s: another cluster uses it", s.spec.Data)
+	}
+	return err
+}
+
+func (s *server) publish() error {
+	if err := s.plane.WriteKubeconfig(s.folder.kubeconfig(), contextName(s.folder.name)); err != nil {
+		return err
+	}
+	client, err := discovery.NewDiscoveryClientForConfig(s.plane.AdminConfig())
+	if err != nil {
+		return err
+	}
+	version, err := client.ServerVersion()
+	if err != nil {
+		return err
+	}
+	facts := Facts{
+		Name:         s.folder.name,
+		State:        Running,
+		Server:       s.plane.Server(),
+		Kubeconfig:   s.folder.kubeconfig(),
+		PID:          os.Getpid(),
+		Version:      version.GitVersion,
+		Node:         s.spec.Node,
+		Nodes:        s.spec.Nodes,
+		Egress:       s.spec.Egress,
+		Data:         s.spec.Data,
+		StartedAt:    s.started.UTC(),
+		ReadySeconds: time.Since(s.started).Seconds(),
+		Log:          s.folder.log(),
+	}
+	if s.containers != nil {
+		facts.Registry = s.containers.images.address
+		for _, p := range s.containers.published {
+			facts.Published = append(facts.Published, p.String())
+		}
+	}
+	if s.spec.TTL.Duration > 0 {
+		facts.TTL = s.spec.TTL.Duration.String()
+	}
+	return s.folder.writeFacts(facts)
+}
+
+// run returns when the cluster is to end.
+func (s *server) run(ctx context.Context) error {
+	if s.spec.TTL.Duration > 0 {
+		go func() {
+			s.activity.awaitIdle(ctx, s.spec.TTL.Duration)
+			klog.InfoS("Stopping", "idleFor", s.spec.TTL.Duration)
+			s.stop()
+		}()
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- s.plane.Wait() }()
+	select {
+	case <-s.containers.ended():
+		return s.containers.node.Err()
+	case <-ctx.Done():
+		return s.end(failed)
+	case err := <-failed:
+		if err != nil {
+			return err // the folder stays: its log tells what happened
+		}
+		return s.end(failed)
+	}
+}
+
+// end closes a state that is kept in order. One that is thrown away needs no order: the
+// process ends, and everything of it with it.
+func (s *server) end(closed <-chan error) error {
+	if err := s.containers.stop(); err != nil {
+		return err
+	}
+	if s.spec.Data == "" {
+		return os.RemoveAll(s.folder.path)
+	}
+	s.stop()
+	s.nodes.Wait()
+	err := <-closed
+	return errors.Join(err, s.dataLock.Close(), os.RemoveAll(s.folder.path))
+}

@@ -1,0 +1,163 @@
+package instance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/operon-framework/operon/cluster/internal/node"
+	"github.com/operon-framework/operon/cluster/internal/pki"
+)
+
+// ServeVerb is the hidden verb by which the binary runs a cluster in its own process.
+const ServeVerb = "serve"
+
+// readyFD is the descriptor on which the cluster's process reports, see Serve.
+const readyFD = 3
+
+// Ready opens the pipe that Up left open for the process that Serve runs in.
+func Ready() io.WriteCloser { return os.NewFile(readyFD, "ready") }
+
+// Up starts the cluster, or returns the one that runs already, and clears what a killed
+// one left. started tells which. When ctx ends early, nothing is left running.
+func Up(ctx context.Context, name string, spec Spec) (facts Facts, started bool, err error) {
+	f, err := openFolder(name)
+	if err != nil {
+		return Facts{}, false, err
+	}
+	if err := spec.complete(); err != nil {
+		return Facts{}, false, err
+	}
+	if err := f.checkSockets(spec.Node); err != nil {
+		return Facts{}, false, err
+	}
+	starting, err := lock(ctx, f.startLock())
+	if err != nil {
+		return Facts{}, false, err
+	}
+	defer starting.Close()
+	running, err := f.runs(ctx)
+	if err != nil {
+		return Facts{}, false, err
+	}
+	if !running {
+		if err := f.launch(ctx, spec); err != nil {
+			return Facts{}, false, errors.Join(err, f.remove())
+		}
+	}
+	facts, err = f.readFacts()
+	if err == nil && facts.State != Running {
+		err = fmt.Errorf("cluster %q ended right after its start; see %s", name, f.log())
+	}
+	return facts, !running, err
+}
+
+// runs tells whether the cluster's process is there, and not about to end.
+func (f folder) runs(ctx context.Context) (bool, error) {
+	for until := time.Now().Add(dying); time.Now().Before(until); {
+		running, err := held(f.runLock())
+		if err != nil || !running || f.answers(ctx) {
+			return running, err
+		}
+		select {
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-time.After(10 * lockPeriod):
+		}
+	}
+	return false, fmt.Errorf("cluster %q runs and does not answer; `operon cluster down --name %s` ends it", f.name, f.name)
+}
+
+// launch starts the cluster's process and waits until it serves.
+func (f folder) launch(ctx context.Context, spec Spec) error {
+	if err := f.prepare(spec); err != nil {
+		return err
+	}
+	log, err := os.OpenFile(f.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	ready, report, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer ready.Close()
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	process := exec.Command(self, ServeVerb, "--name", f.name)
+	process.Stdout, process.Stderr = log, log
+	process.ExtraFiles = []*os.File{report}
+	process.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a terminal's Ctrl-C is not for it
+	err = process.Start()
+	report.Close()
+	if err != nil {
+		return fmt.Errorf("start the cluster's process: %w", err)
+	}
+	if err := f.awaitReport(ctx, process, ready); err != nil {
+		return err
+	}
+	return process.Process.Release()
+}
+
+// prepare makes the folder anew. What a killed cluster left in it is cleared.
+func (f folder) prepare(spec Spec) error {
+	if err := errors.Join(node.Clear(f.node()), os.RemoveAll(f.path)); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(f.path, 0o700); err != nil {
+		return err
+	}
+	if err := checkSpace(f.path); err != nil {
+		return err
+	}
+	data, err := json.Marshal(spec)
+	if err != nil {
+		return err
+	}
+	return pki.WriteFile(f.spec(), data)
+}
+
+// awaitReport returns nil when the process reported that it serves. Otherwise the process
+// is gone when it returns.
+func (f folder) awaitReport(ctx context.Context, process *exec.Cmd, ready *os.File) error {
+	interrupted := context.AfterFunc(ctx, func() { process.Process.Kill() })
+	defer interrupted()
+	var report outcome
+	err := json.NewDecoder(ready).Decode(&report)
+	if err == nil && report.Error == "" && ctx.Err() == nil {
+		return nil
+	}
+	process.Process.Kill()
+	process.Wait()
+	if ctx.Err() != nil {
+		return fmt.Errorf("cluster %q: start interrupted: %w", f.name, context.Cause(ctx))
+	}
+	if report.Error != "" {
+		return fmt.Errorf("cluster %q: %s", f.name, report.Error)
+	}
+	return fmt.Errorf("cluster %q: its process died while starting:\n%s", f.name, strings.Join(last(lastLines, lines(f.log())), "\n"))
+}
+
+// lastLines is how much of a log is shown.
+const lastLines = 10
+
+// lines are those of a log that is at hand only to explain another error.
+func lines(path string) []string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return strings.Split(strings.TrimSpace(string(data)), "\n")
+}
+
+func last(count int, of []string) []string { return of[max(0, len(of)-count):] }

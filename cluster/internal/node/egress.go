@@ -1,0 +1,78 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/operon-framework/operon/cluster/internal/node/settings"
+)
+
+// headerTimeout is how long the API server may take to say where it wants to be connected.
+const headerTimeout = 10 * time.Second
+
+// Dialer connects to an address.
+type Dialer func(ctx context.Context, address string) (net.Conn, error)
+
+// ServeEgress connects the API server with what it talks to: kubelets, webhooks and
+// Services. It answers CONNECT on a unix socket, as the API server's egress selector asks,
+// until ctx ends.
+func ServeEgress(ctx context.Context, socket string, dial Dialer) error {
+	if err := os.RemoveAll(socket); err != nil {
+		return err
+	}
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		return fmt.Errorf("the way into the node's network: %w", err)
+	}
+	server := &http.Server{Handler: dial, ReadHeaderTimeout: headerTimeout}
+	context.AfterFunc(ctx, func() { server.Close() })
+	go func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			klog.ErrorS(err, "The way into the node's network ended")
+		}
+	}()
+	return nil
+}
+
+// ServeHTTP implements http.Handler.
+func (d Dialer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodConnect {
+		http.Error(w, "only CONNECT is answered here", http.StatusMethodNotAllowed)
+		return
+	}
+	there, err := d(r.Context(), r.Host)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	defer there.Close()
+	w.WriteHeader(http.StatusOK)
+	here, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		klog.ErrorS(err, "A connection into the node's network was lost")
+		return
+	}
+	defer here.Close()
+	if err := buffered.Flush(); err != nil {
+		return // the API server is gone
+	}
+	join(there, here, buffered)
+}
+
+// Inside tells whether an address belongs to a node's network.
+func Inside(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && settings.All.Contains(ip)
+}

@@ -1,0 +1,244 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/operon-framework/operon/cluster/internal/node/nodeinit"
+	"github.com/operon-framework/operon/cluster/internal/node/settings"
+)
+
+// ending bounds how long the processes of a node may take to end when they are killed.
+const ending = 20 * time.Second
+
+// Config says what node to start.
+type Config struct {
+	// Dir is the node's folder. It is made; everything of the node's lies in it.
+	Dir string
+	// Store is the folder of images, and of what is known of containers, which outlives the node. Default: it
+	// is in Dir, and does not.
+	Store string
+	// FeatureGates are switched for the kubelet and kube-proxy.
+	FeatureGates map[string]bool
+	// Registry are the names of the cluster's own registry.
+	Registry []string
+	// Egress lets pods reach what is outside of the node's network, with Relay and Resolve.
+	Egress bool
+	// Log gets what the node's components log.
+	Log *os.File
+}
+
+// Node is a running node.
+type Node struct {
+	dir     settings.Dir
+	process *exec.Cmd
+	network network
+	life    *os.File // the node ends when it is closed
+	orders  *os.File
+	reports *os.File
+	report  *json.Decoder // of reports
+	ended   chan struct{}
+	cause   error // what the process ended of; read after ended is closed
+}
+
+// Start starts the node's process and returns when its network is there and containerd
+// answers. The caller ends it with Stop.
+func Start(cfg Config) (*Node, error) {
+	h, err := inspect()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Egress && h.proxyMode != withNFT {
+		return nil, errors.New("--egress takes the program nft, which this machine lacks (Debian: apt install nftables)")
+	}
+	n := &Node{dir: settings.Dir(cfg.Dir), ended: make(chan struct{})}
+	err = n.dir.Write(settings.Settings{
+		Store: cmp.Or(cfg.Store, n.dir.File("containerd")),
+		Runc:  h.runc, ProxyMode: h.proxyMode, KeepOOMScore: h.keepOOMScore, FeatureGates: cfg.FeatureGates, Registry: cfg.Registry, Egress: cfg.Egress,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := n.begin(cfg); err != nil {
+		return nil, errors.Join(err, n.Stop())
+	}
+	return n, nil
+}
+
+func (n *Node) begin(cfg Config) error {
+	groups, err := makeGroups(cfg.Dir)
+	if err != nil {
+		return err
+	}
+	return inTurn(func() error {
+		if err := n.launch(cfg, groups); err != nil {
+			return err
+		}
+		return n.awaitReport()
+	})
+}
+
+// launch starts number 1 of the node's namespaces.
+func (n *Node) launch(cfg Config, groups []string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	inherited, err := n.connect()
+	defer closeAll(inherited...)
+	if err != nil {
+		return err
+	}
+	n.process = exec.Command(self, append([]string{cfg.Dir}, groups...)...)
+	n.process.Args[0] = nodeinit.Name
+	n.process.Stdout, n.process.Stderr = cfg.Log, cfg.Log
+	n.process.ExtraFiles = inherited
+	n.process.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS,
+		Setsid:     true,
+	}
+	if err := n.process.Start(); err != nil {
+		return fmt.Errorf("start the node's process: %w", err)
+	}
+	go func() {
+		n.cause = n.process.Wait()
+		close(n.ended)
+	}()
+	n.network, err = networkOf(n.process.Process.Pid)
+	return err
+}
+
+// connect makes the pipes to the node's process, and returns its ends of them, whose others are the node's.
+func (n *Node) connect() (inherited []*os.File, err error) {
+	pipe := func() (read, write *os.File) {
+		if err == nil {
+			read, write, err = os.Pipe()
+		}
+		return read, write
+	}
+	var life, orders, report *os.File
+	life, n.life = pipe()
+	orders, n.orders = pipe()
+	n.reports, report = pipe()
+	n.report = json.NewDecoder(n.reports)
+	return []*os.File{life, orders, report}, err
+}
+
+// closeAll closes pipes and what is like them, at whose end there is nothing to say.
+func closeAll(files ...*os.File) {
+	for _, file := range files {
+		if file != nil {
+			file.Close()
+		}
+	}
+}
+
+func (n *Node) awaitReport() error {
+	var report settings.Report
+	err := n.report.Decode(&report)
+	if err != nil {
+		select { // what it ended of is known, and in the log, when number 1 has ended too
+		case <-n.ended:
+			err = n.cause
+		case <-time.After(ending):
+		}
+		return fmt.Errorf("%w while starting: %w", ErrDied, err)
+	}
+	if report.Error != "" {
+		return errors.New(report.Error)
+	}
+	return nil
+}
+
+// Join lets the node join the cluster, and returns when ready does, which waits until the
+// node is ready. The files that settings names have to be there, and the API server has to
+// answer where settings says.
+func (n *Node) Join(ready func() error) error {
+	return inTurn(func() error {
+		err := json.NewEncoder(n.orders).Encode(settings.Order{Join: true})
+		if errors.Is(err, syscall.EPIPE) { // nobody reads orders any more
+			<-n.ended
+			return n.Err()
+		}
+		if err != nil {
+			return err
+		}
+		return ready()
+	})
+}
+
+// Dir is the node's folder.
+func (n *Node) Dir() settings.Dir { return n.dir }
+
+// Listen opens a listener in the node's network.
+func (n *Node) Listen(address netip.AddrPort) (net.Listener, error) { return n.network.listen(address) }
+
+// Dial connects to an address in the node's network.
+func (n *Node) Dial(ctx context.Context, address string) (net.Conn, error) {
+	return n.network.dial(ctx, address)
+}
+
+// Ended is closed when the node's process has ended; Err then tells of what.
+func (n *Node) Ended() <-chan struct{} { return n.ended }
+
+// Err tells what an ended node ended of.
+func (n *Node) Err() error {
+	var report settings.Report
+	if err := n.report.Decode(&report); err == nil && report.Error != "" {
+		return fmt.Errorf("the node ended: %s", report.Error)
+	} else if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: %w", ErrDied, errors.Join(n.cause, err))
+	}
+	return fmt.Errorf("%w: %w", ErrDied, n.cause)
+}
+
+// Stop ends everything of the node and removes it, but its folder.
+func (n *Node) Stop() error {
+	closeAll(n.life, n.orders)
+	if err := n.end(); err != nil {
+		return err
+	}
+	closeAll(n.reports, n.network.file)
+	return Clear(string(n.dir))
+}
+
+// end returns when the node's process has ended, if it was started.
+func (n *Node) end() error {
+	if n.process == nil || n.process.Process == nil {
+		return nil
+	}
+	select {
+	case <-n.ended:
+	case <-time.After(ending):
+		// It is this process's own child, and not yet collected.
+		if err := n.process.Process.Kill(); err != nil {
+			return fmt.Errorf("end the node's process: %w", err)
+		}
+		<-n.ended
+	}
+	return nil
+}
+
+// Clear removes what a node leaves on the machine outside of its folder, which are its
+// control groups. Its processes have ended, or end because the cluster's did.
+func Clear(dir string) error {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil // the folder is made first and removed last: there was no node
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), ending)
+	defer cancel()
+	return removeGroups(ctx, dir)
+}

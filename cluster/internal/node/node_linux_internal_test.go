@@ -1,0 +1,48 @@
+//go:build linux
+
+package node
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/operon-framework/operon/cluster/internal/node/settings"
+)
+
+// A node that failed halfway through its start is stopped as others are: its process ends with the pipe, nobody waits
+// for one that was never started, and all files are closed.
+func TestStopAfterHalfAStart(t *testing.T) {
+	t.Parallel()
+	for name, started := range map[string]bool{"no process": false, "a process": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := &Node{dir: settings.Dir(t.TempDir() + "/node"), ended: make(chan struct{})}
+			inherited, err := n.connect()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if started {
+				n.process = exec.Command("cat") // which ends with what it reads
+				n.process.Stdin = inherited[0]
+				if err := n.process.Start(); err != nil {
+					t.Fatal(err)
+				}
+				go func() {
+					n.cause = n.process.Wait()
+					close(n.ended)
+				}()
+			}
+			closeAll(inherited...)
+			if err := n.Stop(); err != nil {
+				t.Error(err)
+			}
+			for _, file := range []*os.File{n.life, n.orders, n.reports} {
+				if err := file.Close(); !errors.Is(err, os.ErrClosed) {
+					t.Errorf("a pipe was open: %v", err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,67 @@
+//go:build !linux
+
+package node
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+
+	"github.com/operon-framework/operon/cluster/internal/node/settings"
+)
+
+// errSystem is why there are no containers here.
+var errSystem = errors.New("this machine cannot run a node of real containers: that takes Linux; simulated nodes (--node sim) run everywhere")
+
+// Config says what node to start.
+type Config struct {
+	Dir, Store   string
+	FeatureGates map[string]bool
+	Registry     []string
+	Egress       bool
+	Log          *os.File
+}
+
+// Node is a running node. There is none on this system.
+type Node struct{}
+
+// Check tells what this machine lacks for a node of real containers.
+func Check() error { return errSystem }
+
+// Start fails on this system.
+func Start(Config) (*Node, error) { return nil, errSystem }
+
+// Clear has nothing to remove on this system.
+func Clear(string) error { return nil }
+
+// Join fails on this system.
+func (n *Node) Join(func() error) error { return errSystem }
+
+// Dir is empty on this system.
+func (n *Node) Dir() settings.Dir { return "" }
+
+// Listen fails on this system.
+func (n *Node) Listen(netip.AddrPort) (net.Listener, error) { return nil, errSystem }
+
+// Dial fails on this system.
+func (n *Node) Dial(context.Context, string) (net.Conn, error) { return nil, errSystem }
+
+// Relay fails on this system.
+func (n *Node) Relay(context.Context, Dialer) error { return errSystem }
+
+// Resolve fails on this system.
+func (n *Node) Resolve(context.Context) error { return errSystem }
+
+// Publish does nothing on this system.
+func (n *Node) Publish(context.Context, net.Listener, uint16, func(int)) {}
+
+// Ended returns nil: no node runs on this system.
+func (n *Node) Ended() <-chan struct{} { return nil }
+
+// Err returns why there is no node.
+func (n *Node) Err() error { return errSystem }
+
+// Stop has nothing to stop on this system.
+func (n *Node) Stop() error { return nil }

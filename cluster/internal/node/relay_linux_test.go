@@ -1,0 +1,21 @@
+package node_test
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/operon-framework/operon/cluster/internal/node"
+)
+
+// Pods reach neither the cluster by a detour nor what trusts who is on the machine.
+func TestOutside(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]bool{
+		"192.0.2.1": true, "198.19.200.1": true, "198.18.128.1": false, "198.19.0.10": false,
+		"127.0.0.1": false, "127.0.0.53": false, "169.254.1.1": false, "224.0.0.1": false, "0.0.0.0": false, "255.255.255.255": false,
+	} {
+		if got := node.Outside(netip.MustParseAddr(address)); got != want {
+			t.Errorf("%s: %v", address, got)
+		}
+	}
+}

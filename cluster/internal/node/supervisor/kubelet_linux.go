@@ -1,0 +1,88 @@
+package supervisor
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/logs"
+	logsv1 "k8s.io/component-base/logs/api/v1"
+	"k8s.io/kubernetes/cmd/kubelet/app"
+	"k8s.io/kubernetes/cmd/kubelet/app/options"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+
+	"github.com/operon-framework/operon/cluster/internal/node/settings"
+)
+
+// runKubelet takes the steps of the kubelet's command, with settings instead of flags.
+func runKubelet(ctx context.Context, dir settings.Dir, s settings.Settings) error {
+	flags := options.NewKubeletFlags()
+	flags.KubeConfig = dir.Kubeconfig(settings.Kubelet)
+	flags.RootDirectory = dir.KubeletRoot()
+	flags.CertDirectory = dir.File("kubelet/pki")
+	flags.HostnameOverride = settings.Name
+	flags.NodeIP = settings.Address.String()
+	config, err := options.NewKubeletConfiguration()
+	if err != nil {
+		return err
+	}
+	configure(config, dir, s)
+	if err := utilfeature.DefaultMutableFeatureGate.SetFromMap(s.FeatureGates); err != nil {
+		return err
+	}
+	logs.InitLogs()
+	if err := logsv1.ValidateAndApply(&config.Logging, utilfeature.DefaultFeatureGate); err != nil {
+		return err
+	}
+	kubelet := &options.KubeletServer{KubeletFlags: *flags, KubeletConfiguration: *config}
+	if err := options.ValidateKubeletServer(kubelet); err != nil {
+		return err
+	}
+	dependencies, err := app.UnsecuredDependencies(ctx, kubelet, utilfeature.DefaultFeatureGate)
+	if err != nil {
+		return err
+	}
+	return app.Run(ctx, kubelet, dependencies, utilfeature.DefaultFeatureGate)
+}
+
+func configure(c *kubeletconfig.KubeletConfiguration, dir settings.Dir, s settings.Settings) {
+	c.Address = settings.Address.String()
+	c.Port = settings.KubeletPort
+	c.HealthzPort = 0
+	c.TLSCertFile, c.TLSPrivateKeyFile = dir.ServingCert(), dir.ServingKey()
+	c.Authentication.X509.ClientCAFile = dir.Authority()
+	c.Authentication.Anonymous.Enabled = false
+
+	c.ContainerRuntimeEndpoint = "unix://" + dir.Socket()
+	c.ImageServiceEndpoint = c.ContainerRuntimeEndpoint
+	c.ClusterDomain = settings.Domain
+	c.ClusterDNS = []string{settings.DNS.String()}
+	c.ResolverConfig = dir.File("resolv.conf")
+	c.PodLogsDir = dir.File("logs")
+	c.VolumePluginDir = dir.File("volume-plugins")
+	c.FeatureGates = s.FeatureGates
+
+	// The node's own processes are the cluster's, and the machine's memory is shared with
+	// everything else on it.
+	c.CgroupDriver = "cgroupfs"
+	c.FailCgroupV1 = false
+	c.FailSwapOn = false
+	c.EnforceNodeAllocatable = nil
+	c.MakeIPTablesUtilChains = false
+	c.EvictionHard = map[string]string{"memory.available": "50Mi"}
+	// The machine's disk is, too. Where it fills up, a kubelet would remove images, which were loaded by hand and which
+	// nothing would bring back, then pods, and take none for five minutes.
+	c.ImageGCHighThresholdPercent = 100
+	// An image that is loaded, and pulled by another name, is one image: a kubelet that looks who may use what was pulled
+	// would ask a registry for the loaded one.
+	c.ImagePullCredentialsVerificationPolicy = string(kubeletconfig.NeverVerify)
+
+	// One node, and an API server beside it: nothing is spared.
+	c.MaxPods = 500
+	c.KubeAPIQPS, c.KubeAPIBurst = 500, 1000
+	c.EventRecordQPS, c.EventBurst = 500, 1000
+	c.SerializeImagePulls = false
+	c.RegistryPullQPS = 0
+	c.SyncFrequency = metav1.Duration{Duration: 10 * time.Second}
+}

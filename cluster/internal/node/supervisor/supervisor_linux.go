@@ -1,0 +1,131 @@
+// Package supervisor is what runs in a node: containerd, kubelet, kube-proxy and CoreDNS, as
+// goroutines of one process, which is in namespaces of its own. Package node starts it from
+// outside, and package nodeinit is its parent.
+package supervisor
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	"golang.org/x/sys/unix"
+	logsapi "k8s.io/component-base/logs/api/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/operon-framework/operon/cluster/internal/kubeversion"
+	"github.com/operon-framework/operon/cluster/internal/node/settings"
+)
+
+// Descriptors that the process is started with.
+const (
+	ordersFD = 3
+	reportFD = 4
+)
+
+// garbagePercent is the garbage collector's target: what containerd and the kubelet keep
+// alive is small against what they read on the way.
+const garbagePercent = 50
+
+// Main is the main function of the node's process.
+func Main(ctx context.Context, dir string) error {
+	debug.SetGCPercent(garbagePercent)
+	unix.CloseOnExec(ordersFD)
+	unix.CloseOnExec(reportFD)
+	report := os.NewFile(reportFD, "report")
+	err := run(ctx, settings.Dir(dir), report)
+	if err == nil {
+		return nil
+	}
+	// The other end may be gone, and then the log is what is left.
+	return errors.Join(err, json.NewEncoder(report).Encode(settings.Report{Error: err.Error()}))
+}
+
+func run(ctx context.Context, dir settings.Dir, report *os.File) error {
+	s, err := dir.Read()
+	if err != nil {
+		return err
+	}
+	if err := prepare(); err != nil {
+		return err
+	}
+	if s.Egress {
+		if err := openWayOut(); err != nil {
+			return fmt.Errorf("egress: %w", err)
+		}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := writeResolver(dir); err != nil {
+		return err
+	}
+	kept, err := keepWatches(ctx)
+	if err != nil {
+		return err
+	}
+	if err := kept.give(watchesOfContainerd); err != nil {
+		return err
+	}
+	if err := startContainerd(ctx, dir, s); err != nil {
+		return fmt.Errorf("containerd: %w", err)
+	}
+	if err := json.NewEncoder(report).Encode(settings.Report{}); err != nil {
+		return err
+	}
+	var order settings.Order
+	if err := json.NewDecoder(os.NewFile(ordersFD, "orders")).Decode(&order); err != nil {
+		return fmt.Errorf("wait for the cluster: %w", err)
+	}
+	if err := kept.give(watchesOfOthers); err != nil {
+		return err
+	}
+	return join(ctx, dir, s)
+}
+
+// prepare makes the process's surroundings a node's.
+func prepare() error {
+	if err := kubeversion.Set(); err != nil {
+		return err
+	}
+	// Each component applies the same logging settings; the second time is no error.
+	logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged
+	if err := enterCgroups(); err != nil {
+		return fmt.Errorf("control groups: %w", err)
+	}
+	if err := keepTunables(); err != nil {
+		return fmt.Errorf("kernel settings: %w", err)
+	}
+	if err := startNetwork(); err != nil {
+		return fmt.Errorf("network: %w", err)
+	}
+	return nil
+}
+
+// errEnded is why a node ends that has a component less.
+var errEnded = errors.New("it ended by itself")
+
+// join runs the components that need the API server, until one ends or ctx does.
+func join(ctx context.Context, dir settings.Dir, s settings.Settings) error {
+	ended := make(chan error)
+	for name, component := range map[string]func(context.Context, settings.Dir, settings.Settings) error{
+		"kubelet":    runKubelet,
+		"kube-proxy": runProxy,
+		"CoreDNS":    runDNS,
+	} {
+		go func() {
+			err := cmp.Or(component(ctx, dir, s), errEnded)
+			klog.ErrorS(err, "A component of the node ended", "component", name)
+			ended <- fmt.Errorf("%s: %w", name, err)
+		}()
+	}
+	go giveBackMemory(ctx)
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+}

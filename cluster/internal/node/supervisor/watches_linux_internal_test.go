@@ -1,0 +1,71 @@
+//go:build linux
+
+package supervisor
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A node that gets too few inotify instances waits for more, and then says which setting it is about and keeps none. The test
+// is not parallel, as it takes file descriptors from its process, which the kernel answers in the same way.
+func TestTooFewWatches(t *testing.T) {
+	before := descriptors(t)
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	few := limit
+	few.Cur = uint64(before + watchesOfContainerd + watchesOfOthers) // which leaves nothing to others
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*watchesInterval)
+	defer cancel()
+	began := time.Now()
+	kept, err := keepWatches(ctx)
+	took := time.Since(began)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	if err == nil || !strings.Contains(err.Error(), "needs 18 inotify instances") || !strings.Contains(err.Error(), "sysctl fs.inotify.max_user_instances=") {
+		t.Errorf("error %v", err)
+	}
+	if took < 2*watchesInterval {
+		t.Errorf("given up after %s", took)
+	}
+	if after := descriptors(t); len(kept) != 0 || after != before {
+		t.Errorf("%d descriptors before, %d after, kept are %v", before, after, kept)
+	}
+}
+
+// Instances that are kept are given to components bit by bit.
+func TestWatchesAreGiven(t *testing.T) {
+	kept, err := keepWatches(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := descriptors(t)
+	for _, count := range []int{watchesOfContainerd, watchesOfOthers} {
+		if err := kept.give(count); err != nil {
+			t.Error(err)
+		}
+	}
+	if after := descriptors(t); after != before-watchesOfContainerd-watchesOfOthers {
+		t.Errorf("%d descriptors before, %d after", before, after)
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	open, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(open)
+}

@@ -1,0 +1,149 @@
+package sim_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"runtime/pprof"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/operon-framework/operon/cluster/internal/sim"
+)
+
+func TestStartRefusesAConfigThatCannotWork(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*sim.Config)
+		want   string
+	}{
+		"no client":          {func(c *sim.Config) { c.Client = nil }, "Config.Client is nil"},
+		"no certificate":     {func(c *sim.Config) { c.Serving = tls.Certificate{} }, "Config.Serving is empty"},
+		"no authority":       {func(c *sim.Config) { c.ClientCA = nil }, "Config.ClientCA is nil"},
+		"negative nodes":     {func(c *sim.Config) { c.Nodes = -1 }, "Config.Nodes is -1"},
+		"negative heartbeat": {func(c *sim.Config) { c.Heartbeat = -time.Second }, "Config.Heartbeat is -1s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			config := plane.config
+			test.change(&config)
+			if _, err := sim.Start(t.Context(), config); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v: want %q in it", err, test.want)
+			}
+		})
+	}
+}
+
+func TestStartSaysThatTheAPIServerDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := closed.Addr().String()
+	closed.Close()
+	config := plane.config
+	config.Client = &rest.Config{Host: "http://" + address}
+	if _, err := sim.Start(t.Context(), config); err == nil || !strings.Contains(err.Error(), "the API server does not answer") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A simulation that ends leaves nothing behind, and the next one goes on where it ended.
+// The test is not parallel: two simulations of one cluster would fight.
+func TestStopAndStartAgain(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	first, err := sim.Start(ctx, plane.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace, other := newNamespace(t), newNamespace(t)
+	createPod(t, namespace, nil, podSpec())
+	before := awaitPod(t, namespace, "ready", ready)
+	address := endpoint(t.Context(), t)
+
+	cancel()
+	first.Wait()
+	if connection, err := net.Dial("tcp", address); err == nil {
+		connection.Close()
+		t.Errorf("%s still listens", address)
+	}
+	await(t, "end of all goroutines", func(context.Context) (string, error) { return goroutines(t), nil },
+		func(running string) bool { return running == "" })
+
+	spec := podSpec()
+	spec.NodeName = "node-0"
+	createPod(t, other, nil, spec)
+	ctx, cancel = context.WithCancel(t.Context())
+	second, err := sim.Start(ctx, plane.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Wait()
+	defer cancel()
+	added := awaitPod(t, other, "ready", ready)
+	after := awaitPod(t, namespace, "ready", ready)
+	if after.ResourceVersion != before.ResourceVersion {
+		t.Errorf("the pod was written again: %s", asYAML(after.Status))
+	}
+	if added.Status.PodIP == after.Status.PodIP {
+		t.Errorf("address %s was given twice", after.Status.PodIP)
+	}
+	if now := endpoint(t.Context(), t); now == address {
+		t.Errorf("the node names the endpoint %s of the simulation that ended", now)
+	}
+}
+
+// goroutines returns the stacks of those that run code of the package under test, other
+// than its tests.
+func goroutines(t *testing.T) string {
+	t.Helper()
+	var stacks bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&stacks, 2); err != nil {
+		t.Fatal(err)
+	}
+	var ours []string
+	for stack := range strings.SplitSeq(stacks.String(), "\n\n") {
+		if strings.Contains(stack, "operon/cluster/sim.") && !strings.Contains(stack, "testing.tRunner(") {
+			ours = append(ours, stack)
+		}
+	}
+	return strings.Join(ours, "\n\n")
+}
+
+func TestRestoreBringsBackWhatIsMissing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s, err := sim.Start(ctx, plane.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Wait()
+	defer cancel()
+	err = errors.Join(
+		plane.client.StorageV1().StorageClasses().Delete(ctx, sim.StorageClass, metav1.DeleteOptions{}),
+		plane.client.CoreV1().Nodes().Delete(ctx, "node-0", metav1.DeleteOptions{}),
+		s.Restore(ctx),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitNode(t, "node-0", "ready", nodeReady(corev1.ConditionTrue))
+	if _, err := plane.client.StorageV1().StorageClasses().Get(ctx, sim.StorageClass, metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStartEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := sim.Start(ctx, plane.config); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v: want %v", err, context.Canceled)
+	}
+}

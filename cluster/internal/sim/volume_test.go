@@ -1,0 +1,158 @@
+package sim_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operon-framework/operon/cluster/internal/sim"
+)
+
+// createClaim claims 1Gi of the class, of the default class for "".
+func createClaim(t *testing.T, namespace, class string) {
+	t.Helper()
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: "data"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+			},
+		},
+	}
+	if class != "" {
+		claim.Spec.StorageClassName = &class
+	}
+	_, err := plane.client.CoreV1().PersistentVolumeClaims(namespace).Create(t.Context(), claim, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func awaitClaim(t *testing.T, namespace, what string, want func(*corev1.PersistentVolumeClaim) bool) *corev1.PersistentVolumeClaim {
+	t.Helper()
+	return await(t, what+" claim", func(ctx context.Context) (*corev1.PersistentVolumeClaim, error) {
+		return plane.client.CoreV1().PersistentVolumeClaims(namespace).Get(ctx, "data", metav1.GetOptions{})
+	}, want)
+}
+
+func bound(claim *corev1.PersistentVolumeClaim) bool { return claim.Status.Phase == corev1.ClaimBound }
+
+func getVolume(name string) func(context.Context) (*corev1.PersistentVolume, error) {
+	return func(ctx context.Context) (*corev1.PersistentVolume, error) {
+		return plane.client.CoreV1().PersistentVolumes().Get(ctx, name, metav1.GetOptions{})
+	}
+}
+
+func deleteClaim(t *testing.T, namespace string) {
+	t.Helper()
+	if err := plane.client.CoreV1().PersistentVolumeClaims(namespace).Delete(t.Context(), "data", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestClaimIsBoundThroughTheDefaultClass(t *testing.T) {
+	t.Parallel()
+	simulate(t)
+	namespace := newNamespace(t)
+	createClaim(t, namespace, "")
+	claim := awaitClaim(t, namespace, "bound", bound)
+	if *claim.Spec.StorageClassName != sim.StorageClass || claim.Status.Capacity.Storage().String() != "1Gi" {
+		t.Errorf("class %s, capacity %v", *claim.Spec.StorageClassName, claim.Status.Capacity)
+	}
+	deleteClaim(t, namespace)
+	awaitGone(t, "volume", getVolume(claim.Spec.VolumeName))
+}
+
+// Claims wait for their volumes as long as they, or their namespace, are to fail.
+func TestClaimIsHeld(t *testing.T) {
+	t.Parallel()
+	simulate(t)
+	held, other := newNamespace(t), newNamespace(t)
+	fail := func(value string) {
+		t.Helper()
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%s}}}`, sim.FailAnnotation, value)
+		if _, err := plane.client.CoreV1().Namespaces().Patch(t.Context(), held, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fail(`"unbound"`)
+	createClaim(t, held, "")
+	createClaim(t, other, "")
+	awaitClaim(t, held, "handed over", func(claim *corev1.PersistentVolumeClaim) bool {
+		return claim.Annotations["volume.kubernetes.io/storage-provisioner"] == sim.Provisioner
+	})
+	awaitClaim(t, other, "bound", bound)
+	claim := awaitClaim(t, held, "held", func(*corev1.PersistentVolumeClaim) bool { return true })
+	if claim.Status.Phase != corev1.ClaimPending {
+		t.Errorf("it is %s", claim.Status.Phase)
+	}
+	fail(`null`)
+	awaitClaim(t, held, "bound", bound)
+}
+
+func TestClaimGrows(t *testing.T) {
+	t.Parallel()
+	simulate(t)
+	namespace := newNamespace(t)
+	createClaim(t, namespace, "")
+	awaitClaim(t, namespace, "bound", bound)
+	_, err := plane.client.CoreV1().PersistentVolumeClaims(namespace).Patch(t.Context(), "data", types.MergePatchType,
+		[]byte(`{"spec":{"resources":{"requests":{"storage":"3Gi"}}}}`), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim := awaitClaim(t, namespace, "grown", func(claim *corev1.PersistentVolumeClaim) bool {
+		return claim.Status.Capacity.Storage().String() == "3Gi"
+	})
+	volume, err := getVolume(claim.Spec.VolumeName)(t.Context())
+	if err != nil || volume.Spec.Capacity.Storage().String() != "3Gi" {
+		t.Errorf("volume of %v, error %v: want 3Gi", volume.Spec.Capacity, err)
+	}
+}
+
+// A class of the user's own with our provisioner: bound when a pod comes, kept when the
+// claim goes.
+func TestClassOfOnesOwn(t *testing.T) {
+	t.Parallel()
+	client := simulate(t)
+	namespace := newNamespace(t)
+	class, err := client.StorageV1().StorageClasses().Create(t.Context(), &storagev1.StorageClass{
+		ObjectMeta:        metav1.ObjectMeta{GenerateName: "keep-"},
+		Provisioner:       sim.Provisioner,
+		ReclaimPolicy:     new(corev1.PersistentVolumeReclaimRetain),
+		VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer),
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.StorageV1().StorageClasses().Delete(context.Background(), class.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	createClaim(t, namespace, class.Name)
+	spec := podSpec()
+	spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
+	}}}
+	createPod(t, namespace, nil, spec)
+	awaitPod(t, namespace, "ready", ready)
+	claim := awaitClaim(t, namespace, "bound", bound)
+	if err := client.CoreV1().Pods(namespace).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	deleteClaim(t, namespace)
+	await(t, "released volume", getVolume(claim.Spec.VolumeName), func(volume *corev1.PersistentVolume) bool {
+		return volume.Status.Phase == corev1.VolumeReleased && volume.DeletionTimestamp == nil
+	})
+	if err := client.CoreV1().PersistentVolumes().Delete(t.Context(), claim.Spec.VolumeName, metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
+}

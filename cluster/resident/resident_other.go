@@ -1,6 +1,0 @@
-//go:build !linux
-
-package resident
-
-// ReleaseCode does nothing here: only Linux tells a program where it is mapped.
-func ReleaseCode() error { return nil }

@@ -1,0 +1,120 @@
+// Package artifactstore keeps files for steps: in a folder, such as that of a volume, or in an object store
+// that speaks S3. A file is there as a whole or not at all, and to put it again is to replace it, so
+// that a step that names its file by the key of its attempt may be done twice.
+package artifactstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Bucket keeps files by name. A name has letters, digits and any of .-_/ and is no path that leads
+// out of the bucket.
+type Bucket interface {
+	// Put keeps a file, or replaces it.
+	Put(ctx context.Context, name string, content io.ReadSeeker) error
+	// Get returns a file, for the caller to close. One that is not there is an error that is
+	// fs.ErrNotExist.
+	Get(ctx context.Context, name string) (io.ReadCloser, error)
+	// Delete removes a file, if it is there.
+	Delete(ctx context.Context, name string) error
+}
+
+// check tells whether a name is one.
+func check(name string) error {
+	for _, part := range strings.Split(name, "/") {
+		if part == "" || part == "." || part == ".." || strings.HasSuffix(part, partial) {
+			return fmt.Errorf("%q is no name of a file in a bucket", name)
+		}
+	}
+	for _, r := range name {
+		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_/", r) {
+			return fmt.Errorf("%q is no name of a file in a bucket: %q may not be in it", name, r)
+		}
+	}
+	return nil
+}
+
+// partial ends the name of a file that is being written.
+const partial = ".part"
+
+// Folder is a bucket in a folder, which has to be there. Files are for their owner alone.
+type Folder string
+
+// Put implements Bucket.
+func (f Folder) Put(ctx context.Context, name string, content io.ReadSeeker) error {
+	if err := check(name); err != nil {
+		return err
+	}
+	if _, err := os.Stat(string(f)); err != nil {
+		return fmt.Errorf("the folder of the bucket: %w", err)
+	}
+	path := filepath.Join(string(f), filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if err := write(ctx, path+partial, content); err != nil {
+		return errors.Join(err, remove(path+partial))
+	}
+	return os.Rename(path+partial, path)
+}
+
+// write makes a file that is on the disk when it returns.
+func write(ctx context.Context, path string, content io.ReadSeeker) error {
+	if _, err := content.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, reader{ctx, content})
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
+
+// reader ends with a context.
+type reader struct {
+	context.Context
+	from io.Reader
+}
+
+// Read implements io.Reader.
+func (r reader) Read(p []byte) (int, error) {
+	if err := r.Err(); err != nil {
+		return 0, err
+	}
+	return r.from.Read(p)
+}
+
+// Get implements Bucket.
+func (f Folder) Get(_ context.Context, name string) (io.ReadCloser, error) {
+	if err := check(name); err != nil {
+		return nil, err
+	}
+	return os.Open(filepath.Join(string(f), filepath.FromSlash(name)))
+}
+
+// Delete implements Bucket. What an interrupted Put left goes too.
+func (f Folder) Delete(_ context.Context, name string) error {
+	if err := check(name); err != nil {
+		return err
+	}
+	path := filepath.Join(string(f), filepath.FromSlash(name))
+	return errors.Join(remove(path), remove(path+partial))
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package artifactstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// S3 is a bucket of an object store that speaks S3. The bucket has to be there. Only these fields say
+// where it is and who asks: no variable of the environment and no file does. A request that fails for
+// now is sent again, twice at most and for no longer than its context lasts.
+type S3 struct {
+	// Endpoint is where the store is, with its scheme. The bucket is the first part of paths.
+	Endpoint string
+	// Region of the store. Default: us-east-1.
+	Region string
+	// Bucket is its name, Prefix what the names of all files begin with; the latter may be empty.
+	Bucket, Prefix string
+	// Credentials are asked for by each request, so that they may expire and be renewed. They are in no
+	// error.
+	Credentials func(ctx context.Context) (Credentials, error)
+	// Client may be nil.
+	Client *http.Client
+}
+
+// Credentials are who a request is from. Token may be empty.
+type Credentials struct{ Key, Secret, Token string }
+
+// Put implements Bucket. The content is read twice: it is signed with its digest.
+func (s S3) Put(ctx context.Context, name string, content io.ReadSeeker) error {
+	client, err := s.open(ctx, name)
+	if err != nil {
+		return fmt.Errorf("put %s: %w", name, err)
+	}
+	if _, err := content.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	_, err = client.PutObject(ctx, &s3.PutObjectInput{Bucket: &s.Bucket, Key: s.key(name), Body: content})
+	if err != nil {
+		return fmt.Errorf("put %s: %w", name, refusal(err))
+	}
+	return nil
+}
+
+// Get implements Bucket.
+func (s S3) Get(ctx context.Context, name string) (io.ReadCloser, error) {
+	client, err := s.open(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", name, err)
+	}
+	answer, err := client.GetObject(ctx, &s3.GetObjectInput{Bucket: &s.Bucket, Key: s.key(name)})
+	if err != nil {
+		return nil, fmt.Errorf("get %s: %w", name, refusal(err))
+	}
+	return answer.Body, nil
+}
+
+// Delete implements Bucket.
+func (s S3) Delete(ctx context.Context, name string) error {
+	client, err := s.open(ctx, name)
+	if err != nil {
+		return fmt.Errorf("delete %s: %w", name, err)
+	}
+	_, err = client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &s.Bucket, Key: s.key(name)})
+	if err = refusal(err); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("delete %s: %w", name, err)
+	}
+	return nil
+}
+
+func (s S3) key(name string) *string { return aws.String(s.Prefix + name) }
+
+// open returns a client for one request, which is from whoever the credentials now say.
+func (s S3) open(ctx context.Context, name string) (*s3.Client, error) {
+	if err := check(name); err != nil {
+		return nil, err
+	}
+	base, err := url.Parse(s.Endpoint)
+	if err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" || s.Bucket == "" {
+		return nil, fmt.Errorf("the object store needs an endpoint such as https://host, not %q, and a bucket", s.Endpoint)
+	}
+	if s.Credentials == nil {
+		return nil, errors.New("the object store has no credentials")
+	}
+	who, err := s.Credentials(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find the credentials of the object store: %w", err)
+	}
+	if who.Key == "" || who.Secret == "" {
+		return nil, errors.New("the credentials of the object store have no key or no secret")
+	}
+	signer := func(context.Context) (aws.Credentials, error) {
+		return aws.Credentials{AccessKeyID: who.Key, SecretAccessKey: who.Secret, SessionToken: who.Token}, nil
+	}
+	return s3.New(s3.Options{
+		BaseEndpoint: &s.Endpoint,
+		UsePathStyle: true,
+		Region:       cmp.Or(s.Region, "us-east-1"),
+		Credentials:  aws.CredentialsProviderFunc(signer),
+		HTTPClient:   cmp.Or(s.Client, http.DefaultClient), // which keeps connections from one request to the next
+		// Not every store knows the checksums that the library would add; the digest is signed anyway.
+		RequestChecksumCalculation:     aws.RequestChecksumCalculationWhenRequired,
+		ResponseChecksumValidation:     aws.ResponseChecksumValidationWhenRequired,
+		DisableS3ExpressSessionAuth:    aws.Bool(true), // a name alone makes no other kind of bucket
+		DisableMultiRegionAccessPoints: true,
+	}), nil
+}
+
+// refusal is an error in the words of the store, or in those of the network.
+func refusal(err error) error {
+	var answer *smithyhttp.ResponseError
+	if !errors.As(err, &answer) || answer.HTTPStatusCode() == 0 {
+		return unsent(err)
+	}
+	code, message := http.StatusText(answer.HTTPStatusCode()), "" // not in the store's words
+	var said smithy.APIError
+	if errors.As(err, &said) {
+		code, message = said.ErrorCode(), said.ErrorMessage()
+	}
+	if answer.HTTPStatusCode() == http.StatusNotFound && code != "NoSuchBucket" {
+		return fs.ErrNotExist
+	}
+	return fmt.Errorf("the object store answers %d: %s: %s", answer.HTTPStatusCode(), code, message)
+}
+
+// unsent is why there is no answer, without what the library says around it.
+func unsent(err error) error {
+	var sent *url.Error
+	if errors.As(err, &sent) {
+		return sent
+	}
+	return err
+}

@@ -1,0 +1,200 @@
+package steps_test
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/durable"
+	"github.com/operon-framework/operon/durable/artifactstore"
+	"github.com/operon-framework/operon/durable/steps"
+)
+
+// What these actions are about. Each function is what an operator's Actions has under a name, for a
+// StatefulSet in place of its own kind.
+var (
+	cellar = artifactstore.Folder("/var/lib/cellar")
+	db     = &appsv1.StatefulSet{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"},
+	}
+)
+
+type deed = operon.Action[*appsv1.StatefulSet]
+
+// A command in a container.
+func ExampleExec() {
+	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.Act) error {
+		flush := steps.Command{Namespace: db.Namespace, Pod: db.Name + "-0", Command: []string{"db", "flush"}}
+		_, err := durable.Do(ctx, act.Run, steps.Exec("flush", flush))
+		return err
+	}
+}
+
+// A command in each of several pods. Which ones is a step, so that they are the same after a restart.
+func ExampleExec_all() {
+	names := durable.Step[[]string]{Name: "pods", Do: func(ctx context.Context, a *durable.Attempt) (names []string, err error) {
+		var pods corev1.PodList
+		err = a.List(ctx, &pods, client.MatchingLabels{"app": "db"})
+		for _, pod := range pods.Items {
+			names = append(names, pod.Name)
+		}
+		return names, err
+	}}
+	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.Act) error {
+		pods, err := durable.Do(ctx, act.Run, names)
+		for _, pod := range pods {
+			if err == nil {
+				_, err = durable.Do(ctx, act.Run, steps.Exec("flush-"+pod, steps.Command{Namespace: db.Namespace, Pod: pod, Command: []string{"db", "flush"}}))
+			}
+		}
+		return err
+	}
+}
+
+// A Job, whose pod has an image of its own: one container, or several.
+func ExampleJob() {
+	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.Act) error {
+		migrate := corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "migrate", Image: "db-tools:7"}}}
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: db.Namespace, Name: "migrate"}, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: migrate}}}
+		_, err := durable.Do(ctx, act.Run, steps.Job("migrate", job))
+		return err
+	}
+}
+
+// A Job that copies a volume to an object store, or back, by whatever tool its image has.
+func ExampleJob_volume() {
+	pod := corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever,
+		Containers: []corev1.Container{{
+			Name: "copy", Image: "restic:1", Args: []string{"backup", "/data"},
+			EnvFrom:      []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "cellar"}}}},
+			VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}},
+		}},
+		Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-db-0"}}}},
+	}
+	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.Act) error {
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: db.Namespace, Name: "copy"}, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: pod}}}
+		done, err := durable.Do(ctx, act.Run, steps.Job("copy", job))
+		act.Artifact("job", done.Name)
+		return err
+	}
+}
+
+// A workload without pods while something is done, and with as many as before afterwards.
+func ExampleScale() {
+	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.Act) error {
+		before, err := steps.Scale(ctx, act.Run, "down", db, 0, true)
+		act.Artifact("pods", fmt.Sprint(before))
+		return err
+	}
+}
+
+// A condition, on any object.
+func ExampleUntil() {
+	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.Act) error {
+		_, err := durable.Do(ctx, act.Run, steps.Until("up", db, "self.status.readyReplicas == self.spec.replicas"))
+		return err
+	}
+}
+
+// What a command in a container writes, as a file of a bucket.
+func ExampleSave() {
+	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.Act) error {
+		dump := steps.Command{Namespace: db.Namespace, Pod: db.Name + "-0", Command: []string{"db", "dump"}}
+		file, err := durable.Do(ctx, act.Run, steps.Save("dump", dump, cellar, db.Name))
+		act.Artifact("file", file)
+		return err
+	}
+}
+
+// A file of a bucket, as what a command in a container reads: that of the Action in spec.artifactsFrom.
+func ExampleLoad() {
+	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.Act) error {
+		load := steps.Command{Namespace: db.Namespace, Pod: db.Name + "-0", Command: []string{"db", "load"}}
+		_, err := durable.Do(ctx, act.Run, steps.Load("load", load, cellar, act.Artifacts["file"]))
+		return err
+	}
+}
+
+// A file that goes.
+func ExampleLoad_delete() {
+	var _ deed = func(ctx context.Context, _ *appsv1.StatefulSet, act *operon.Act) error {
+		forget := func(ctx context.Context, _ *durable.Attempt) (bool, error) {
+			return true, cellar.Delete(ctx, act.Artifacts["file"])
+		}
+		_, err := durable.Do(ctx, act.Run, durable.Step[bool]{Name: "forget", Do: forget})
+		return err
+	}
+}
+
+// An object of any kind, here a snapshot of a volume, made once under the step's key, taken away where the run
+// is undone, and waited for.
+func Example_snapshot() {
+	snapshot := func(key string) *unstructured.Unstructured {
+		s := &unstructured.Unstructured{}
+		s.SetGroupVersionKind(schema.GroupVersionKind{Group: "snapshot.storage.k8s.io", Version: "v1", Kind: "VolumeSnapshot"})
+		s.SetNamespace(db.Namespace)
+		s.SetName("db-" + key)
+		s.Object["spec"] = map[string]any{"source": map[string]any{"persistentVolumeClaimName": "data-db-0"}}
+		return s
+	}
+	made := durable.Step[string]{
+		Name: "snapshot",
+		Do: func(ctx context.Context, a *durable.Attempt) (string, error) {
+			return a.Key, client.IgnoreAlreadyExists(a.Client.Create(ctx, snapshot(a.Key)))
+		},
+		Undo: func(ctx context.Context, a *durable.Attempt, _ string) error {
+			return client.IgnoreNotFound(a.Client.Delete(ctx, snapshot(a.Key)))
+		},
+	}
+	var _ deed = func(ctx context.Context, _ *appsv1.StatefulSet, act *operon.Act) error {
+		key, err := durable.Do(ctx, act.Run, made)
+		if err == nil {
+			_, err = durable.Do(ctx, act.Run, steps.Until("taken", snapshot(key), "self.status.readyToUse"))
+		}
+		return err
+	}
+}
+
+// A snapshot in an external API that takes a token of its client, by which it knows a request again.
+func Example_external() {
+	var api struct {
+		CreateSnapshot func(ctx context.Context, database, token string) (id string, err error)
+		DeleteSnapshot func(ctx context.Context, token string) error
+	}
+	made := durable.Step[string]{
+		Name: "snapshot",
+		Do: func(ctx context.Context, a *durable.Attempt) (string, error) {
+			return api.CreateSnapshot(ctx, "shop", a.Key)
+		},
+		Undo: func(ctx context.Context, a *durable.Attempt, _ string) error { return api.DeleteSnapshot(ctx, a.Key) },
+	}
+	var _ deed = func(ctx context.Context, _ *appsv1.StatefulSet, act *operon.Act) error {
+		id, err := durable.Do(ctx, act.Run, made)
+		act.Artifact("snapshot", id)
+		return err
+	}
+}
+
+// What is put right at the end of the run, whatever that comes to.
+func Example_finally() {
+	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.Act) error {
+		lock := steps.Exec("lock", steps.Command{Namespace: db.Namespace, Pod: db.Name + "-0", Command: []string{"db", "lock"}})
+		unlock := steps.Exec("unlock", steps.Command{Namespace: db.Namespace, Pod: db.Name + "-0", Command: []string{"db", "unlock"}})
+		lock.Finally = func(ctx context.Context, a *durable.Attempt, _ steps.Output) error {
+			_, err := unlock.Do(ctx, a)
+			return err
+		}
+		_, err := durable.Do(ctx, act.Run, lock)
+		return err
+	}
+}

@@ -1,0 +1,125 @@
+package steps
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"path"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/util/exec"
+
+	"github.com/operon-framework/operon/durable"
+	"github.com/operon-framework/operon/durable/journal"
+)
+
+// Command is what is run in a container.
+type Command struct {
+	// Namespace, Pod and Container say where. Container may be left out where a pod has one.
+	Namespace, Pod, Container string
+	// Command is the program and its arguments. $STEP_KEY is not set there: give it the attempt's Key,
+	// by Keyed, where it must not be done twice.
+	Command []string
+	// Keyed returns the command for a key, instead of Command.
+	Keyed func(key string) []string
+	// Stdin returns the command's input for an attempt. It may be nil, and is of no interest to Load.
+	Stdin func() io.Reader
+}
+
+// Output is what a command wrote, its last part where that is much.
+type Output struct {
+	Stdout string `json:"stdout,omitempty"`
+	Stderr string `json:"stderr,omitempty"`
+}
+
+// most is how much of each output is kept: what is stored of a step is short.
+const most = journal.MaxResult / 8
+
+// Exec runs a command in a container, by the API server. An exit code other than 0 is a failed attempt.
+// A connection that breaks is one too, and the command may go on then: whether it is begun a second
+// time beside the first, the command itself has to know, by its key.
+//
+// The operator needs create of pods/exec (and get, before Kubernetes 1.35).
+func Exec(name string, command Command) durable.Step[Output] {
+	return durable.Step[Output]{
+		Name: name,
+		Do: func(ctx context.Context, a *durable.Attempt) (Output, error) {
+			var stdin io.Reader
+			if command.Stdin != nil {
+				stdin = command.Stdin()
+			}
+			return command.run(ctx, a, stdin, nil)
+		},
+	}
+}
+
+// run runs the command with an input, which may be nil. All that it writes to its output goes to whole
+// instead, unless that is nil.
+func (c Command) run(ctx context.Context, a *durable.Attempt, stdin io.Reader, whole io.Writer) (Output, error) {
+	if a.REST == nil {
+		return Output{}, durable.Fail(errors.New("there is no connection to run a command by"))
+	}
+	line := c.Command
+	if c.Keyed != nil {
+		line = c.Keyed(a.Key)
+	}
+	executor, err := c.executor(a.REST, line, stdin != nil)
+	if err != nil {
+		return Output{}, err
+	}
+	var stdout, stderr tail
+	options := remotecommand.StreamOptions{Stdin: stdin, Stdout: &stdout, Stderr: &stderr}
+	if whole != nil {
+		options.Stdout = whole
+	}
+	err = executor.StreamWithContext(ctx, options)
+	if failed, ok := errors.AsType[exec.CodeExitError](err); ok {
+		return Output{}, fmt.Errorf("%s in pod %s ended with %d: %s", line[0], c.Pod, failed.Code, stderr.String())
+	}
+	if err != nil {
+		return Output{}, fmt.Errorf("run %s in pod %s: %w", line[0], c.Pod, err)
+	}
+	return Output{Stdout: stdout.String(), Stderr: stderr.String()}, nil
+}
+
+// executor speaks websockets.
+func (c Command) executor(config *rest.Config, line []string, stdin bool) (remotecommand.Executor, error) {
+	if len(line) == 0 || c.Pod == "" || c.Namespace == "" {
+		return nil, durable.Fail(errors.New("a command needs a namespace, a pod and a program"))
+	}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, err
+	}
+	query, err := scheme.ParameterCodec.EncodeParameters(&corev1.PodExecOptions{
+		Container: c.Container, Command: line, Stdin: stdin, Stdout: true, Stderr: true,
+	}, corev1.SchemeGroupVersion)
+	if err != nil {
+		return nil, err
+	}
+	at := url.URL{Scheme: base.Scheme, Host: base.Host, RawQuery: query.Encode()}
+	at.Path = path.Join("/", base.Path, "api/v1/namespaces", c.Namespace, "pods", c.Pod, "exec")
+	return remotecommand.NewWebSocketExecutor(config, "GET", at.String())
+}
+
+// tail keeps the last of what is written to it. It has no other method to write by, as a Buffer has,
+// which io.Copy would take.
+type tail struct{ text []byte }
+
+// Write implements io.Writer.
+func (t *tail) Write(p []byte) (int, error) {
+	t.text = append(t.text, p...)
+	if more := len(t.text) - most; more > 0 {
+		t.text = append(t.text[:0], t.text[more:]...)
+	}
+	return len(p), nil
+}
+
+// String is valid text.
+func (t *tail) String() string { return string(bytes.ToValidUTF8(t.text, nil)) }

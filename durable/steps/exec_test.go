@@ -1,0 +1,168 @@
+package steps_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/httpstream/wsstream"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/operon-framework/operon/durable"
+	"github.com/operon-framework/operon/durable/artifactstore"
+	"github.com/operon-framework/operon/durable/journal"
+	"github.com/operon-framework/operon/durable/steps"
+	"github.com/operon-framework/operon/internal/core/outcome"
+)
+
+// program is what runs in a container.
+type program func(line []string, stdin io.Reader, stdout, stderr io.Writer) (exit int)
+
+// pod is an API server that runs a program for whoever executes a command in pod db-0, in the protocol of
+// the real one.
+func pod(t *testing.T, run program) *rest.Config {
+	t.Helper()
+	channels := []wsstream.ChannelType{wsstream.ReadChannel, wsstream.WriteChannel, wsstream.WriteChannel, wsstream.WriteChannel, wsstream.IgnoreChannel}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/v1/namespaces/shop/pods/db-0/exec" {
+			http.NotFound(w, r)
+			return
+		}
+		conn := wsstream.NewConn(map[string]wsstream.ChannelProtocolConfig{"v5.channel.k8s.io": {Binary: true, Channels: channels}})
+		_, streams, err := conn.Open(w, r)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		end := metav1.Status{Status: metav1.StatusSuccess}
+		if exit := run(r.URL.Query()["command"], streams[0], streams[1], streams[2]); exit != 0 {
+			end = metav1.Status{Status: metav1.StatusFailure, Reason: "NonZeroExitCode", Details: &metav1.StatusDetails{
+				Causes: []metav1.StatusCause{{Type: "ExitCode", Message: strconv.Itoa(exit)}},
+			}}
+		}
+		if err := json.NewEncoder(streams[3]).Encode(end); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return &rest.Config{Host: server.URL}
+}
+
+// carry does work in steps.
+func carry(t *testing.T, connection *rest.Config, cancel string, work func(context.Context, *durable.Run) error) outcome.Outcome {
+	t.Helper()
+	run := durable.New(durable.Config{
+		Object: "uid", Cancel: cancel, Clock: clock.RealClock{}, REST: connection,
+		Save:    func(_ context.Context, j *journal.Journal) (*journal.Journal, error) { return j, nil },
+		Confirm: func(context.Context) error { return nil },
+	})
+	o, err := run.Carry(t.Context(), work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+var command = steps.Command{Namespace: "shop", Pod: "db-0", Command: []string{"dump", "all"}}
+
+// What a command writes is a file, as a whole, under the step's key; and what another one reads.
+func TestSaveAndLoad(t *testing.T) {
+	t.Parallel()
+	folder, long := t.TempDir(), strings.Repeat("a row\n", 100_000)
+	loaded := make(chan string, 1)
+	connection := pod(t, func(line []string, stdin io.Reader, stdout, _ io.Writer) int {
+		if line[0] == "dump" {
+			fmt.Fprint(stdout, long)
+			return 0
+		}
+		text, err := io.ReadAll(stdin)
+		if err != nil {
+			t.Error(err)
+		}
+		loaded <- string(text)
+		return 0
+	})
+	o := carry(t, connection, "", func(ctx context.Context, run *durable.Run) error {
+		file, err := durable.Do(ctx, run, steps.Save("save", command, artifactstore.Folder(folder), "monday/all"))
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(folder, file))
+		if err != nil || string(text) != long || !strings.HasPrefix(file, "monday/all-") {
+			t.Errorf("%s holds %d bytes (%v), want %d", file, len(text), err, len(long))
+		}
+		load := command
+		load.Command = []string{"load"}
+		_, err = durable.Do(ctx, run, steps.Load("load", load, artifactstore.Folder(folder), file))
+		return err
+	})
+	if o.Kind() != outcome.KindDone || <-loaded != long {
+		t.Errorf("it came to %v, or something else was loaded", o)
+	}
+}
+
+// A command that fails leaves no file, though it wrote something; and a run that is undone takes it away.
+func TestSaveThatFails(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		exit int
+		want string
+	}{
+		"fails":     {3, "dump in pod db-0 ended with 3: the disk is full"},
+		"is undone": {0, "somebody else's step failed"},
+	} {
+		folder := t.TempDir()
+		connection := pod(t, func(_ []string, _ io.Reader, stdout, stderr io.Writer) int {
+			fmt.Fprint(stdout, "half")
+			fmt.Fprint(stderr, "the disk is full")
+			return test.exit
+		})
+		o := carry(t, connection, "", func(ctx context.Context, run *durable.Run) error {
+			step := steps.Save("save", command, artifactstore.Folder(folder), "all")
+			step.Retry.Attempts = 1
+			if _, err := durable.Do(ctx, run, step); err != nil {
+				return err
+			}
+			return errors.New("somebody else's step failed")
+		})
+		left, err := filepath.Glob(filepath.Join(folder, "*"))
+		if o.Kind() != outcome.KindStalled || !strings.Contains(o.Message(), test.want) || err != nil || len(left) > 0 {
+			t.Errorf("%s: it came to %v, and left %q (%v)", name, o, left, err)
+		}
+	}
+}
+
+// Of what a command writes, its last part is kept, and it gets its input and the step's key.
+func TestExec(t *testing.T) {
+	t.Parallel()
+	connection := pod(t, func(line []string, stdin io.Reader, stdout, _ io.Writer) int {
+		text, _ := io.ReadAll(stdin)
+		fmt.Fprint(stdout, strings.Repeat("x", journal.MaxResult), string(text), " ", len(line[1]))
+		return 0
+	})
+	o := carry(t, connection, "", func(ctx context.Context, run *durable.Run) error {
+		keyed := command
+		keyed.Keyed = func(key string) []string { return []string{"dump", key} }
+		keyed.Stdin = func() io.Reader { return strings.NewReader("input") }
+		out, err := durable.Do(ctx, run, steps.Exec("exec", keyed))
+		if err == nil && (len(out.Stdout) != journal.MaxResult/8 || !strings.HasSuffix(out.Stdout, "xinput 32")) {
+			t.Errorf("the output has %d bytes and ends in %q", len(out.Stdout), out.Stdout[max(0, len(out.Stdout)-20):])
+		}
+		return err
+	})
+	if o.Kind() != outcome.KindDone {
+		t.Errorf("it came to %v", o)
+	}
+}

@@ -1,0 +1,60 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/operon-framework/operon/durable"
+)
+
+// Files is where files are kept: a bucket.Bucket is one.
+type Files interface {
+	Put(ctx context.Context, name string, content io.ReadSeeker) error
+	Get(ctx context.Context, name string) (io.ReadCloser, error)
+	Delete(ctx context.Context, name string) error
+}
+
+// Save runs a command in a container and keeps all that it writes to its output as a file of a name,
+// which gets the step's key, so that there is one however often the step is done. It returns the name that
+// the file got. The file is there as a whole or not at all, and goes where the run is undone. Until the
+// command has ended, what it writes is in a file of the operator's folder for temporary ones.
+//
+// The operator needs what Exec needs.
+func Save(name string, command Command, files Files, file string) durable.Step[string] {
+	keyed := func(a *durable.Attempt) string { return fmt.Sprintf("%s-%s", file, a.Key) }
+	return durable.Step[string]{
+		Name: name,
+		Do: func(ctx context.Context, a *durable.Attempt) (string, error) {
+			written, err := os.CreateTemp("", "operon-save-*") // for its owner alone
+			if err != nil {
+				return "", err
+			}
+			defer os.Remove(written.Name())
+			defer written.Close()
+			if _, err := command.run(ctx, a, nil, written); err != nil {
+				return "", err
+			}
+			return keyed(a), files.Put(ctx, keyed(a), written)
+		},
+		Undo: func(ctx context.Context, a *durable.Attempt, _ string) error { return files.Delete(ctx, keyed(a)) },
+	}
+}
+
+// Load runs a command in a container, whose input is a file.
+//
+// The operator needs what Exec needs.
+func Load(name string, command Command, files Files, file string) durable.Step[Output] {
+	return durable.Step[Output]{
+		Name: name,
+		Do: func(ctx context.Context, a *durable.Attempt) (Output, error) {
+			content, err := files.Get(ctx, file)
+			if err != nil {
+				return Output{}, err
+			}
+			defer content.Close()
+			return command.run(ctx, a, content, nil)
+		},
+	}
+}

@@ -1,0 +1,101 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/durable"
+)
+
+// KeyLabel on what a step makes is the step's key.
+const KeyLabel = "operon.dev/step"
+
+// JobDone is what a Job came to.
+type JobDone struct {
+	Name      string      `json:"name"`
+	StartedAt metav1.Time `json:"startedAt,omitzero"`
+	EndedAt   metav1.Time `json:"endedAt,omitzero"`
+}
+
+// Job runs a Job to its end. Its name gets the step's key, so that it is made once. One that fails
+// fails the step: how often its pods are tried, the Job says. It is deleted with its pods when the run
+// is over.
+//
+// The operator needs get, list, watch, create and delete of jobs.
+func Job(name string, job *batchv1.Job) durable.Step[JobDone] {
+	keyed := func(a *durable.Attempt) *batchv1.Job {
+		made := job.DeepCopy()
+		made.Name = fmt.Sprintf("%s-%s", job.Name, a.Key[:10])
+		made.Labels = labelled(job.Labels, a.Key)
+		return made
+	}
+	return durable.Step[JobDone]{
+		Name: name,
+		Do: func(ctx context.Context, a *durable.Attempt) (JobDone, error) {
+			if job.Name == "" || job.Namespace == "" {
+				return JobDone{}, durable.Fail(fmt.Errorf("the Job needs a name and a namespace"))
+			}
+			made := keyed(a)
+			found := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: made.Name, Namespace: made.Namespace}}
+			there, err := a.Get(ctx, found)
+			if err != nil {
+				return JobDone{}, err
+			}
+			if !there {
+				err := a.Client.Create(ctx, made)
+				if err != nil && !apierrors.IsAlreadyExists(err) {
+					return JobDone{}, refused(err)
+				}
+				return JobDone{}, durable.Wait(fmt.Sprintf("for the Job %s to begin", made.Name))
+			}
+			return jobEnd(found)
+		},
+		Finally: func(ctx context.Context, a *durable.Attempt, _ JobDone) error {
+			err := a.Client.Delete(ctx, keyed(a), client.PropagationPolicy(metav1.DeletePropagationBackground))
+			return client.IgnoreNotFound(err)
+		},
+	}
+}
+
+// jobEnd tells how a Job ended, or that it did not.
+func jobEnd(job *batchv1.Job) (JobDone, error) {
+	for _, c := range job.Status.Conditions {
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch c.Type {
+		case batchv1.JobComplete:
+			done := JobDone{Name: job.Name, EndedAt: c.LastTransitionTime}
+			if job.Status.StartTime != nil {
+				done.StartedAt = *job.Status.StartTime
+			}
+			return done, nil
+		case batchv1.JobFailed:
+			return JobDone{}, durable.Fail(fmt.Errorf("the Job %s failed: %s: %s", job.Name, c.Reason, c.Message))
+		}
+	}
+	return JobDone{}, durable.WaitFor(time.Minute, fmt.Sprintf("for the Job %s: %d pods at work, %d failed", job.Name, job.Status.Active, job.Status.Failed))
+}
+
+// refused is an error that no other attempt helps, where the API server finds an object invalid.
+func refused(err error) error {
+	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
+		return durable.Fail(err)
+	}
+	return err
+}
+
+func labelled(labels map[string]string, key string) map[string]string {
+	all := map[string]string{KeyLabel: key}
+	for name, value := range labels {
+		all[name] = value
+	}
+	return all
+}

@@ -1,0 +1,80 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/durable"
+)
+
+// settle is how often a workload is looked at that is being scaled. Its status is read by the
+// subresource scale, which cannot be watched.
+const settle = 2 * time.Second
+
+// Scale scales a workload, by its kind, namespace and name, and waits until it has so many pods. It
+// returns how many it had. These are two steps, name-before and name: what there was is written down
+// before it is changed. With back, it is scaled back when the run is over, else only if the run is
+// undone.
+//
+// A child of the operator's own is put back by the operator where it is composed with replicas: leave
+// the field out there, or let Compose say it by the object's status.
+//
+// The operator needs get and update of the kind's subresource scale.
+func Scale(ctx context.Context, run *durable.Run, name string, workload client.Object, replicas int32, back bool) (before int32, err error) {
+	before, err = durable.Do(ctx, run, durable.Step[int32]{
+		Name: name + "-before",
+		Do: func(ctx context.Context, a *durable.Attempt) (int32, error) {
+			scale, err := scaleOf(ctx, a, workload)
+			return scale.Spec.Replicas, err
+		},
+	})
+	if err != nil {
+		return before, err
+	}
+	step := durable.Step[bool]{
+		Name: name,
+		Do: func(ctx context.Context, a *durable.Attempt) (bool, error) {
+			return true, scaleTo(ctx, a, workload, replicas)
+		},
+	}
+	undo := func(ctx context.Context, a *durable.Attempt, _ bool) error {
+		return client.IgnoreNotFound(scaleTo(ctx, a, workload, before))
+	}
+	if back {
+		step.Finally = undo
+	} else {
+		step.Undo = undo
+	}
+	_, err = durable.Do(ctx, run, step)
+	return before, err
+}
+
+func scaleOf(ctx context.Context, a *durable.Attempt, workload client.Object) (*autoscalingv1.Scale, error) {
+	scale := &autoscalingv1.Scale{}
+	if err := a.Client.SubResource("scale").Get(ctx, workload, scale); err != nil {
+		return scale, fmt.Errorf("read the scale of %T %s: %w", workload, workload.GetName(), err)
+	}
+	return scale, nil
+}
+
+// scaleTo scales, unless it is so already, and waits until the pods are as many.
+func scaleTo(ctx context.Context, a *durable.Attempt, workload client.Object, replicas int32) error {
+	scale, err := scaleOf(ctx, a, workload)
+	if err != nil {
+		return err
+	}
+	if scale.Spec.Replicas != replicas {
+		scale.Spec.Replicas = replicas
+		if err := a.Client.SubResource("scale").Update(ctx, workload, client.WithSubResourceBody(scale)); err != nil {
+			return fmt.Errorf("scale %T %s: %w", workload, workload.GetName(), err)
+		}
+	}
+	if scale.Status.Replicas != replicas {
+		return durable.WaitFor(settle, fmt.Sprintf("for %s to have %d pods, it has %d", workload.GetName(), replicas, scale.Status.Replicas))
+	}
+	return nil
+}

@@ -1,0 +1,163 @@
+// Package condition writes what became of a reconcile into an object's status, in the
+// terms that kstatus, kubectl wait, Argo CD and Flux read: Ready is always there,
+// Reconciling and Stalled only while they are true, and observedGeneration says which
+// spec all of it speaks of.
+package condition
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operon-framework/operon/internal/core/outcome"
+)
+
+// Types of the conditions that Operon writes. The author's own are left alone.
+const (
+	// Ready is True when the object is as its spec wants it.
+	Ready = "Ready"
+	// Reconciling is True while work towards the spec goes on.
+	Reconciling = "Reconciling"
+	// Stalled is True when only a change of the spec can help.
+	Stalled = "Stalled"
+	// Contested is True while somebody changes a child back as often as it is put right. It
+	// is not there otherwise.
+	Contested = "Contested"
+	// Paused is True while a user wants nothing to be done. It is not there otherwise.
+	Paused = "Paused"
+)
+
+// ReasonReady is the reason of a Ready condition that is True.
+const ReasonReady = "Ready"
+
+// Status gives access to the part of an object's status that Operon writes.
+type Status struct {
+	conditions *[]metav1.Condition
+	observed   *int64
+}
+
+// Of finds the status of object, a pointer to a struct with the fields Status.Conditions,
+// a []metav1.Condition, and Status.ObservedGeneration, an int64. The error of a type that
+// lacks one says what to write.
+func Of(object any) (Status, error) {
+	value := reflect.Indirect(reflect.ValueOf(object))
+	if value.Kind() != reflect.Struct {
+		return Status{}, fmt.Errorf("%T is no pointer to a struct", object)
+	}
+	status := value.FieldByName("Status")
+	if !status.IsValid() || status.Kind() != reflect.Struct {
+		return Status{}, fmt.Errorf("%T has no field Status that is a struct", object)
+	}
+	conditions, ok := field[[]metav1.Condition](status, "Conditions")
+	if !ok {
+		return Status{}, fmt.Errorf("%T: Status needs the field\n\tConditions []metav1.Condition `json:\"conditions,omitempty\"`", object)
+	}
+	observed, ok := field[int64](status, "ObservedGeneration")
+	if !ok {
+		return Status{}, fmt.Errorf("%T: Status needs the field\n\tObservedGeneration int64 `json:\"observedGeneration,omitempty\"`", object)
+	}
+	return Status{conditions: conditions, observed: observed}, nil
+}
+
+func field[T any](structure reflect.Value, name string) (*T, bool) {
+	value := structure.FieldByName(name)
+	if !value.IsValid() || !value.CanAddr() {
+		return nil, false
+	}
+	pointer, ok := value.Addr().Interface().(*T)
+	return pointer, ok
+}
+
+// Report writes what became of the reconcile of a generation. The time of a transition
+// becomes now only when a condition's status changes.
+func (s Status) Report(o outcome.Outcome, generation int64, now time.Time) {
+	*s.observed = generation
+	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(s.conditions, metav1.Condition{
+			Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: generation,
+			LastTransitionTime: metav1.NewTime(now),
+		})
+	}
+	switch o.Kind() {
+	case outcome.KindDone:
+		set(Ready, metav1.ConditionTrue, ReasonReady, "everything is as the spec wants it")
+		s.remove(Reconciling, Stalled)
+	case outcome.KindWait, outcome.KindRetry:
+		set(Ready, metav1.ConditionFalse, o.Reason(), o.Message())
+		set(Reconciling, metav1.ConditionTrue, o.Reason(), o.Message())
+		s.remove(Stalled)
+	case outcome.KindStalled:
+		set(Ready, metav1.ConditionFalse, o.Reason(), o.Message())
+		set(Stalled, metav1.ConditionTrue, o.Reason(), o.Message())
+		s.remove(Reconciling)
+	}
+}
+
+// Pause writes that nothing is done for an object: Paused is True and Reconciling False. Ready
+// stays as it was last seen, with the generation of then; it is Unknown where it never was.
+func (s Status) Pause(message string, generation int64, now time.Time) {
+	set := func(kind string, status metav1.ConditionStatus) {
+		meta.SetStatusCondition(s.conditions, metav1.Condition{
+			Type: kind, Status: status, Reason: Paused, Message: message, ObservedGeneration: generation,
+			LastTransitionTime: metav1.NewTime(now),
+		})
+	}
+	if s.Ready().Type == "" {
+		set(Ready, metav1.ConditionUnknown)
+	}
+	set(Paused, metav1.ConditionTrue)
+	set(Reconciling, metav1.ConditionFalse)
+}
+
+// Resume removes the condition Paused; the others become true again by Report.
+func (s Status) Resume() { s.remove(Paused) }
+
+// Paused tells whether the condition Paused is True.
+func (s Status) Paused() bool { return meta.IsStatusConditionTrue(*s.conditions, Paused) }
+
+// Contest writes the condition Contested with a message that names the child, the fields and
+// the field manager, or removes it where the message is empty.
+func (s Status) Contest(message string, generation int64, now time.Time) {
+	if message == "" {
+		s.remove(Contested)
+		return
+	}
+	meta.SetStatusCondition(s.conditions, metav1.Condition{
+		Type: Contested, Status: metav1.ConditionTrue, Reason: "ChangedBack", Message: message, ObservedGeneration: generation,
+		LastTransitionTime: metav1.NewTime(now),
+	})
+}
+
+func (s Status) remove(kinds ...string) {
+	for _, kind := range kinds {
+		meta.RemoveStatusCondition(s.conditions, kind)
+	}
+}
+
+// DropMessages empties the messages of the conditions, so that what is left can be compared.
+func (s Status) DropMessages() {
+	for i := range *s.conditions {
+		(*s.conditions)[i].Message = ""
+	}
+}
+
+// Ready returns a copy of the Ready condition; its zero value where there is none yet.
+func (s Status) Ready() metav1.Condition {
+	if found := meta.FindStatusCondition(*s.conditions, Ready); found != nil {
+		return *found
+	}
+	return metav1.Condition{}
+}
+
+// All returns a copy of the conditions that object has.
+func All(object any) ([]metav1.Condition, error) {
+	status, err := Of(object)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Clone(*status.conditions), nil
+}

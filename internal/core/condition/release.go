@@ -1,0 +1,47 @@
+package condition
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operon-framework/operon/internal/core/operatorversion"
+)
+
+// Upgraded tells which version of the operator took care of the object last. It is there for
+// operators that name their version.
+const Upgraded = "Upgraded"
+
+// Reasons of the condition Upgraded.
+const (
+	// ReasonUpgraded: the version is one that upgrades objects.
+	ReasonUpgraded = "Upgraded"
+	// ReasonNothingToUpgrade: the version is one that does not.
+	ReasonNothingToUpgrade = "NothingToUpgrade"
+)
+
+const versionMessage = "the operator's version is "
+
+// Release reads what the object tells of the operator that took care of it last.
+func (s Status) Release() operatorversion.Record {
+	record := operatorversion.Record{Seen: *s.observed > 0 || s.Ready().Type != ""}
+	if found := meta.FindStatusCondition(*s.conditions, Upgraded); found != nil {
+		record.Version, record.Upgrades = strings.TrimPrefix(found.Message, versionMessage), found.Reason == ReasonUpgraded
+	}
+	return record
+}
+
+// Record writes which version takes care of the object now. That says nothing of a generation of the
+// spec, and names none: it would be behind from the next change of the spec on.
+func (s Status) Record(record operatorversion.Record, now time.Time) {
+	reason := ReasonNothingToUpgrade
+	if record.Upgrades {
+		reason = ReasonUpgraded
+	}
+	meta.SetStatusCondition(s.conditions, metav1.Condition{
+		Type: Upgraded, Status: metav1.ConditionTrue, Reason: reason, Message: versionMessage + record.Version,
+		LastTransitionTime: metav1.NewTime(now),
+	})
+}

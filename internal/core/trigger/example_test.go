@@ -1,0 +1,24 @@
+package trigger_test
+
+import (
+	"fmt"
+
+	"github.com/operon-framework/operon/internal/core/trigger"
+)
+
+// What waits in a queue remembers why, and tells it in few words.
+func ExampleGathered() {
+	var why trigger.Gathered
+	why.Add(trigger.Cause{Kind: trigger.SpecChanged})
+	for _, name := range []string{"web-1", "web-2", "web-3"} {
+		why.Add(trigger.Cause{Kind: trigger.ReadGone, Object: trigger.Object{Kind: "Pod", Name: name}})
+	}
+	why.Add(trigger.Cause{Kind: trigger.RetryAfterError, Note: "apply: the API server is busy"})
+	for _, text := range why.Summary() {
+		fmt.Println(text)
+	}
+	// Output:
+	// its spec changed
+	// 3 Pods went away, which it reads
+	// tried again after an error: apply: the API server is busy
+}

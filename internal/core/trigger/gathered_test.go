@@ -1,0 +1,15 @@
+package trigger
+
+import "testing"
+
+// Who joins causes goes on counting, while who gathered them may still read them.
+func TestJoinLeavesWhatWasGathered(t *testing.T) {
+	t.Parallel()
+	var before, after Gathered
+	before.Add(Cause{Kind: OperatorStarted})
+	after.Join(before)
+	after.Add(Cause{Kind: OperatorStarted})
+	if before.Causes[0].Times > 1 || after.Causes[0].Times != 2 {
+		t.Errorf("counted %d before and %d after, want 1 and 2", before.Causes[0].Times, after.Causes[0].Times)
+	}
+}

@@ -1,0 +1,97 @@
+package house
+
+import (
+	"go/ast"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// minComment is the least that a package comment says, in bytes.
+const minComment = 120
+
+func TestPackagesAreDocumented(t *testing.T) {
+	t.Parallel()
+	for _, p := range sources(t) {
+		if len(p.comment()) < minComment {
+			t.Errorf("package %q has no comment of substance: say what it is for and how it works", p.dir)
+		}
+		for _, file := range p.files {
+			checkContracts(t, file)
+		}
+	}
+}
+
+// groups are the directories that hold packages of one part of the product.
+var groups = []string{"internal/core", "internal/runtime", "internal/tools", "internal/prove", "internal/ship", "internal/testing", "cluster/internal"}
+
+// TestGroupsAreDocumented holds that each group of packages says what lives there and what it may import.
+func TestGroupsAreDocumented(t *testing.T) {
+	t.Parallel()
+	for _, dir := range groups {
+		content, err := os.ReadFile(filepath.Join(root, dir, "doc.go"))
+		if err != nil {
+			t.Errorf("%s: %v", dir, err)
+			continue
+		}
+		if !strings.Contains(string(content), "import") {
+			t.Errorf("%s/doc.go does not say what its packages may import", dir)
+		}
+	}
+}
+
+// understood are methods whose contract is that of an interface which everybody knows.
+var understood = map[string]bool{"Error": true, "Unwrap": true, "String": true}
+
+// checkContracts holds that each exported name says what it promises.
+func checkContracts(t *testing.T, file *ast.File) {
+	t.Helper()
+	for _, declaration := range file.Decls {
+		switch d := declaration.(type) {
+		case *ast.FuncDecl:
+			if d.Name.IsExported() && d.Doc == nil && !understood[d.Name.Name] && (d.Recv == nil || isExported(d.Recv.List[0].Type)) {
+				t.Errorf("%s: %s is exported and has no comment", place(d.Pos()), d.Name.Name)
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				if name, documented := exportedBy(spec); name != "" && !documented && d.Doc == nil {
+					t.Errorf("%s: %s is exported and has no comment", place(spec.Pos()), name)
+				}
+			}
+		}
+	}
+}
+
+// isExported reports whether the type of a receiver is exported.
+func isExported(receiver ast.Expr) bool { return ast.IsExported(receiverName(receiver)) }
+
+// receiverName returns the name of a receiver's type, without pointer and type parameters.
+func receiverName(receiver ast.Expr) string {
+	switch r := receiver.(type) {
+	case *ast.StarExpr:
+		return receiverName(r.X)
+	case *ast.IndexExpr:
+		return receiverName(r.X)
+	case *ast.IndexListExpr:
+		return receiverName(r.X)
+	case *ast.Ident:
+		return r.Name
+	}
+	return ""
+}
+
+// exportedBy returns the exported name that a specification declares, and whether it has a comment.
+func exportedBy(spec ast.Spec) (name string, documented bool) {
+	switch s := spec.(type) {
+	case *ast.TypeSpec:
+		if s.Name.IsExported() {
+			return s.Name.Name, s.Doc != nil
+		}
+	case *ast.ValueSpec:
+		if s.Names[0].IsExported() {
+			return s.Names[0].Name, s.Doc != nil || s.Comment != nil
+		}
+	}
+	return "", false
+}

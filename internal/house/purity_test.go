@@ -1,0 +1,26 @@
+package house
+
+import (
+	"go/ast"
+	"testing"
+)
+
+// checkPurity refuses goroutines, channels and readings of the clock.
+func checkPurity(t *testing.T, file *ast.File) {
+	t.Helper()
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			t.Errorf("%s: the core is pure and starts no goroutine", place(n.Pos()))
+		case *ast.ChanType:
+			t.Errorf("%s: the core is pure and has no channel", place(n.Pos()))
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && x.Obj == nil && readsClock[n.Sel.Name] {
+				t.Errorf("%s: the core is pure and must be told the time: time.%s", place(n.Pos()), n.Sel.Name)
+			}
+		}
+		return true
+	})
+}
+
+var readsClock = map[string]bool{"Now": true, "Since": true, "Until": true, "After": true, "AfterFunc": true, "NewTimer": true, "NewTicker": true, "Tick": true, "Sleep": true}

@@ -1,0 +1,142 @@
+package clusterwatch
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// kind watches the objects of one kind. It is the store of a reflector, which lists again after
+// whatever happens to a watch.
+type kind struct {
+	witness  *Witness
+	resource schema.GroupVersionResource
+	named    schema.GroupVersionKind
+	read     chan struct{} // closed when what was there has been read
+	once     sync.Once
+	end      context.CancelFunc // of the watch
+}
+
+// again is how soon a watch that broke is begun again.
+var again = wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 8, Cap: 5 * time.Second}
+
+// watch watches until ctx ends.
+func (k *kind) watch(ctx context.Context) {
+	objects := k.witness.client.Resource(k.resource)
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return objects.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return objects.Watch(ctx, options)
+		},
+	}
+	backoff := again
+	reflector := cache.NewReflectorWithOptions(source, &unstructured.Unstructured{}, k, cache.ReflectorOptions{
+		Name: k.resource.String(), Backoff: &backoff,
+	})
+	reflector.RunWithContext(ctx)
+}
+
+// Add takes an object that is new.
+func (k *kind) Add(object any) error { return k.take(object, string(watch.Added)) }
+
+// Update takes an object that changed.
+func (k *kind) Update(object any) error { return k.take(object, string(watch.Modified)) }
+
+// Delete takes the last state of an object that is gone.
+func (k *kind) Delete(object any) error { return k.take(object, string(watch.Deleted)) }
+
+// Resync has nothing to do.
+func (k *kind) Resync() error { return nil }
+
+// Replace takes all objects that there are: at first, and after a watch that was behind.
+func (k *kind) Replace(objects []any, _ string) error {
+	k.witness.mu.Lock()
+	defer k.witness.mu.Unlock()
+	first := false
+	k.once.Do(func() { first = true })
+	gone := k.known()
+	for _, one := range objects {
+		object, ok := one.(*unstructured.Unstructured)
+		if !ok {
+			return fmt.Errorf("an object of %s is a %T", k.resource, one)
+		}
+		delete(gone, address{object.GetNamespace(), object.GetName()})
+		k.compare(object, first)
+	}
+	for _, object := range gone {
+		k.note(object, string(watch.Deleted))
+	}
+	if first {
+		close(k.read)
+	}
+	return nil
+}
+
+// address is where an object of a kind is.
+type address struct{ namespace, name string }
+
+// known are the objects of the kind.
+func (k *kind) known() map[address]*unstructured.Unstructured {
+	all := map[address]*unstructured.Unstructured{}
+	for namespace, scene := range k.witness.scenes {
+		for of, object := range maps.All(scene.objects) {
+			if of.resource == k.resource.GroupResource() {
+				all[address{namespace, of.name}] = object
+			}
+		}
+	}
+	return all
+}
+
+// compare takes an object from a list: what was there at first is not a change.
+func (k *kind) compare(object *unstructured.Unstructured, first bool) {
+	scene := k.witness.scene(object.GetNamespace())
+	of := key{k.resource.GroupResource(), object.GetName()}
+	known := scene.objects[of]
+	switch {
+	case first:
+		scene.objects[of], scene.newest[of] = object, revision(object.GetResourceVersion())
+	case known == nil:
+		k.note(object, string(watch.Added))
+	case known.GetUID() != object.GetUID():
+		k.note(known, string(watch.Deleted))
+		k.note(object, string(watch.Added))
+	case known.GetResourceVersion() != object.GetResourceVersion():
+		k.note(object, string(watch.Modified))
+	}
+}
+
+func (k *kind) take(one any, what string) error {
+	object, ok := one.(*unstructured.Unstructured)
+	if !ok {
+		return fmt.Errorf("an object of %s is a %T", k.resource, one)
+	}
+	k.witness.mu.Lock()
+	defer k.witness.mu.Unlock()
+	k.note(object, what)
+	return nil
+}
+
+// note writes a change down.
+func (k *kind) note(object *unstructured.Unstructured, what string) {
+	scene := k.witness.scene(object.GetNamespace())
+	of := key{k.resource.GroupResource(), object.GetName()}
+	scene.objects[of] = object
+	scene.newest[of] = max(scene.newest[of], revision(object.GetResourceVersion()))
+	if what == string(watch.Deleted) {
+		delete(scene.objects, of)
+	}
+	scene.note(k.change(object, what), beside[of.resource])
+}

@@ -1,0 +1,99 @@
+package clusterwatch
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// pulse measures how slow the cluster is: the time from a write until a watch shows it.
+type pulse struct {
+	slow atomic.Int64 // the slowest of the last beats, in nanoseconds
+	last [beats]time.Duration
+	n    int
+}
+
+const (
+	// between is the time between two beats, and beats how many are remembered.
+	between = 250 * time.Millisecond
+	beats   = 8
+	// usual is how long a beat takes on a machine that has nothing else to do, with room to spare.
+	usual = 15 * time.Millisecond
+	// slowest bounds Slowness.
+	slowest = 8
+)
+
+// beatNamespace is where the pulse is taken.
+const beatNamespace = "default"
+
+var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+// Slowness is how much slower the cluster is at the moment than it would be on a machine that does
+// nothing else: at least 1, at most 8. Whoever waits for silence waits as much longer.
+func (w *Witness) Slowness() float64 {
+	slow := float64(w.pulse.slow.Load()) / float64(usual)
+	return min(max(slow, 1), slowest)
+}
+
+// beat takes the pulse until ctx ends, and removes its object then.
+func (w *Witness) beat(ctx context.Context, name string) {
+	objects := w.client.Resource(configMaps).Namespace(beatNamespace)
+	made := &unstructured.Unstructured{}
+	made.SetAPIVersion("v1")
+	made.SetKind("ConfigMap")
+	made.SetName(name)
+	if _, err := objects.Create(ctx, made, metav1.CreateOptions{}); err != nil {
+		return // without a pulse, the cluster is taken to be as quick as usual
+	}
+	defer func() {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = objects.Delete(ending, name, metav1.DeleteOptions{}) // left behind, it is an empty ConfigMap
+	}()
+	tick := time.NewTicker(between)
+	defer tick.Stop()
+	for n := 1; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		began := time.Now()
+		patch, _ := json.Marshal(map[string]any{"data": map[string]string{"n": strconv.Itoa(n)}}) // of strings: it cannot fail
+		written, err := objects.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
+		if err == nil && w.shown(ctx, name, written.GetResourceVersion()) {
+			w.pulse.add(time.Since(began))
+		}
+	}
+}
+
+// shown waits until a watch has shown a version of the pulse's object.
+func (w *Witness) shown(ctx context.Context, name, version string) bool {
+	scene := w.Scene(beatNamespace)
+	for {
+		changed := scene.Changed()
+		object := w.Object(configMaps.GroupResource(), beatNamespace, name)
+		if object != nil && revision(object.GetResourceVersion()) >= revision(version) {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-changed:
+		}
+	}
+}
+
+func (p *pulse) add(took time.Duration) {
+	p.last[p.n%beats] = took
+	p.n++
+	p.slow.Store(int64(slices.Max(p.last[:])))
+}

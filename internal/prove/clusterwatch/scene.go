@@ -1,0 +1,194 @@
+package clusterwatch
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/internal/prove/runlog"
+)
+
+// Scene is what is known of a namespace.
+type Scene struct {
+	witness *Witness
+	objects map[key]*unstructured.Unstructured
+	newest  map[key]uint64 // versions, of what is gone, too
+	changes []runlog.Change
+	last    time.Time
+	changed chan struct{}
+}
+
+// key is an object's, within its scene.
+type key struct {
+	resource schema.GroupResource
+	name     string
+}
+
+// events is the resource of Kubernetes events.
+var events = schema.GroupResource{Resource: "events"}
+
+// beside are kinds that change although nothing happens, or only because something else did.
+var beside = map[schema.GroupResource]bool{
+	events: true,
+	{Group: "coordination.k8s.io", Resource: "leases"}:      true,
+	{Group: "discovery.k8s.io", Resource: "endpointslices"}: true,
+}
+
+// note writes a change down. The witness's lock is held.
+func (s *Scene) note(change runlog.Change, beside bool) {
+	if beside {
+		return
+	}
+	s.changes = append(s.changes, change)
+	s.last = change.At
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Changes returns what happened since the first n changes, in the order of resource versions.
+// Events, leases and endpoints are left out.
+func (s *Scene) Changes(n int) []runlog.Change {
+	s.witness.mu.Lock()
+	since := slices.Clone(s.changes[min(n, len(s.changes)):])
+	s.witness.mu.Unlock()
+	return InOrder(since)
+}
+
+// InOrder sorts changes by their resource versions, and returns them.
+func InOrder(changes []runlog.Change) []runlog.Change {
+	slices.SortStableFunc(changes, func(a, b runlog.Change) int { return cmp.Compare(revision(a.Version), revision(b.Version)) })
+	return changes
+}
+
+// revision is a resource version as the number that it is.
+func revision(version string) uint64 {
+	n, err := strconv.ParseUint(version, 10, 64)
+	if err != nil {
+		return 0 // API servers behind an aggregator may count otherwise: theirs keep their order of arrival
+	}
+	return n
+}
+
+// Count is the number of changes so far.
+func (s *Scene) Count() int {
+	s.witness.mu.Lock()
+	defer s.witness.mu.Unlock()
+	return len(s.changes)
+}
+
+// LastChange is when something changed last, the zero time where nothing did.
+func (s *Scene) LastChange() time.Time {
+	s.witness.mu.Lock()
+	defer s.witness.mu.Unlock()
+	return s.last
+}
+
+// Knows tells whether what is known of an object is as new as a version.
+func (s *Scene) Knows(resource schema.GroupResource, name, version string) bool {
+	s.witness.mu.Lock()
+	defer s.witness.mu.Unlock()
+	return s.newest[key{resource, name}] >= revision(version)
+}
+
+// Changed is closed at the next change.
+func (s *Scene) Changed() <-chan struct{} {
+	s.witness.mu.Lock()
+	defer s.witness.mu.Unlock()
+	return s.changed
+}
+
+// State returns the objects as they are, by kind and name. Events, leases and endpoints are left
+// out. The objects must not be changed.
+func (s *Scene) State() []*unstructured.Unstructured {
+	s.witness.mu.Lock()
+	defer s.witness.mu.Unlock()
+	var all []*unstructured.Unstructured
+	for of, object := range s.objects {
+		if !beside[of.resource] {
+			all = append(all, object)
+		}
+	}
+	slices.SortFunc(all, func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(cmp.Compare(a.GetKind(), b.GetKind()), cmp.Compare(a.GetAPIVersion(), b.GetAPIVersion()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return all
+}
+
+// Events returns the namespace's events.
+func (s *Scene) Events() []runlog.Event {
+	s.witness.mu.Lock()
+	defer s.witness.mu.Unlock()
+	var all []runlog.Event
+	for of, object := range s.objects {
+		if of.resource == events {
+			all = append(all, event(object))
+		}
+	}
+	slices.SortFunc(all, func(a, b runlog.Event) int {
+		return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Note, b.Note))
+	})
+	return all
+}
+
+// event is an event in short.
+func event(object *unstructured.Unstructured) runlog.Event {
+	text := func(fields ...string) string {
+		value, _, _ := unstructured.NestedString(object.Object, fields...)
+		return value
+	}
+	number := func(fields ...string) int {
+		value, _, _ := unstructured.NestedInt64(object.Object, fields...)
+		return int(value)
+	}
+	return runlog.Event{
+		Of:   text("involvedObject", "kind") + "/" + text("involvedObject", "name"),
+		Type: text("type"), Reason: text("reason"), Note: text("message"),
+		Count: max(1, number("count"), number("series", "count")),
+		By:    cmp.Or(text("reportingComponent"), text("source", "component")),
+	}
+}
+
+// change is what happened to an object, in short.
+func (k *kind) change(object *unstructured.Unstructured, what string) runlog.Change {
+	version, of := k.named.ToAPIVersionAndKind()
+	return runlog.Change{
+		At: time.Now(), Type: what, APIVersion: version, Kind: of, Resource: k.resource.Resource,
+		Namespace: object.GetNamespace(), Name: object.GetName(), GenerateName: object.GetGenerateName(),
+		UID: string(object.GetUID()), Version: object.GetResourceVersion(), Generation: object.GetGeneration(),
+		Deleting: object.GetDeletionTimestamp() != nil, Manager: lastManager(object), Owner: owner(object),
+		Labels: object.GetLabels(),
+	}
+}
+
+// lastManager is who wrote last, as far as managedFields tell, whose times are in seconds.
+func lastManager(object *unstructured.Unstructured) string {
+	var newest *metav1.ManagedFieldsEntry
+	for _, entry := range object.GetManagedFields() {
+		if newest == nil || entry.Time != nil && (newest.Time == nil || !entry.Time.Before(newest.Time)) {
+			newest = &entry
+		}
+	}
+	if newest == nil {
+		return ""
+	}
+	return newest.Manager
+}
+
+// owner is the controller of an object, or else its first owner.
+func owner(object *unstructured.Unstructured) string {
+	owners := object.GetOwnerReferences()
+	for _, one := range owners {
+		if one.Controller != nil && *one.Controller {
+			return one.Kind + "/" + one.Name
+		}
+	}
+	if len(owners) == 0 {
+		return ""
+	}
+	return owners[0].Kind + "/" + owners[0].Name
+}

@@ -1,0 +1,204 @@
+package clusterwatch
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// Witness watches a cluster. It may be used by several goroutines.
+type Witness struct {
+	client    dynamic.Interface
+	discovery discovery.DiscoveryInterface
+	life      context.Context
+	end       context.CancelFunc
+	watches   sync.WaitGroup
+	pulse     pulse
+
+	mu     sync.Mutex
+	kinds  map[schema.GroupResource]*kind
+	scenes map[string]*Scene
+}
+
+// Start begins to watch all kinds of a cluster, and returns when what is there has been read. It
+// goes on until Close is called.
+func Start(ctx context.Context, config *rest.Config) (*Witness, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = -1, 0
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	found, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	w := &Witness{
+		client: client, discovery: found, life: life, end: end,
+		kinds: map[schema.GroupResource]*kind{}, scenes: map[string]*Scene{},
+	}
+	if err := w.Refresh(ctx); err != nil {
+		w.Close()
+		return nil, err
+	}
+	w.watches.Go(func() { w.beat(life, "operon-prove-pulse-"+strings.ToLower(rand.Text()[:6])) })
+	return w, nil
+}
+
+// Close ends all watches.
+func (w *Witness) Close() {
+	w.end()
+	w.watches.Wait()
+}
+
+// Refresh watches kinds that are new in the cluster, as after a CustomResourceDefinition was made,
+// and returns when their objects have been read.
+func (w *Witness) Refresh(ctx context.Context) error {
+	served, err := w.served()
+	if err != nil {
+		return fmt.Errorf("what kinds the cluster has: %w", err)
+	}
+	var all []*kind
+	w.mu.Lock()
+	for resource, named := range served {
+		if w.kinds[resource.GroupResource()] == nil {
+			k := &kind{witness: w, resource: resource, named: named, read: make(chan struct{})}
+			life, end := context.WithCancel(w.life)
+			k.end = end
+			w.kinds[resource.GroupResource()] = k
+			w.watches.Go(func() { k.watch(life) })
+		}
+		all = append(all, w.kinds[resource.GroupResource()])
+	}
+	w.mu.Unlock()
+	for _, k := range all {
+		if err := w.await(ctx, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await returns when the objects of a kind have been read, or when there is no such kind any more: somebody may have
+// removed it since it was found.
+func (w *Witness) await(ctx context.Context, k *kind) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-k.read:
+			return nil
+		case <-ctx.Done():
+			return fmt.Errorf("%s cannot be watched: %w", k.resource, context.Cause(ctx))
+		case <-tick.C:
+		}
+		served, err := w.served()
+		if err != nil {
+			continue // it says nothing of the kind, and is asked for again
+		}
+		if _, there := served[k.resource]; !there {
+			w.drop(k)
+			return nil
+		}
+	}
+}
+
+// drop watches a kind no more, until it is found again.
+func (w *Witness) drop(k *kind) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k.end()
+	if of := k.resource.GroupResource(); w.kinds[of] == k {
+		delete(w.kinds, of)
+	}
+}
+
+// served are the kinds that can be watched, in the versions that the API server prefers.
+func (w *Witness) served() (map[schema.GroupVersionResource]schema.GroupVersionKind, error) {
+	lists, err := w.discovery.ServerPreferredResources()
+	var partly *discovery.ErrGroupDiscoveryFailed
+	if err != nil && !errors.As(err, &partly) {
+		return nil, err // an aggregated API that is down does not keep the others from being watched
+	}
+	all := map[schema.GroupVersionResource]schema.GroupVersionKind{}
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range list.APIResources {
+			resource := version.WithResource(one.Name)
+			if watchable(one.Verbs) && !seenTwice[resource.GroupResource()] {
+				all[resource] = version.WithKind(one.Kind)
+			}
+		}
+	}
+	return all, nil
+}
+
+// seenTwice are kinds whose objects are served as another kind, too.
+var seenTwice = map[schema.GroupResource]bool{
+	{Group: "events.k8s.io", Resource: "events"}: true,
+	{Resource: "endpoints"}:                      true,
+}
+
+func watchable(verbs []string) bool {
+	list, watch := false, false
+	for _, verb := range verbs {
+		list, watch = list || verb == "list", watch || verb == "watch"
+	}
+	return list && watch
+}
+
+// Scene is a namespace, or what has none where the name is empty. It need not exist yet.
+func (w *Witness) Scene(namespace string) *Scene {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.scene(namespace)
+}
+
+// scene is Scene for those who hold the lock.
+func (w *Witness) scene(namespace string) *Scene {
+	s := w.scenes[namespace]
+	if s == nil {
+		s = &Scene{witness: w, objects: map[key]*unstructured.Unstructured{}, newest: map[key]uint64{}, changed: make(chan struct{})}
+		w.scenes[namespace] = s
+	}
+	return s
+}
+
+// Forget drops what is known of a namespace. What happens there later is kept again.
+func (w *Witness) Forget(namespace string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.scenes, namespace)
+}
+
+// Object returns an object as it is now, nil where there is none. It must not be changed.
+func (w *Witness) Object(resource schema.GroupResource, namespace, name string) *unstructured.Unstructured {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.scenes[namespace]
+	if s == nil {
+		return nil
+	}
+	return s.objects[key{resource, name}]
+}
+
+// Watches tells whether a kind is watched, so that an object which is not known is not there.
+func (w *Witness) Watches(resource schema.GroupResource) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.kinds[resource] != nil
+}

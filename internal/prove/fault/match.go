@@ -1,0 +1,92 @@
+package fault
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/operon-framework/operon/internal/prove/requestlog"
+)
+
+// Always is [Match.Times] for each occurrence from the chosen one on.
+const Always = -1
+
+// Event is the verb of what watches show: not a request, but each change of an object that the
+// operator is about to see.
+const Event = "event"
+
+// types of events.
+var types = []string{"ADDED", "MODIFIED", "DELETED"}
+
+// Match chooses requests, or events. What is empty fits all, but for the verb of events, which has
+// to be said.
+type Match struct {
+	// Verb is as in [record.Request], or [Event].
+	Verb string `json:"verb,omitempty"`
+	// Group is the API group. The core group cannot be told from all: name its resource.
+	Group string `json:"group,omitempty"`
+	// Resource is the plural name, with a subresource after a slash, as in a Role: boxes,
+	// boxes/status, or boxes/* for both.
+	Resource string `json:"resource,omitempty"`
+	// Namespace is the object's.
+	Namespace string `json:"namespace,omitempty"`
+	// Name is the object's. That of an object whose name the server generates is not known
+	// when it is created.
+	Name string `json:"name,omitempty"`
+	// Type is that of an event: ADDED, MODIFIED or DELETED.
+	Type string `json:"type,omitempty"`
+	// Step is the step of the workload in which occurrences are counted. Empty: from the beginning.
+	Step string `json:"step,omitempty"`
+	// Nth is the occurrence at which the fault strikes first, from 1, which is the default.
+	Nth int `json:"nth,omitempty"`
+	// Times is how often it strikes, one time after another: 1 where it is 0, without end where it
+	// is [Always].
+	Times int `json:"times,omitempty"`
+}
+
+// Fits tells whether a request is one of those chosen, whichever occurrence it is. An event is a
+// request of the verb [Event].
+func (m Match) Fits(r requestlog.Request) bool {
+	if r.Verb == Event && m.Verb != Event {
+		return false
+	}
+	return fits(m.Verb, r.Verb) && fits(m.Group, r.Group) && fits(m.Namespace, r.Namespace) &&
+		fits(m.Name, r.Name) && m.fitsResource(r)
+}
+
+func fits(want, got string) bool { return want == "" || want == got }
+
+func (m Match) fitsResource(r requestlog.Request) bool {
+	if m.Resource == "" {
+		return true
+	}
+	resource, subresource, _ := strings.Cut(m.Resource, "/")
+	return resource == r.Resource && (subresource == "*" || subresource == r.Subresource)
+}
+
+// strikes tells whether a fault strikes at an occurrence, counted from 1.
+func (m Match) strikes(occurrence int) bool {
+	return occurrence >= m.Nth && (m.Times == Always || occurrence < m.Nth+m.Times)
+}
+
+// String is the choice in words.
+func (m Match) String() string {
+	words := []string{orAny(m.Verb), orAny(m.Resource)}
+	if object := strings.Trim(m.Namespace+"/"+m.Name, "/"); object != "" {
+		words = append(words, object)
+	}
+	if m.Type != "" {
+		words = append(words, m.Type)
+	}
+	text := strings.Join(words, " ") + fmt.Sprintf(" #%d", m.Nth)
+	if m.Step != "" {
+		text += " in step " + m.Step
+	}
+	return text
+}
+
+func orAny(s string) string {
+	if s == "" {
+		return "*"
+	}
+	return s
+}

@@ -1,0 +1,134 @@
+package fault
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/operon-framework/operon/internal/prove/requestlog"
+)
+
+// Script is the faults of one run, and how far it is. It outlives the operator: what is counted
+// goes on after a restart. It may be used by several goroutines. A nil Script has no faults.
+type Script struct {
+	mu    sync.Mutex
+	armed []armed
+	step  string
+}
+
+// armed is a fault with the number of requests that fitted, and of those it struck.
+type armed struct {
+	Fault
+	seen, struck int
+	// passed is how many requests fitted To.
+	passed int
+}
+
+// NewScript returns a script of faults, or what is wrong with one of them.
+func NewScript(faults ...Fault) (*Script, error) {
+	s := &Script{}
+	for i, f := range faults {
+		whole, err := f.checked()
+		if err != nil {
+			return nil, fmt.Errorf("fault %d: %w", i+1, err)
+		}
+		s.armed = append(s.armed, armed{Fault: whole})
+	}
+	return s, nil
+}
+
+// At tells that a step of the workload begins.
+func (s *Script) At(step string) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.step = step
+}
+
+// Next counts a request and returns the faults that strike it: of those that decide what becomes of
+// it the first, and all others.
+func (s *Script) Next(r requestlog.Request) []Fault { return s.next(r, "") }
+
+// Passes counts a request as the one before which a Past goes back, and returns those choices of a
+// past that it is.
+func (s *Script) Passes(r requestlog.Request) (chosen []Match) {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.armed {
+		a := &s.armed[i]
+		if a.To == (Match{}) || !a.To.Fits(r) || !fits(a.To.Step, s.step) {
+			continue
+		}
+		if a.passed++; a.passed == a.To.Nth {
+			chosen = append(chosen, a.To)
+		}
+	}
+	return chosen
+}
+
+// Event counts what a watch is about to show, an event of a type, and returns the faults that strike
+// it, as [Script.Next] does. Of the request it needs group, resource, namespace and name.
+func (s *Script) Event(of requestlog.Request, kind string) []Fault {
+	of.Verb, of.Subresource = Event, ""
+	return s.next(of, kind)
+}
+
+func (s *Script) next(r requestlog.Request, event string) (struck []Fault) {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	decided := false
+	for i := range s.armed {
+		a := &s.armed[i]
+		if !a.On.Fits(r) || !fits(a.On.Type, event) || !fits(a.On.Step, s.step) {
+			continue
+		}
+		a.seen++
+		if !a.On.strikes(a.seen) || decided && a.Decides() {
+			continue
+		}
+		decided = decided || a.Decides()
+		a.struck++
+		struck = append(struck, a.Fault)
+	}
+	return struck
+}
+
+// Pending returns the faults that have struck nothing yet. A run that ends with one has not
+// shown what it was to show.
+func (s *Script) Pending() []Fault { return s.where(func(a armed) bool { return a.struck == 0 }) }
+
+// Struck returns the faults that have struck something.
+func (s *Script) Struck() []Fault { return s.where(func(a armed) bool { return a.struck > 0 }) }
+
+func (s *Script) where(is func(armed) bool) []Fault {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []Fault
+	for _, a := range s.armed {
+		if is(a) {
+			found = append(found, a.Fault)
+		}
+	}
+	return found
+}
+
+// Has tells whether one of the faults is of one of the kinds.
+func (s *Script) Has(kinds ...Kind) bool {
+	return len(s.where(func(a armed) bool { return slices.Contains(kinds, a.Kind) })) > 0
+}
+
+// Watches tells whether a fault is brought about by an event.
+func (s *Script) Watches() bool {
+	return len(s.where(func(a armed) bool { return a.On.Verb == Event })) > 0
+}

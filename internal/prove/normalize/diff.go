@@ -1,0 +1,204 @@
+package normalize
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/operon-framework/operon/internal/prove/finding"
+)
+
+// Difference is one thing in which a state is not as expected.
+type Difference struct {
+	finding.Difference
+	// Object is the one that is there, or else the one that should be. Nil for a count.
+	Object *Object
+	// Missing and Extra are set where the whole object is, or should not be there.
+	Missing, Extra bool
+	// Count is what is counted, where it is a count.
+	Count Count
+}
+
+// Diff returns in what a state is not as expected, but for the noise: objects that are missing
+// first, then those that should not be there, fields, and counts.
+func Diff(want, got *State, noise *Noise) []Difference {
+	m := matched(want, got, noise)
+	var all []Difference
+	for _, one := range m.missing {
+		if noise == nil || !noise.fleeting[one.id()] {
+			all = append(all, Difference{Object: one, Missing: true, Difference: finding.Difference{Of: one.String(), Want: `"exists"`}})
+		}
+	}
+	for _, one := range m.extra {
+		if noise == nil || !noise.fleeting[one.id()] {
+			all = append(all, Difference{Object: one, Extra: true, Difference: finding.Difference{Of: one.String(), Got: `"exists"`}})
+		}
+	}
+	for _, pair := range m.pairs {
+		for _, d := range compare(pair.want, pair.got, noise) {
+			all = append(all, Difference{Object: pair.got, Difference: finding.Difference{Of: pair.got.String(), Path: d.path, Want: d.want, Got: d.got}})
+		}
+	}
+	return append(all, recount(want, got, noise)...)
+}
+
+// Plain are differences as findings show them.
+func Plain(differences []Difference) []finding.Difference {
+	var all []finding.Difference
+	for _, d := range differences {
+		all = append(all, d.Difference)
+	}
+	return all
+}
+
+func recount(want, got *State, noise *Noise) []Difference {
+	var all []Difference
+	counts := slices.SortedFunc(both(want.Counts, got.Counts), func(a, b Count) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Owner, b.Owner))
+	})
+	for _, count := range counts {
+		if want.Counts[count] == got.Counts[count] || noise != nil && noise.counted[count] {
+			continue
+		}
+		of := count.Owner
+		if of == "" {
+			of = count.Kind
+		}
+		all = append(all, Difference{Count: count, Difference: finding.Difference{
+			Of: of, Path: fmt.Sprintf("(number of %ss)", count.Kind),
+			Want: strconv.Itoa(want.Counts[count]), Got: strconv.Itoa(got.Counts[count]),
+		}})
+	}
+	return all
+}
+
+func both[V any](a, b map[Count]V) iter.Seq[Count] {
+	return func(yield func(Count) bool) {
+		for count := range a {
+			if !yield(count) {
+				return
+			}
+		}
+		for count := range b {
+			if _, again := a[count]; !again && !yield(count) {
+				return
+			}
+		}
+	}
+}
+
+// unequal is a field that is not the same in two objects.
+type unequal struct{ path, want, got string }
+
+// compare returns the fields in which two objects differ. A field that is owned in one of them
+// only is no difference where the other has the same value from somebody else.
+func compare(want, got *Object, noise *Noise) []unequal {
+	var all []unequal
+	for _, path := range want.paths() {
+		is, owned := got.Fields[path]
+		if !owned && is != want.Fields[path] {
+			is = got.whole()[path]
+		}
+		if d := (unequal{path, want.Fields[path], is}); is != want.Fields[path] && !noise.hides(want.kind(), d) {
+			all = append(all, d)
+		}
+	}
+	for _, path := range got.paths() {
+		d := unequal{path, want.whole()[path], got.Fields[path]}
+		if _, known := want.Fields[path]; known || d.want == d.got || noise.hides(want.kind(), d) {
+			continue
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// match is which objects of two states are the same.
+type match struct {
+	pairs          []pair
+	missing, extra []*Object
+}
+
+type pair struct{ want, got *Object }
+
+// matched finds the objects of one state in the other: by name, or where names are made, by kind,
+// owner, and what they are like.
+func matched(want, got *State, noise *Noise) match {
+	var m match
+	var left []*Object
+	byName := map[string]*Object{}
+	for _, one := range got.Objects {
+		if one.Generated {
+			left = append(left, one)
+			continue
+		}
+		byName[one.id()] = one
+	}
+	var unmatched []*Object
+	for _, one := range want.Objects {
+		other := byName[one.id()]
+		if one.Generated || other == nil {
+			unmatched = append(unmatched, one)
+			continue
+		}
+		m.pairs = append(m.pairs, pair{one, other})
+		delete(byName, one.id())
+	}
+	for _, one := range got.Objects {
+		if !one.Generated && byName[one.id()] == one {
+			left = append(left, one)
+		}
+	}
+	for _, atMost := range []int{0, anyNumber} { // those that are equal first
+		unmatched = slices.DeleteFunc(unmatched, func(one *Object) bool {
+			i := likest(one, left, noise, atMost)
+			if i >= 0 {
+				m.pairs = append(m.pairs, pair{one, left[i]})
+				left = slices.Delete(left, i, i+1)
+			}
+			return i >= 0
+		})
+	}
+	m.missing, m.extra = unmatched, left
+	return m
+}
+
+// anyNumber of differences.
+const anyNumber = 1 << 30
+
+// likest is which of some objects differs least from one whose name was made, and in at most some
+// fields. It is -1 where none can be the same.
+func likest(one *Object, among []*Object, noise *Noise, atMost int) int {
+	best, fewest := -1, atMost+1
+	for i, other := range among {
+		if !comparable(one, other, noise) {
+			continue
+		}
+		if differences := len(compare(one, other, noise)); differences < fewest {
+			best, fewest = i, differences
+		}
+		if fewest == 0 {
+			break
+		}
+	}
+	return best
+}
+
+// comparable tells whether two objects may be the same one though their names differ.
+func comparable(a, b *Object, noise *Noise) bool {
+	if a.kind() != b.kind() || a.Namespace != b.Namespace || kindOf(a.Owner) != kindOf(b.Owner) {
+		return false
+	}
+	if a.Generated || b.Generated {
+		return a.Generated == b.Generated && a.Name == b.Name && a.Owner == b.Owner || noise.isNamed(a.kind())
+	}
+	return noise.isNamed(a.kind())
+}
+
+func kindOf(owner string) string {
+	kind, _, _ := strings.Cut(owner, "/")
+	return kind
+}

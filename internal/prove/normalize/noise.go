@@ -1,0 +1,127 @@
+package normalize
+
+import (
+	"regexp"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Noise is what differs between runs that should be equal. The zero value is none.
+type Noise struct {
+	// History is declared and not learnt. It has to be there before anything is.
+	History History
+
+	// paths are fields, by kind, the numbers of lists' elements left out.
+	paths map[field]bool
+	// loose are fields whose very place differs, the names of lists' elements left out, too.
+	loose map[field]bool
+	// named are kinds whose objects have other names in each run.
+	named map[schema.GroupKind]bool
+	// fleeting are objects that are not there each time, counted what is not as many each time.
+	fleeting map[string]bool
+	counted  map[Count]bool
+}
+
+// field is a field of a kind.
+type field struct {
+	kind schema.GroupKind
+	path string
+}
+
+// Learn adds what differs between two states that should be equal: the ends of one step in two
+// runs without faults.
+//
+// Guarantees: [Diff] of the two with the noise is empty afterwards.
+// Caveats: a value that was equal by chance is not known to be noise. Runs whose clocks show the
+// same second teach nothing about times.
+func (n *Noise) Learn(a, b *State) {
+	n.init()
+	for range maxRounds {
+		if len(Diff(a, b, n)) == 0 {
+			return
+		}
+		n.learn(a, b)
+	}
+}
+
+// maxRounds is how often two states are looked at: what is known to be noise may show that other
+// objects are the same than it seemed.
+const maxRounds = 8
+
+func (n *Noise) learn(a, b *State) {
+	m := matched(a, b, n)
+	for _, one := range m.missing {
+		for _, other := range m.extra {
+			if one.kind() == other.kind() && one.Owner == other.Owner && !one.Generated && !other.Generated {
+				n.named[one.kind()] = true
+			}
+		}
+	}
+	m = matched(a, b, n)
+	for _, one := range append(m.missing, m.extra...) {
+		n.fleeting[one.id()] = true
+	}
+	for _, pair := range m.pairs {
+		for _, difference := range compare(pair.want, pair.got, n) {
+			n.paths[field{pair.want.kind(), unnumbered(difference.path)}] = true
+			if difference.want == "" || difference.got == "" {
+				n.loose[field{pair.want.kind(), unnamed(difference.path)}] = true
+				continue
+			}
+			n.paths[field{pair.want.kind(), uncounted(difference.path)}] = true
+		}
+	}
+	for count := range both(a.Counts, b.Counts) {
+		if a.Counts[count] != b.Counts[count] {
+			n.counted[count] = true
+		}
+	}
+}
+
+func (n *Noise) init() {
+	if n.paths == nil {
+		n.paths, n.loose = map[field]bool{}, map[field]bool{}
+		n.named, n.fleeting, n.counted = map[schema.GroupKind]bool{}, map[string]bool{}, map[Count]bool{}
+	}
+}
+
+// hides tells whether a field is not compared that has other values in two states, "" where it has none.
+func (n *Noise) hides(kind schema.GroupKind, d unequal) bool {
+	if n == nil {
+		return false
+	}
+	if n.History.tells(kind, d.path) || n.paths[field{kind, unnumbered(d.path)}] || n.loose[field{kind, unnamed(d.path)}] {
+		return true
+	}
+	// What is random of some elements is of all; that there is one more or less is not.
+	return d.want != "" && d.got != "" && n.paths[field{kind, uncounted(d.path)}]
+}
+
+func (n *Noise) isNamed(kind schema.GroupKind) bool { return n != nil && n.named[kind] }
+
+// Masked is how many fields are not compared.
+func (n *Noise) Masked() int {
+	if n == nil {
+		return 0
+	}
+	return len(n.paths)
+}
+
+var (
+	number  = regexp.MustCompile(`\[\d+\]`)
+	counted = regexp.MustCompile(`\.\d+(\.|\[|$)`)
+	element = regexp.MustCompile(`\[[^"\]][^\]]*\]`)
+)
+
+// Place is a path without the numbers of lists' elements: it is the same for each of them.
+func Place(path string) string { return unnumbered(path) }
+
+// unnumbered is a path with a star for each number of a list's element.
+func unnumbered(path string) string { return number.ReplaceAllString(path, "[*]") }
+
+// uncounted is unnumbered with a star for each key of a map that is a number, too: such a map counts its
+// elements as a list does.
+func uncounted(path string) string { return counted.ReplaceAllString(unnumbered(path), ".*$1") }
+
+// unnamed is a path with a star for each name of a list's element.
+func unnamed(path string) string { return element.ReplaceAllString(path, "[*]") }

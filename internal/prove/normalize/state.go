@@ -1,0 +1,286 @@
+package normalize
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/operon-framework/operon/internal/prove/runlog"
+)
+
+// UserManager is the field manager of the workload.
+const UserManager = "operon-prove"
+
+// Placeholder stands where the name of a run's namespace was.
+const Placeholder = "{namespace}"
+
+// World is what has to be known of a run to read its objects.
+type World struct {
+	// Namespace is the run's own.
+	Namespace string
+	// Managers are the operator's field managers.
+	Managers map[string]bool
+	// Began is when the run did: a time since then is one that the run made, and the same as any
+	// other. Where it is not set, the oldest object counts.
+	Began time.Time
+	// Gone are objects that were deleted, see After. What only they own is as good as gone: the
+	// garbage collector takes it away, sooner or later.
+	Gone map[types.UID]bool
+}
+
+// WorldOf returns what has to be known of a run. Managers that were seen in other runs of the same
+// operator count, too: a run that is cut short may not show all.
+func WorldOf(of runlog.Trace, others ...runlog.Trace) World {
+	w := World{Namespace: of.Namespace, Managers: map[string]bool{}, Began: of.Began}
+	for _, one := range append([]runlog.Trace{of}, others...) {
+		for i := range one.Requests {
+			if r := &one.Requests[i]; r.IsWrite() && r.Manager != "" && r.Manager != UserManager {
+				w.Managers[r.Manager] = true
+			}
+		}
+	}
+	return w
+}
+
+// After is the world after some changes.
+func (w World) After(changes []runlog.Change) World {
+	w.Gone = map[types.UID]bool{}
+	for _, change := range changes {
+		if change.Type == "DELETED" {
+			w.Gone[types.UID(change.UID)] = true
+		}
+	}
+	return w
+}
+
+// State is what somebody asked for, in a run at a moment.
+type State struct {
+	// Objects are those that the operator or the user wrote, by kind and name.
+	Objects []*Object
+	// Counts is how many there are of what controllers of Kubernetes made, by kind and owner.
+	Counts map[Count]int
+}
+
+// Count is what is counted.
+type Count struct {
+	// Kind is Pod or PersistentVolumeClaim.
+	Kind string
+	// Owner is who it belongs to in the end, as kind/name, empty where nobody is known.
+	Owner string
+}
+
+// Object is an object of the cluster, reduced to what somebody asked for.
+type Object struct {
+	// Kind is the kind, Group its API group.
+	Kind, Group string
+	// Namespace is empty for the run's own and for cluster scope.
+	Namespace string
+	// Name has a placeholder for the run's namespace. Where the API server made the name, it is what
+	// was asked for and a star.
+	Name string
+	// Generated: the API server made the name.
+	Generated bool
+	// Owner is the first owner, as kind/name.
+	Owner string
+	// ByOperator and ByUser tell who wrote it. It can be both.
+	ByOperator, ByUser bool
+	// Fields are the values of what those two own, as JSON, by path.
+	Fields map[string]string
+
+	whole func() map[string]string // all fields, whoever owns them
+	live  *unstructured.Unstructured
+}
+
+// Live is the object as it lay in the cluster.
+func (o *Object) Live() *unstructured.Unstructured { return o.live }
+
+// String is the object as kind/name.
+func (o *Object) String() string { return o.Kind + "/" + o.Name }
+
+func (o *Object) kind() schema.GroupKind { return schema.GroupKind{Group: o.Group, Kind: o.Kind} }
+
+// Of returns the state of a world whose objects these are.
+func (w World) Of(objects []*unstructured.Unstructured) *State {
+	r := reading{World: w, byUID: map[types.UID]*unstructured.Unstructured{}}
+	for _, object := range objects {
+		r.byUID[object.GetUID()] = object
+	}
+	if r.Began.IsZero() {
+		r.Began = oldest(objects)
+	}
+	s := &State{Counts: map[Count]int{}}
+	for _, object := range objects {
+		if r.isDoomed(object, 0) {
+			continue
+		}
+		if one := r.object(object); one != nil {
+			s.Objects = append(s.Objects, one)
+			continue
+		}
+		if counts(object) {
+			s.Counts[Count{object.GetKind(), r.root(object)}]++
+		}
+	}
+	slices.SortStableFunc(s.Objects, func(a, b *Object) int { return strings.Compare(a.id(), b.id()) })
+	return s
+}
+
+// oldest is when the first of some objects was made.
+func oldest(objects []*unstructured.Unstructured) time.Time {
+	var first time.Time
+	for _, object := range objects {
+		if made := object.GetCreationTimestamp().Time; first.IsZero() || made.Before(first) {
+			first = made
+		}
+	}
+	return first
+}
+
+// maxDepth bounds chains of owners: they may be circles.
+const maxDepth = 8
+
+// IsEnding tells whether an object is being deleted, and nobody but Kubernetes itself has to do
+// something for it: its garbage collector, or who protects claims that are in use.
+func IsEnding(object *unstructured.Unstructured) bool {
+	return object.GetDeletionTimestamp() != nil && !slices.ContainsFunc(object.GetFinalizers(), func(one string) bool {
+		domain, _, qualified := strings.Cut(one, "/")
+		return qualified && domain != "kubernetes.io" && !strings.HasSuffix(domain, ".kubernetes.io") && !strings.HasSuffix(domain, ".k8s.io")
+	})
+}
+
+// isDoomed tells whether an object is about to go: by itself, or as all of its owners are gone, or
+// about to go.
+func (r reading) isDoomed(object *unstructured.Unstructured, depth int) bool {
+	if IsEnding(object) {
+		return true
+	}
+	owners := object.GetOwnerReferences()
+	for _, one := range owners {
+		owner := r.byUID[one.UID]
+		if !r.Gone[one.UID] && (owner == nil || depth > maxDepth || !r.isDoomed(owner, depth+1)) {
+			return false
+		}
+	}
+	return len(owners) > 0
+}
+
+// counts tells whether an object that nobody asked for by itself is counted: pods that run or are to
+// run, and claims.
+func counts(object *unstructured.Unstructured) bool {
+	if object.GetDeletionTimestamp() != nil {
+		return false
+	}
+	switch object.GroupVersionKind().GroupKind() {
+	case schema.GroupKind{Kind: "Pod"}:
+		phase, _, _ := unstructured.NestedString(object.Object, "status", "phase")
+		return phase != "Succeeded" && phase != "Failed"
+	case schema.GroupKind{Kind: "PersistentVolumeClaim"}:
+		return true
+	}
+	return false
+}
+
+// reading is a world with the objects of a moment.
+type reading struct {
+	World
+	byUID map[types.UID]*unstructured.Unstructured
+}
+
+// object returns an object reduced, nil where neither operator nor user wrote it.
+func (r reading) object(live *unstructured.Unstructured) *Object {
+	mine, theirs := &fieldpath.Set{}, &fieldpath.Set{}
+	o := &Object{live: live}
+	for _, entry := range live.GetManagedFields() {
+		set := &fieldpath.Set{}
+		if entry.FieldsV1 == nil || set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes())) != nil {
+			continue // written in a form that no API server writes
+		}
+		byOperator, byUser := r.Managers[entry.Manager], entry.Manager == UserManager
+		o.ByOperator, o.ByUser = o.ByOperator || byOperator, o.ByUser || byUser
+		if byOperator || byUser {
+			mine = mine.Union(set)
+			continue
+		}
+		theirs = theirs.Union(set)
+	}
+	if !o.ByOperator && !o.ByUser {
+		return nil
+	}
+	kind := live.GroupVersionKind()
+	o.Kind, o.Group = kind.Kind, kind.Group
+	if o.Namespace = live.GetNamespace(); o.Namespace == r.Namespace {
+		o.Namespace = ""
+	}
+	o.Name, o.Generated = r.nameOf(live)
+	if owners := live.GetOwnerReferences(); len(owners) > 0 {
+		o.Owner = r.owner(owners[0].UID, owners[0].Kind, owners[0].Name)
+	}
+	f := fields{reading: r, live: live, theirs: theirs}
+	o.Fields = f.owned(mine)
+	o.whole = once(f.all)
+	return o
+}
+
+// nameOf is the name that is the same in each run, where that is possible.
+func (r reading) nameOf(object *unstructured.Unstructured) (name string, generated bool) {
+	if prefix := object.GetGenerateName(); prefix != "" {
+		return r.Neutral(prefix) + "*", true
+	}
+	return r.Neutral(object.GetName()), false
+}
+
+// Neutral is a text with a placeholder for the name of the world.
+func (w World) Neutral(text string) string {
+	if w.Namespace == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, w.Namespace, Placeholder)
+}
+
+func (r reading) owner(uid types.UID, kind, name string) string {
+	if object := r.byUID[uid]; object != nil {
+		name, _ = r.nameOf(object)
+		return kind + "/" + name
+	}
+	return kind + "/" + r.Neutral(name)
+}
+
+// root is who an object belongs to in the end: the first of its owners' owners that the operator or
+// the user wrote, or the last one that is known.
+func (r reading) root(object *unstructured.Unstructured) string {
+	root := ""
+	for range maxDepth {
+		owners := object.GetOwnerReferences()
+		if len(owners) == 0 {
+			return root
+		}
+		first := owners[0]
+		root = r.owner(first.UID, first.Kind, first.Name)
+		if object = r.byUID[first.UID]; object == nil || r.wrote(object) {
+			return root
+		}
+	}
+	return root
+}
+
+// wrote tells whether the operator or the user has written an object.
+func (w World) wrote(object *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(object.GetManagedFields(), func(entry managed) bool {
+		return w.Managers[entry.Manager] || entry.Manager == UserManager
+	})
+}
+
+// id is what two objects of two runs have in common that are the same.
+func (o *Object) id() string {
+	return o.Kind + "." + o.Group + " " + o.Namespace + "/" + o.Name
+}
+
+// paths are the paths of an object's fields in order.
+func (o *Object) paths() []string { return slices.Sorted(maps.Keys(o.Fields)) }

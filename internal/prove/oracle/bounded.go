@@ -1,0 +1,132 @@
+package oracle
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/requestlog"
+)
+
+const (
+	// heap is how many objects of a kind that an operator makes without an end are too many.
+	heap = 10
+	// manyEvents is how many events of one reason about one object are too many: recorders put equal
+	// ones together.
+	manyEvents = 20
+)
+
+// bounded judges whether there are more and more objects, or events.
+func bounded(m *moment) []finding.Finding {
+	if f, grows := m.objectsGrow(); grows {
+		return []finding.Finding{f}
+	}
+	if f, grows := m.heaped(); grows {
+		return []finding.Finding{f}
+	}
+	return m.eventsGrow()
+}
+
+// objectsGrow finds an operator that makes objects without an end.
+func (m *moment) objectsGrow() (finding.Finding, bool) {
+	if m.step.Silent {
+		return finding.Finding{}, false
+	}
+	requests := m.run.requests(m.i)
+	r, made := most(requests, func(r *requestlog.Request) bool { return changed(r) && r.Verb == "create" && r.Subresource == "" })
+	_, gone := most(requests, func(one *requestlog.Request) bool {
+		return changed(one) && one.Verb == "delete" && one.Resource == r.Resource
+	})
+	if made-gone < heap {
+		return finding.Finding{}, false
+	}
+	f := finding.Finding{Property: finding.Bounded, Of: m.about(&r)}
+	f.Message = fmt.Sprintf("the operator makes more and more %s", r.Resource)
+	return f, true
+}
+
+// heaped finds objects with made-up names of which there are more each time that a step leads to the
+// same. How many there are may differ from run to run, so that comparing does not see them.
+func (m *moment) heaped() (finding.Finding, bool) {
+	i := m.run.index(m.does.Same)
+	if m.does.Same == "" || i < 0 || i >= m.i || !m.settled() || !m.run.Steps[i].Silent || m.normal != nil {
+		return finding.Finding{}, false
+	}
+	then, now := m.run.heaps(i), m.run.heaps(m.i)
+	for _, one := range m.state().Objects {
+		what := one.String() + " of " + one.Owner
+		if was, there := then[what]; !there || now[what] <= was {
+			continue
+		}
+		return finding.Finding{
+			Property: finding.Bounded, Of: refTo(one), Message: fmt.Sprintf("there are more %ss each time that the same is asked for", one.Kind),
+			Diff: []finding.Difference{{Of: one.String(), Path: "(number)", Want: strconv.Itoa(then[what]), Got: strconv.Itoa(now[what])}},
+		}, true
+	}
+	return finding.Finding{}, false
+}
+
+// heaps are how many objects there are of the operator's with each made-up name and owner.
+func (r *run) heaps(i int) map[string]int {
+	all := map[string]int{}
+	for _, one := range r.state(i).Objects {
+		if one.ByOperator && !one.ByUser && one.Generated {
+			all[one.String()+" of "+one.Owner]++
+		}
+	}
+	return all
+}
+
+// eventsGrow finds events about custom resources that are not put together as they differ in their
+// text.
+func (m *moment) eventsGrow() []finding.Finding {
+	now := m.run.events(m.i)
+	may := map[string]int{}
+	if m.normal != nil {
+		for _, normal := range m.refs.runs {
+			if at := normal.index(m.step.Name); at >= 0 {
+				for what, n := range normal.events(at) {
+					may[what] = max(may[what], 3*n)
+				}
+			}
+		}
+	}
+	var all []string
+	for what, n := range now {
+		if n > manyEvents+may[what] {
+			all = append(all, what)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	kind, reason, _ := strings.Cut(slices.Min(all), " ")
+	return []finding.Finding{{
+		Property: finding.Bounded,
+		Message:  fmt.Sprintf("there are more and more events %s about a %s, each with another text", reason, kind),
+	}}
+}
+
+// events are how many there are about a custom resource, by kind and reason, at most of one object.
+func (r *run) events(i int) map[string]int {
+	custom := map[string]bool{}
+	for _, change := range r.Changes {
+		if group, _, there := strings.Cut(change.APIVersion, "/"); there && strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") {
+			custom[change.Kind] = true
+		}
+	}
+	each := map[string]int{}
+	most := map[string]int{}
+	for _, event := range r.Steps[i].Events {
+		kind, _, _ := strings.Cut(event.Of, "/")
+		if !custom[kind] {
+			continue
+		}
+		each[event.Of+" "+event.Reason]++
+		what := kind + " " + event.Reason
+		most[what] = max(most[what], each[event.Of+" "+event.Reason])
+	}
+	return most
+}

@@ -1,0 +1,108 @@
+package oracle
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/operon-framework/operon/internal/prove/fault"
+	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/testplan"
+)
+
+// Check is a property, and how it is judged.
+type Check struct {
+	// Property is what has to hold.
+	Property finding.Property
+	// Says is the sentence.
+	Says string
+	// Explains are the properties whose findings follow from this one's, from the same step on.
+	Explains []finding.Property
+
+	judge func(*moment) []finding.Finding
+}
+
+// state are the properties of a state. Whatever went wrong before, it shows there, too.
+var ofState = []finding.Property{
+	finding.Truthful, finding.NothingLeft, finding.Restored, finding.SameFresh, finding.SameState, finding.Refusing, finding.Bounded,
+}
+
+// unfinished is what follows when an operator cannot do its work.
+var unfinished = append([]finding.Property{finding.Silent, finding.Deletable}, ofState...)
+
+// Checks are all properties, those first that explain others. That each right which was granted is
+// needed is for package rbacusage to tell.
+func Checks() []Check {
+	return []Check{
+		{finding.Alive, "The operator does not end by itself, and panics never.", unfinished, alive},
+		{finding.Permitted, "No permission is missing.", unfinished, permitted},
+		{finding.Deletable, "A deletion ends; no finalizer stays.", append([]finding.Property{finding.Silent}, ofState...), deletable},
+		{finding.Bounded, "Objects and events do not become more and more.", append([]finding.Property{finding.Silent}, ofState...), bounded},
+		{finding.Silent, "Who has nothing to do writes nothing.", ofState, silent},
+		{finding.NothingForeign, "What belongs to others is neither changed nor deleted.", []finding.Property{finding.SameState, finding.SameFresh}, foreign},
+		{finding.DataKept, "No object that bears data is deleted or made again that was not without faults.", ofState, dataKept},
+		{finding.Truthful, "The status is of this generation, and Ready only when the children are.", nil, truthful},
+		{finding.SameState, "Faults that are over leave nothing behind: the state is that of the run without.", ofState, sameState},
+		{finding.NothingLeft, "After its deletion nothing is left of an object.", []finding.Property{finding.NothingLeft, finding.SameFresh, finding.Bounded}, nothingLeft},
+		{finding.Restored, "What somebody else changed or deleted is put back.", []finding.Property{finding.SameFresh}, restored},
+		{finding.SameFresh, "A changed object leads to what a new one of that content leads to, and back.", []finding.Property{finding.SameFresh}, sameFresh},
+		{finding.Refusing, "What is invalid is refused, or reported, and nothing becomes worse by it.", nil, refusing},
+		{finding.Silent, "Who has nothing to do reads little.", nil, restless},
+	}
+}
+
+// judge returns what is wrong in a run. The plan is nil for a run that is a reference itself.
+func judge(refs *References, r *run, p *testplan.Plan) []finding.Finding {
+	var found []finding.Finding
+	explained := map[finding.Property]bool{}
+	for i := range r.Steps {
+		m := &moment{refs: refs, run: r, i: i, step: r.Steps[i], does: r.does(i)}
+		if p != nil {
+			m.faults = faults(p, r)
+			m.compareWith(refs)
+		}
+		if m.step.Refused != "" && !m.does.Refused {
+			return found // what was not done cannot be judged: nor what follows
+		}
+		for _, check := range Checks() {
+			for _, one := range check.judge(m) {
+				if explained[one.Property] || repeats(found, one) || explainedBy(found, one) {
+					continue
+				}
+				one.Step = cmp.Or(one.Step, m.step.Name)
+				one.Class = cmp.Or(one.Class, class(one, m.faults))
+				one.Last = tellingRequests(m, one)
+				found = append(found, one)
+				for _, other := range check.Explains {
+					explained[other] = true
+				}
+			}
+		}
+	}
+	return found
+}
+
+// faults are those that may have caused something: those that struck, or else all of the plan.
+func faults(p *testplan.Plan, r *run) []fault.Fault {
+	if len(r.Struck) > 0 {
+		return r.Struck
+	}
+	return p.Faults
+}
+
+// repeats tells whether the same was found in an earlier step.
+func repeats(found []finding.Finding, one finding.Finding) bool {
+	return slices.ContainsFunc(found, func(other finding.Finding) bool { return other.Key() == one.Key() })
+}
+
+// explainedBy tells whether a state that differs only in an object's status is what was called a
+// false status already.
+func explainedBy(found []finding.Finding, one finding.Finding) bool {
+	if one.Property != finding.SameState && one.Property != finding.SameFresh {
+		return false
+	}
+	return slices.ContainsFunc(found, func(other finding.Finding) bool {
+		return other.Property == finding.Truthful && !slices.ContainsFunc(one.Diff, func(d finding.Difference) bool {
+			return d.Of != other.Of.Kind+"/"+other.Of.Name || !isStatus(d.Path)
+		})
+	})
+}

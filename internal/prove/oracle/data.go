@@ -1,0 +1,240 @@
+package oracle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/normalize"
+	"github.com/operon-framework/operon/internal/prove/requestlog"
+	"github.com/operon-framework/operon/internal/prove/runlog"
+	"github.com/operon-framework/operon/internal/prove/workload"
+)
+
+// bearsData tells whether something is lost with an object of a kind, though it is made again.
+func bearsData(kind schema.GroupKind) bool {
+	switch kind {
+	case schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: "Secret"}, schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
+		return true
+	}
+	return isCustom(kind)
+}
+
+// dataKept judges the deletions of a step.
+func dataKept(m *moment) []finding.Finding {
+	if m.normal == nil {
+		return claimsKept(m)
+	}
+	if m.at < 0 {
+		return nil
+	}
+	normal, _ := m.normal.deletions(m.at)
+	now, last := m.run.deletions(m.i)
+	for id, times := range now {
+		was, known := normal[id]
+		if !known || times <= was {
+			continue
+		}
+		change := last[id]
+		return []finding.Finding{m.lost(change)}
+	}
+	return nil
+}
+
+// claimsKept judges a run without faults: a claim may be deleted on purpose, but who deletes one and
+// makes it again has lost what was in it.
+func claimsKept(m *moment) []finding.Finding {
+	if len(m.does.Delete) > 0 || m.does.Drift != nil {
+		return nil
+	}
+	for _, change := range m.run.changes(m.i) {
+		if change.Type == deleted && change.Kind == "PersistentVolumeClaim" && m.run.madeAgain(change) {
+			return []finding.Finding{m.lost(change)}
+		}
+	}
+	return nil
+}
+
+func (m *moment) lost(change runlog.Change) finding.Finding {
+	f := finding.Finding{Property: finding.DataKept, Of: m.run.refOf(change)}
+	f.Message = fmt.Sprintf("a %s is deleted, and its data with it", change.Kind)
+	f.Diff = []finding.Difference{{Of: f.Of.Kind + "/" + f.Of.Name, Want: `"kept"`, Got: `"deleted"`}}
+	if m.run.madeAgain(change) {
+		f.Message = fmt.Sprintf("a %s is deleted and made again, without its data", change.Kind)
+		f.Diff[0].Got = `"deleted and made again"`
+	}
+	return f
+}
+
+// madeAgain tells whether there was an object of the name after one was deleted.
+func (r *run) madeAgain(gone runlog.Change) bool {
+	for _, change := range r.Changes {
+		if change.Type == added && change.Kind == gone.Kind && change.Name == gone.Name && change.UID != gone.UID && !change.At.Before(gone.At) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *run) refOf(change runlog.Change) *workload.Ref {
+	return &workload.Ref{APIVersion: change.APIVersion, Kind: change.Kind, Name: r.world.Neutral(change.Name)}
+}
+
+// deletions are how often objects that bear data were deleted until the end of a step, and the last
+// time. An object that was not deleted is there with 0. Generated names are left out: of two
+// objects that were made by mistake, one has to go. So is what went with its owner, which is a
+// matter of when the garbage collector comes.
+func (r *run) deletions(i int) (times map[string]int, last map[string]runlog.Change) {
+	times, last = map[string]int{}, map[string]runlog.Change{}
+	// When an object was made, when one of a name was deleted, and whether there is one of the name.
+	made, gone, there := map[string]int{}, map[string]int{}, map[string]bool{}
+	for at, change := range r.Changes[:min(r.Steps[i].LastChange, len(r.Changes))] {
+		withOwner := false
+		switch change.Type {
+		case added:
+			made[change.UID], there[change.Kind+"/"+change.Name] = at, true
+		case deleted:
+			ended, known := gone[change.Owner]
+			withOwner = known && (ended > made[change.UID] || !there[change.Owner])
+			gone[change.Kind+"/"+change.Name], there[change.Kind+"/"+change.Name] = at, false
+		}
+		kind := schema.FromAPIVersionAndKind(change.APIVersion, change.Kind).GroupKind()
+		if !bearsData(kind) || change.GenerateName != "" {
+			continue
+		}
+		id := kind.String() + " " + r.world.Neutral(change.Namespace) + "/" + r.world.Neutral(change.Name)
+		if times[id] += 0; change.Type == deleted && !withOwner {
+			times[id]++
+			last[id] = change
+		}
+	}
+	return times, last
+}
+
+// foreign judges what the operator wrote that is not its own: bystanders, which the workload put
+// there, objects in other namespaces, and such as belong to the cluster.
+func foreign(m *moment) []finding.Finding {
+	for _, r := range m.run.requests(m.i) {
+		if !changed(&r) || r.Verb == "create" || r.Served == 201 {
+			continue
+		}
+		whose := ""
+		switch {
+		case m.isBystander(&r):
+			whose = "that is not its own"
+		case m.run.made(&r):
+		case r.Namespace != "" && r.Namespace != m.run.Namespace:
+			whose = "in another namespace"
+		case r.Namespace == "" && m.isOfCluster(&r):
+			whose = "that belongs to the cluster"
+		}
+		if whose == "" {
+			continue
+		}
+		kind := m.run.kindOf(r.Resource)
+		if kind == "" {
+			kind = r.Resource
+		}
+		does := "changes"
+		if strings.HasPrefix(r.Verb, "delete") {
+			does = "deletes"
+		}
+		return []finding.Finding{{
+			Property: finding.NothingForeign, Message: fmt.Sprintf("the operator %s a %s %s", does, kind, whose),
+			Of: &workload.Ref{APIVersion: apiVersion(r.Group, r.Version), Kind: kind, Namespace: outside(m.run.Namespace, r.Namespace), Name: m.run.world.Neutral(r.Name)},
+		}}
+	}
+	if found := m.bystandersGone(); found != nil {
+		return found
+	}
+	return m.taken()
+}
+
+// taken finds objects that custom resources only refer to, as the user's Secrets, and that the
+// operator has made its own: they go when the custom resource does.
+func (m *moment) taken() []finding.Finding {
+	for _, one := range m.state().Objects {
+		if !one.ByUser || isCustom(one.Live().GroupVersionKind().GroupKind()) || one.Owner == "" || !m.run.applied(one, false) || m.run.applied(one, true) {
+			continue
+		}
+		return []finding.Finding{{
+			Property: finding.NothingForeign, Of: refTo(one),
+			Message: fmt.Sprintf("the operator makes a %s of the user its own", one.Kind),
+			Diff:    []finding.Difference{{Of: one.String(), Path: "metadata.ownerReferences", Got: fmt.Sprintf("%q", one.Owner)}},
+		}}
+	}
+	return nil
+}
+
+// applied tells whether the workload applies an object, and with owners if that is asked.
+func (r *run) applied(o *normalize.Object, withOwners bool) bool {
+	return slices.ContainsFunc(r.workload.Steps, func(step workload.Step) bool {
+		return slices.ContainsFunc(step.Apply, func(object *unstructured.Unstructured) bool {
+			return object.GetKind() == o.Kind && object.GetName() == o.Live().GetName() && (!withOwners || len(object.GetOwnerReferences()) > 0)
+		})
+	})
+}
+
+func outside(own, namespace string) string {
+	if namespace == own {
+		return ""
+	}
+	return namespace
+}
+
+// bystandersGone finds bystanders that were deleted otherwise: all of a kind at once, or with who
+// was made their owner.
+func (m *moment) bystandersGone() []finding.Finding {
+	for _, change := range m.run.changes(m.i) {
+		if change.Type == deleted && m.isBystanding(change.Resource, change.Name) {
+			return []finding.Finding{{
+				Property: finding.NothingForeign, Of: m.run.refOf(change),
+				Message: fmt.Sprintf("the operator deletes a %s that is not its own", change.Kind),
+			}}
+		}
+	}
+	return nil
+}
+
+func (m *moment) isBystander(r *requestlog.Request) bool {
+	return r.Namespace == m.run.Namespace && m.isBystanding(r.Resource, r.Name)
+}
+
+// isBystanding tells whether an object was put there to be left alone.
+func (m *moment) isBystanding(resource, name string) bool {
+	for _, step := range m.run.workload.Steps {
+		for _, object := range step.Apply {
+			if workload.IsBystander(object) && object.GetName() == name && m.run.resourceOf(object.GetKind()) == resource {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// made tells whether the operator made the object of a request itself, in this run.
+func (r *run) made(of *requestlog.Request) bool {
+	for i := range r.Requests {
+		one := &r.Requests[i]
+		if one.Seq < of.Seq && one.Resource == of.Resource && one.Group == of.Group && one.Namespace == of.Namespace &&
+			(one.Name == of.Name || of.Name == "") && one.Served == 201 && one.Subresource == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// ofOperators are groups whose objects operators bring along and write: their own definitions and
+// webhooks.
+var ofOperators = map[string]bool{"admissionregistration.k8s.io": true, "apiextensions.k8s.io": true, "apiregistration.k8s.io": true}
+
+// isOfCluster tells whether the object of a request belongs to nobody's namespace and nobody's
+// operator. Volumes come and go with the claims of a namespace.
+func (m *moment) isOfCluster(r *requestlog.Request) bool {
+	custom := isCustom(schema.GroupKind{Group: r.Group})
+	return !custom && !ofOperators[r.Group] && r.Resource != "persistentvolumes" && !(r.Resource == "namespaces" && r.Name == m.run.Namespace)
+}

@@ -1,0 +1,121 @@
+package oracle
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/normalize"
+	"github.com/operon-framework/operon/internal/prove/workload"
+)
+
+// deletable judges whether what was to be deleted is gone at the end of a step.
+func deletable(m *moment) []finding.Finding {
+	for _, object := range m.step.State {
+		if object.GetDeletionTimestamp() == nil || normalize.IsEnding(object) {
+			continue
+		}
+		if m.wants() && m.normal.stuck(m.at, object) {
+			continue
+		}
+		if m.wants() || m.deletes(object) || m.settled() {
+			return []finding.Finding{{
+				Property: finding.Deletable, Of: m.ref(object),
+				Message: fmt.Sprintf("a %s cannot be deleted: the finalizer %s stays", object.GetKind(), strings.Join(object.GetFinalizers(), ", ")),
+			}}
+		}
+	}
+	for _, object := range m.step.State {
+		if m.deletes(object) && object.GetDeletionTimestamp() == nil && m.wasGone(object) {
+			return []finding.Finding{{
+				Property: finding.Deletable, Of: m.ref(object),
+				Message: fmt.Sprintf("a %s is there again after it was deleted", object.GetKind()),
+			}}
+		}
+	}
+	return nil
+}
+
+// deletes tells whether the step is to delete an object.
+func (m *moment) deletes(object *unstructured.Unstructured) bool {
+	for _, ref := range m.does.Delete {
+		if isOf(ref, object) {
+			return true
+		}
+	}
+	return false
+}
+
+// wasGone tells whether an object that is there was deleted in the step.
+func (m *moment) wasGone(object *unstructured.Unstructured) bool {
+	for _, change := range m.run.changes(m.i) {
+		if change.Type == deleted && change.Kind == object.GetKind() && change.Name == object.GetName() {
+			return true
+		}
+	}
+	return false
+}
+
+// stuck tells whether at the end of a step an object like this one waits for finalizers.
+func (r *run) stuck(i int, like *unstructured.Unstructured) bool {
+	for _, object := range r.Steps[i].State {
+		if object.GetKind() == like.GetKind() && object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// ref names an object of the cluster as findings do.
+func (m *moment) ref(object *unstructured.Unstructured) *workload.Ref {
+	for _, one := range m.state().Objects {
+		if one.Live() == object {
+			return refTo(one)
+		}
+	}
+	return &workload.Ref{APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Name: m.run.world.Neutral(object.GetName())}
+}
+
+// nothingLeft judges what is there after the last custom resource was deleted: the operator's own
+// objects should not be. Claims may stay, as data outlives who uses it; and what was made before
+// the first custom resource belongs to the operator itself.
+func nothingLeft(m *moment) []finding.Finding {
+	if len(m.does.Delete) == 0 || !m.settled() || m.normal != nil {
+		return nil // with faults, what is left is seen by comparing
+	}
+	var left []*normalize.Object
+	for _, one := range m.state().Objects {
+		switch {
+		case one.ByUser && isCustom(one.Live().GroupVersionKind().GroupKind()):
+			return nil // somebody still wants something
+		case one.ByOperator && !one.ByUser && one.Kind != "PersistentVolumeClaim" && !m.run.before(one):
+			left = append(left, one)
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	f := finding.Finding{Property: finding.NothingLeft, Of: refTo(left[0])}
+	f.Message = fmt.Sprintf("a %s is left after the deletion", left[0].Kind)
+	for _, one := range left {
+		f.Diff = append(f.Diff, finding.Difference{Of: one.String(), Got: `"exists"`})
+	}
+	return []finding.Finding{f}
+}
+
+// before tells whether an object was there before the workload began.
+func (r *run) before(o *normalize.Object) bool {
+	for _, change := range r.Changes {
+		if change.UID == string(o.Live().GetUID()) && change.Type == added {
+			return change.At.Before(r.Steps[0].At)
+		}
+	}
+	return true // nobody saw it being made
+}
+
+const (
+	added   = "ADDED"
+	deleted = "DELETED"
+)

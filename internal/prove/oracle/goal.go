@@ -1,0 +1,130 @@
+package oracle
+
+import (
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/internal/prove/normalize"
+	"github.com/operon-framework/operon/internal/prove/workload"
+)
+
+// Reached tells whether the objects of a world are what a step is to lead to. Where nobody knows
+// what that is, it is false. It may be called while the step is under way.
+func (refs References) Reached(step string, objects []*unstructured.Unstructured) bool {
+	goal := refs.goals[step]
+	if goal == nil {
+		return false
+	}
+	world := normalize.World{Namespace: mostCommon(objects)}
+	if len(refs.base) > 0 {
+		world.Managers = refs.base[0].world.Managers
+	}
+	return len(normalize.Diff(goal, world.Of(objects), refs.Noise)) == 0
+}
+
+// Knows tells whether anybody knows what a step is to lead to.
+func (refs References) Knows(step string) bool { return refs.goals[step] != nil }
+
+// Reads tells whether the operator reads all the time, as it watches nothing: then only what it
+// writes breaks the silence.
+func (refs References) Reads() bool {
+	for _, one := range refs.base {
+		for i, step := range one.Steps {
+			m := moment{run: one, i: i, step: step}
+			if !step.Silent && m.polls() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Children are the objects that the operator made in the first step, as they were at its end.
+func (refs References) Children() []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	if len(refs.base) == 0 || len(refs.base[0].Steps) == 0 {
+		return nil
+	}
+	for _, one := range refs.base[0].state(0).Objects {
+		if one.ByOperator && !one.ByUser && !refs.base[0].before(one) {
+			all = append(all, one.Live())
+		}
+	}
+	return all
+}
+
+// goals are what the steps of a workload lead to, as far as that is known: from a run of it, from
+// runs in fresh namespaces, from an equal step of the workload that was run without faults, or from
+// an earlier step that a step leads back to.
+func goals(w workload.Workload, refs *References) map[string]*normalize.State {
+	known := map[string]*normalize.State{}
+	for i, step := range w.Steps {
+		switch fresh := refs.fresh[step.Name]; {
+		case len(refs.runs) > 0:
+			known[step.Name] = refs.runs[0].silentState(step.Name)
+		case step.Same != "":
+			known[step.Name] = known[step.Same]
+		case step.Fresh && fresh != nil && !step.Guess:
+			known[step.Name] = fresh.silentState(step.Name)
+		case len(refs.base) > 0 && refs.base[0].begins(w.Steps[:i+1]):
+			known[step.Name] = refs.base[0].silentState(step.Name)
+		case len(refs.base) > 0:
+			known[step.Name] = refs.base[0].like(w.Steps[:i], step)
+		}
+	}
+	return known
+}
+
+// silentState is that at the end of a step, nil where that did not end.
+func (r *run) silentState(step string) *normalize.State {
+	i := r.index(step)
+	if i < 0 || !r.Steps[i].Silent {
+		return nil
+	}
+	return r.state(i)
+}
+
+// begins tells whether the run's workload begins with steps.
+func (r *run) begins(steps []workload.Step) bool {
+	return len(steps) <= len(r.workload.Steps) && reflect.DeepEqual(steps, r.workload.Steps[:len(steps)])
+}
+
+// like is the state after the first step of a run, or after its first deletion, where another
+// workload begins, or deletes, in the same way.
+func (r *run) like(before []workload.Step, step workload.Step) *normalize.State {
+	if len(r.workload.Steps) == 0 || !reflect.DeepEqual(first(append(slices.Clone(before), step)).Apply, first(r.workload.Steps).Apply) {
+		return nil
+	}
+	if len(before) == 0 {
+		return r.silentState(first(r.workload.Steps).Name)
+	}
+	for _, own := range r.workload.Steps {
+		if len(own.Delete) > 0 {
+			if len(step.Delete) > 0 && reflect.DeepEqual(own.Delete, step.Delete) {
+				return r.silentState(own.Name)
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+func first(steps []workload.Step) workload.Step { return steps[0] }
+
+// mostCommon is the namespace that most of some objects are in.
+func mostCommon(objects []*unstructured.Unstructured) string {
+	times := map[string]int{}
+	best := ""
+	for _, object := range objects {
+		namespace := object.GetNamespace()
+		if namespace == "" {
+			continue
+		}
+		if times[namespace]++; times[namespace] > times[best] {
+			best = namespace
+		}
+	}
+	return best
+}

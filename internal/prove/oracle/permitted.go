@@ -1,0 +1,37 @@
+package oracle
+
+import (
+	"fmt"
+
+	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/workload"
+)
+
+// permitted judges whether the API server refused something for want of a right.
+func permitted(m *moment) []finding.Finding {
+	var found []finding.Finding
+	seen := map[string]bool{}
+	for _, r := range m.run.requests(m.i) {
+		what := r.Verb + " " + resource(&r)
+		if r.Served != 403 || seen[what] {
+			continue
+		}
+		seen[what] = true
+		of := (*workload.Ref)(nil)
+		if kind := m.run.kindOf(r.Resource); kind != "" {
+			of = &workload.Ref{APIVersion: apiVersion(r.Group, r.Version), Kind: kind, Name: m.run.world.Neutral(r.Name)}
+		}
+		found = append(found, finding.Finding{
+			Property: finding.Permitted, Of: of,
+			Message: fmt.Sprintf("the operator is not permitted to %s %s", r.Verb, resource(&r)),
+		})
+	}
+	return found
+}
+
+func apiVersion(group, version string) string {
+	if group == "" {
+		return version
+	}
+	return group + "/" + version
+}

@@ -1,0 +1,234 @@
+package oracle
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/normalize"
+	"github.com/operon-framework/operon/internal/prove/runlog"
+	"github.com/operon-framework/operon/internal/prove/testplan"
+	"github.com/operon-framework/operon/internal/prove/workload"
+)
+
+// References is what a workload leads to without faults. [Reference] makes it. It is not changed
+// afterwards and may be used by several goroutines.
+type References struct {
+	// Workload is what was done.
+	Workload workload.Workload
+	// Noise is what differs between runs.
+	Noise *normalize.Noise
+
+	runs  []*run // of the workload
+	base  []*run // of the workload that was run without faults
+	fresh map[string]*run
+	known map[string]bool             // what is wrong without faults
+	heaps map[string]bool             // kinds of which there are more and more without faults
+	goals map[string]*normalize.State // what steps lead to, where that is known
+}
+
+// Reference learns from runs of a workload without faults what is normal, and returns what is wrong
+// already. At least two runs are needed to learn what differs by itself; they have to be a second
+// apart, as times of Kubernetes are in seconds.
+//
+// Fresh are runs of the workloads that [Fresh] returns, by the name of the step. They may be nil:
+// then nothing is said of them. History are fields that are not compared.
+//
+// An error says why the operator cannot be tested with the workload.
+func Reference(w workload.Workload, traces []runlog.Trace, fresh map[string]runlog.Trace, history normalize.History) (References, []finding.Finding, error) {
+	refs := References{Workload: w, Noise: &normalize.Noise{History: history}, fresh: map[string]*run{}, known: map[string]bool{}, heaps: map[string]bool{}}
+	if len(traces) == 0 {
+		return refs, nil, errors.New("there is no run without faults to compare with")
+	}
+	for _, one := range traces {
+		refs.runs = append(refs.runs, newRun(w, one, traces))
+	}
+	if err := refs.testable(); err != nil {
+		return refs, nil, err
+	}
+	refs.base = refs.runs
+	refs.learn()
+	for step, one := range fresh {
+		refs.fresh[step] = newRun(workload.Workload{}, one, traces)
+	}
+	refs.goals = goals(w, &refs)
+	var all []finding.Finding
+	for _, one := range refs.runs {
+		all = append(all, judge(&refs, one, nil)...)
+	}
+	return refs, refs.confirmed(all), nil
+}
+
+// For are the references for another workload of the same operator, which was not run without
+// faults: the noise is known, and what is wrong already. Fresh are the runs of what [Fresh] returns
+// for it.
+func (refs References) For(w workload.Workload, fresh map[string]runlog.Trace) References {
+	other := References{Workload: w, Noise: refs.Noise, fresh: map[string]*run{}, known: refs.known, heaps: refs.heaps, base: refs.base}
+	for step, one := range fresh {
+		other.fresh[step] = newRun(workload.Workload{}, one, refs.traces())
+	}
+	other.goals = goals(w, &other)
+	return other
+}
+
+// Judge returns what is wrong in a run, and is not so in runs without faults.
+//
+// Guarantees: what follows from another finding is left out. Each has the plan, a guess at its
+// class, and the requests that tell most.
+// Assumptions: the steps of the plan's workload are those of the references, where not all of them
+// are left.
+func Judge(refs References, p testplan.Plan, t runlog.Trace) []finding.Finding {
+	var found []finding.Finding
+	for _, one := range judge(&refs, newRun(p.Workload, t, refs.traces()), &p) {
+		if !refs.known[one.Key()] && !refs.heaped(one) {
+			one.Plan = &p
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
+// heaped tells whether a finding says no more than that there are more or fewer objects of a kind of
+// which there are more and more without faults.
+func (refs *References) heaped(f finding.Finding) bool {
+	return len(f.Diff) > 0 && !slices.ContainsFunc(f.Diff, func(d finding.Difference) bool {
+		kind, _, _ := strings.Cut(d.Of, "/")
+		return d.Path != "" || !refs.heaps[kind]
+	})
+}
+
+// traces are those of the runs without faults.
+func (refs *References) traces() []runlog.Trace {
+	var all []runlog.Trace
+	for _, one := range refs.base {
+		all = append(all, one.Trace)
+	}
+	return all
+}
+
+// learn finds the noise: what differs between runs at the end of a step that all became silent in.
+func (refs *References) learn() {
+	first := refs.runs[0]
+	for _, other := range refs.runs[1:] {
+		for i := range min(len(first.Steps), len(other.Steps)) {
+			if first.Steps[i].Silent && other.Steps[i].Silent {
+				refs.Noise.Learn(first.state(i), other.state(i))
+			}
+		}
+	}
+}
+
+// confirmed are findings without repetition. What not all runs show is flaky.
+func (refs *References) confirmed(all []finding.Finding) []finding.Finding {
+	times := map[string]int{}
+	var found []finding.Finding
+	for _, one := range all {
+		if times[one.Key()]++; times[one.Key()] == 1 {
+			found = append(found, one)
+		}
+		refs.known[one.Key()] = true
+	}
+	for i := range found {
+		one := &found[i]
+		one.Flaky = times[one.Key()] < len(refs.runs)
+		if one.Property == finding.Bounded && one.Of != nil && !one.Flaky {
+			refs.heaps[one.Of.Kind] = true
+		}
+	}
+	return found
+}
+
+// testable returns why the operator cannot be tested.
+func (refs *References) testable() error {
+	for _, one := range refs.runs {
+		for i, step := range one.Steps {
+			if step.Refused != "" && !one.does(i).Refused {
+				return fmt.Errorf("the API server turned down the step %q, without any fault: %s", step.Name, step.Refused)
+			}
+		}
+		if err := one.works(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// works returns why a run shows nothing of an operator at work.
+func (r *run) works() error {
+	var asked, wrote bool
+	for i := range r.Requests {
+		one := &r.Requests[i]
+		asked = asked || one.Resource != ""
+		wrote = wrote || one.IsWrite() && !isLease(one)
+	}
+	if wrote {
+		return nil
+	}
+	for _, exit := range r.Exits {
+		if !exit.Asked {
+			return notStarted(exit)
+		}
+	}
+	switch {
+	case len(r.Beside) > 0:
+		return fmt.Errorf("the operator writes past the proxy, with credentials of its own, and cannot be tested: %s", strings.Join(r.Beside, ", "))
+	case !asked:
+		return errors.New("the operator asked nothing of the API server that it was told to use: it has to read the KUBECONFIG of its environment, or its in-cluster configuration")
+	}
+	return errors.New("the operator wrote nothing, whatever was done: does it watch this namespace, and these kinds?")
+}
+
+// notStarted says how an operator ended that wrote nothing, and what may help.
+func notStarted(exit runlog.Exit) error {
+	words := lastWords(exit)
+	switch {
+	case exit.PortTaken():
+		return fmt.Errorf("the operator cannot start, as another program on this machine has the port that it listens on; in its command, write {port} for one that is free%s", words)
+	case strings.Contains(words, "serving-certs"), strings.Contains(words, "tls.crt"):
+		return fmt.Errorf("the operator cannot start, as it wants a certificate for webhooks, and they are not called here: start it without them (ENABLE_WEBHOOKS=false is set)%s", words)
+	}
+	return fmt.Errorf("the operator ended %s before it wrote anything%s (objects that it needs to start are given by --setup)", how(exit), words)
+}
+
+// Fresh returns, for each step that is to be compared with a fresh namespace, the workload of one
+// step that leads there: all objects as they are after the step, made at once.
+func Fresh(w workload.Workload) map[string]workload.Workload {
+	all := map[string]workload.Workload{}
+	var there []*unstructured.Unstructured
+	for _, step := range w.Steps {
+		there = slices.DeleteFunc(there, func(object *unstructured.Unstructured) bool {
+			return slices.ContainsFunc(step.Delete, func(ref workload.Ref) bool { return isOf(ref, object) })
+		})
+		if !step.Refused {
+			there = laid(there, step.Apply)
+		}
+		if step.Fresh {
+			all[step.Name] = workload.Workload{
+				Name:  w.Name + ": fresh " + step.Name,
+				Steps: []workload.Step{{Name: step.Name, Apply: slices.Clone(there)}},
+			}
+		}
+	}
+	return all
+}
+
+// laid are objects with others over them.
+func laid(there, over []*unstructured.Unstructured) []*unstructured.Unstructured {
+	there = slices.Clone(there)
+	for _, object := range over {
+		i := slices.IndexFunc(there, func(one *unstructured.Unstructured) bool {
+			return one.GroupVersionKind().GroupKind() == object.GroupVersionKind().GroupKind() &&
+				one.GetName() == object.GetName() && one.GetNamespace() == object.GetNamespace()
+		})
+		if i < 0 {
+			there = append(there, object)
+			continue
+		}
+		there[i] = object
+	}
+	return there
+}

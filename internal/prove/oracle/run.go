@@ -1,0 +1,176 @@
+package oracle
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/internal/prove/fault"
+	"github.com/operon-framework/operon/internal/prove/normalize"
+	"github.com/operon-framework/operon/internal/prove/requestlog"
+	"github.com/operon-framework/operon/internal/prove/runlog"
+	"github.com/operon-framework/operon/internal/prove/workload"
+)
+
+// run is a trace with what is computed of it.
+type run struct {
+	runlog.Trace
+	workload workload.Workload
+	world    normalize.World
+	states   []*normalize.State
+}
+
+func newRun(w workload.Workload, t runlog.Trace, also []runlog.Trace) *run {
+	r := &run{Trace: t, workload: w, world: normalize.WorldOf(t, also...)}
+	for _, step := range t.Steps {
+		r.states = append(r.states, r.world.After(t.Changes[:min(step.LastChange, len(t.Changes))]).Of(step.State))
+	}
+	return r
+}
+
+// state is what there is at the end of a step.
+func (r *run) state(i int) *normalize.State { return r.states[i] }
+
+// does is what the workload does in a step.
+func (r *run) does(i int) workload.Step {
+	for _, step := range r.workload.Steps {
+		if step.Name == r.Steps[i].Name {
+			return step
+		}
+	}
+	return workload.Step{Name: r.Steps[i].Name}
+}
+
+// index is that of a step, -1 where there is none of the name.
+func (r *run) index(name string) int {
+	for i, step := range r.Steps {
+		if step.Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// requests are those of a step. Those before the first belong to it.
+func (r *run) requests(i int) []requestlog.Request {
+	var from int64
+	if i > 0 {
+		from = r.Steps[i-1].Last
+	}
+	var all []requestlog.Request
+	for _, one := range r.Requests {
+		if one.Seq > from && one.Seq <= r.Steps[i].Last {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// changes are those of a step.
+func (r *run) changes(i int) []runlog.Change {
+	from := 0
+	if i > 0 {
+		from = r.Steps[i-1].LastChange
+	}
+	return r.Changes[min(from, len(r.Changes)):min(r.Steps[i].LastChange, len(r.Changes))]
+}
+
+// kindOf is the kind that a resource's objects are of, empty where none changed.
+func (r *run) kindOf(resource string) string {
+	for _, change := range r.Changes {
+		if change.Resource == resource {
+			return change.Kind
+		}
+	}
+	return ""
+}
+
+// resourceOf is the plural name of a kind.
+func (r *run) resourceOf(kind string) string {
+	for _, change := range r.Changes {
+		if change.Kind == kind {
+			return change.Resource
+		}
+	}
+	return strings.ToLower(kind) + "s"
+}
+
+// moment is the end of a step, as the judges see it.
+type moment struct {
+	refs *References
+	run  *run
+	// i is the number of the step, step what came of it, does what was done.
+	i    int
+	step runlog.Step
+	does workload.Step
+	// faults are those of the plan, nil where the run is a reference itself.
+	faults []fault.Fault
+	// normal is the first run without faults, and at the number of the step there. It is nil where
+	// the run is a reference itself, or the workload was not run without faults.
+	normal *run
+	at     int
+}
+
+// compareWith finds the step in the runs without faults.
+func (m *moment) compareWith(refs *References) {
+	if len(refs.runs) > 0 {
+		m.normal = refs.runs[0]
+		m.at = m.normal.index(m.step.Name)
+	}
+}
+
+// state is what there is.
+func (m *moment) state() *normalize.State { return m.run.state(m.i) }
+
+// wants tells whether the run without faults got to the step, and became silent in it.
+func (m *moment) wants() bool {
+	return m.normal != nil && m.at >= 0 && m.normal.Steps[m.at].Silent
+}
+
+// settled tells whether there is a state to be judged.
+func (m *moment) settled() bool { return m.step.Silent }
+
+// end is when the step was over.
+func (m *moment) end() time.Time { return m.step.At.Add(m.step.Took) }
+
+func isLease(r *requestlog.Request) bool {
+	return r.Group == "coordination.k8s.io" && r.Resource == "leases"
+}
+
+// isBeside tells whether a request says nothing about what an operator does: leader election,
+// discovery, events, and reviews of rights.
+func isBeside(r *requestlog.Request) bool {
+	return isLease(r) || r.Resource == "" || r.Resource == "events" || r.Group == "authorization.k8s.io" || r.Group == "authentication.k8s.io"
+}
+
+// changed tells whether a request is a write of the operator's that changed something that counts.
+func changed(r *requestlog.Request) bool {
+	return r.IsWrite() && r.Effect == requestlog.Changed && !isBeside(r)
+}
+
+// resource is a request's, with the subresource.
+func resource(r *requestlog.Request) string {
+	if r.Subresource == "" {
+		return r.Resource
+	}
+	return r.Resource + "/" + r.Subresource
+}
+
+// isCustom tells whether a kind is not one of Kubernetes' own.
+func isCustom(kind schema.GroupKind) bool {
+	return strings.Contains(kind.Group, ".") && !strings.HasSuffix(kind.Group, ".k8s.io")
+}
+
+// isOf tells whether an object is the one that a reference names. The namespace of a reference may
+// be left out.
+func isOf(ref workload.Ref, object *unstructured.Unstructured) bool {
+	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == object.GroupVersionKind().GroupKind() &&
+		ref.Name == object.GetName() && (ref.Namespace == "" || ref.Namespace == object.GetNamespace())
+}
+
+// refTo is an object as a finding names it.
+func refTo(o *normalize.Object) *workload.Ref {
+	return &workload.Ref{APIVersion: o.Live().GetAPIVersion(), Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
+}

@@ -1,0 +1,185 @@
+package oracle
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/internal/core/readiness"
+	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/normalize"
+)
+
+// sameState compares with the end of the same step without faults.
+func sameState(m *moment) []finding.Finding {
+	if !m.settled() || !m.wants() {
+		return nil
+	}
+	differences := slices.DeleteFunc(normalize.Diff(m.normal.state(m.at), m.state(), m.refs.Noise), func(d normalize.Difference) bool {
+		return len(m.does.Delete) > 0 && d.Count.Kind == claim && len(d.Got) >= len(d.Want) && d.Got > d.Want // claims may outlive who used them
+	})
+	if len(differences) == 0 {
+		return nil
+	}
+	property := finding.SameState
+	if len(m.does.Delete) > 0 && !slices.ContainsFunc(differences, func(d normalize.Difference) bool { return !d.Extra }) {
+		property = finding.NothingLeft
+	}
+	return []finding.Finding{differing(property, differences, "without faults")}
+}
+
+// sameFresh compares a step that leads back with the one that it leads back to, and one that leads
+// to what a fresh namespace leads to, with that.
+func sameFresh(m *moment) []finding.Finding {
+	if !m.settled() || m.does.Refused {
+		return nil
+	}
+	var found []finding.Finding
+	if i := m.run.index(m.does.Same); m.does.Same != "" && i >= 0 && i < m.i && m.run.Steps[i].Silent {
+		found = append(found, m.differs(m.run.state(i), "when it was made first")...)
+	}
+	if fresh := m.refs.fresh[m.step.Name]; m.does.Fresh && fresh != nil {
+		if want := fresh.silentState(m.step.Name); want != nil && (!m.does.Guess || m.makesSense(want)) {
+			found = append(found, m.differs(want, "in a fresh namespace")...)
+		}
+	}
+	return found
+}
+
+// makesSense tells whether what a fresh namespace leads to is as ready as what was there at first.
+// If not, the objects may be allowed and still wrong.
+func (m *moment) makesSense(fresh *normalize.State) bool {
+	return m.run.Steps[0].Silent && notReady(fresh) <= notReady(m.run.state(0))
+}
+
+// notReady is how many of the objects that operator and user wrote are not ready.
+func notReady(s *normalize.State) int {
+	n := 0
+	for _, one := range s.Objects {
+		if is := readiness.Of(one.Live().GroupVersionKind(), one.Live()); is.Status != readiness.Ready {
+			n++
+		}
+	}
+	return n
+}
+
+// differs compares with another state that the same objects led to. Who tells how it got where it is
+// (the reason and message of a condition) may tell another story, and claims may have been kept.
+func (m *moment) differs(want *normalize.State, when string) []finding.Finding {
+	differences := slices.DeleteFunc(normalize.Diff(want, m.state(), m.refs.Noise), func(d normalize.Difference) bool {
+		return story.MatchString(d.Path) || d.Count.Kind == claim || d.Extra && d.Object.Kind == claim
+	})
+	if len(differences) == 0 {
+		return nil
+	}
+	property := finding.SameFresh
+	if !slices.ContainsFunc(differences, func(d normalize.Difference) bool { return !d.Extra || !d.Object.Generated }) {
+		property = finding.Bounded
+	}
+	return []finding.Finding{differing(property, differences, when)}
+}
+
+const claim = "PersistentVolumeClaim"
+
+var story = regexp.MustCompile(`^status\.conditions\[[^\]]+\]\.(reason|message)$`)
+
+// restored judges whether what somebody changed behind the operator's back is as it was.
+func restored(m *moment) []finding.Finding {
+	if m.does.Drift == nil || m.i == 0 || !m.settled() || m.normal != nil {
+		return nil // with faults, what is not put back is seen by comparing
+	}
+	of := m.does.Drift.Of
+	differences := slices.DeleteFunc(normalize.Diff(m.run.state(m.i-1), m.state(), m.refs.Noise), func(d normalize.Difference) bool {
+		added := d.Want == "" // what somebody adds is nobody's business
+		return added || d.Object == nil || !isOf(of, d.Object.Live()) || isStatus(d.Path)
+	})
+	if len(differences) == 0 {
+		return nil
+	}
+	return []finding.Finding{differing(finding.Restored, differences, "before somebody changed it")}
+}
+
+// refusing judges what came of an object that is invalid.
+func refusing(m *moment) []finding.Finding {
+	if !m.does.Refused || m.i == 0 || m.step.Refused == "" && !m.settled() {
+		return nil
+	}
+	before := m.run.state(m.i - 1)
+	f := finding.Finding{Property: finding.Refusing}
+	if len(m.does.Apply) > 0 {
+		f.Of = m.ref(m.does.Apply[0])
+	}
+	differences := normalize.Diff(before, m.state(), m.refs.Noise)
+	if m.step.Refused != "" {
+		if !m.settled() || len(differences) == 0 {
+			return nil
+		}
+		return []finding.Finding{differing(finding.Refusing, differences, "before something invalid was refused")}
+	}
+	if !m.reported(differences) {
+		f.Message = "what is invalid is neither refused nor reported"
+		f.Diff = cut(normalize.Plain(differences))
+		return []finding.Finding{f}
+	}
+	for _, d := range differences {
+		if d.Missing && d.Object.ByOperator && !d.Object.ByUser {
+			f.Message = fmt.Sprintf("a %s is gone because of something invalid", d.Object.Kind)
+			f.Of, f.Diff = refTo(d.Object), cut(normalize.Plain(differences))
+			return []finding.Finding{f}
+		}
+	}
+	return nil
+}
+
+// reported tells whether somebody learns of a mistake: the status of a custom resource changed, or
+// there is a warning.
+func (m *moment) reported(differences []normalize.Difference) bool {
+	for _, d := range differences {
+		if d.Object != nil && isStatus(d.Path) && isCustom(d.Object.Live().GroupVersionKind().GroupKind()) && !strings.HasSuffix(d.Path, ".observedGeneration") {
+			return true
+		}
+	}
+	for _, event := range m.step.Events {
+		if event.Type == "Warning" && slices.ContainsFunc(m.does.Apply, func(object *unstructured.Unstructured) bool {
+			return event.Of == object.GetKind()+"/"+object.GetName()
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// differing is a finding about a state that is not as it was at some other time.
+func differing(property finding.Property, differences []normalize.Difference, when string) finding.Finding {
+	first := differences[0]
+	f := finding.Finding{Property: property, Diff: cut(normalize.Plain(differences))}
+	if first.Object != nil {
+		f.Of = refTo(first.Object)
+	}
+	switch {
+	case first.Missing:
+		f.Message = fmt.Sprintf("a %s is missing that was there %s", first.Object.Kind, when)
+	case first.Extra:
+		f.Message = fmt.Sprintf("a %s is there that was not there %s", first.Object.Kind, when)
+	case first.Object == nil:
+		owner, _, owned := strings.Cut(first.Of, "/")
+		if !owned {
+			owner = "namespace"
+		}
+		f.Message = fmt.Sprintf("the %s has not as many %ss as %s", owner, first.Count.Kind, when)
+	default:
+		f.Message = fmt.Sprintf("%s of the %s is not what it was %s", normalize.Place(first.Path), first.Object.Kind, when)
+	}
+	return f
+}
+
+func isStatus(path string) bool { return strings.HasPrefix(path, "status.") }
+
+// cut leaves of many differences the first.
+func cut(differences []finding.Difference) []finding.Difference {
+	const most = 20
+	return differences[:min(most, len(differences))]
+}

@@ -1,0 +1,176 @@
+package oracle
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/requestlog"
+	"github.com/operon-framework/operon/internal/prove/workload"
+)
+
+// silent judges whether the operator came to an end with its work.
+func silent(m *moment) []finding.Finding {
+	if m.step.Silent || m.normal != nil && !m.wants() {
+		return nil
+	}
+	f := finding.Finding{Property: finding.Silent, Message: "the operator does not come to an end"}
+	if why, err := json.Marshal(m.step.Why); err == nil && m.step.Why != "" {
+		f.Diff = []finding.Difference{{Of: "the operator", Path: "(activity)", Want: `"none"`, Got: string(why)}}
+	}
+	requests := m.lately()
+	if r, times := most(requests, changed); times >= again {
+		f.Message = fmt.Sprintf("the operator does not come to an end: it writes %s again and again", resource(&r))
+		f.Of = m.about(&r)
+		return []finding.Finding{f}
+	}
+	if r, times := most(requests, func(r *requestlog.Request) bool { return r.IsWrite() && !isBeside(r) }); times >= again {
+		f.Message = fmt.Sprintf("the operator does not come to an end: it goes on to %s %s, and changes nothing", r.Verb, resource(&r))
+		f.Of = m.about(&r)
+		return []finding.Finding{f}
+	}
+	if m.polls() {
+		return nil // who has to look by himself may look now and then
+	}
+	if r, times := most(requests, func(r *requestlog.Request) bool { return !isBeside(r) && r.Verb != "watch" }); times >= manyReads {
+		f.Message = fmt.Sprintf("the operator does not come to an end: it goes on to %s %s, and changes nothing", r.Verb, resource(&r))
+		f.Of = m.about(&r)
+	}
+	return []finding.Finding{f}
+}
+
+// lately are the requests of the later part of a step: what went on when the work might have been
+// done.
+func (m *moment) lately() []requestlog.Request {
+	since := m.step.At.Add(m.step.Took / 3)
+	var all []requestlog.Request
+	for _, r := range m.run.requests(m.i) {
+		if !r.At.Before(since) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// polls tells whether in a step that did not end the operator does nothing but read, and that not
+// too often: it watches nothing, and has to look by itself.
+func (m *moment) polls() bool {
+	reads := 0
+	for _, r := range m.lately() {
+		switch {
+		case isBeside(&r) || r.Verb == "watch":
+		case r.IsWrite():
+			return false
+		default:
+			reads++
+		}
+	}
+	lasted := (m.step.Took - m.step.Took/3).Seconds()
+	return reads > 1 && float64(reads) <= looksPerSecond*max(lasted, 1)
+}
+
+const (
+	// again is how many equal writes that each change something are too many in a step.
+	again = 6
+	// manyReads is how many equal requests are worth to be named.
+	manyReads = 20
+)
+
+// most returns the request that there are most of, of those that are asked for, and how many.
+func most(requests []requestlog.Request, of func(*requestlog.Request) bool) (requestlog.Request, int) {
+	times := map[string]int{}
+	var best requestlog.Request
+	for i := range requests {
+		r := &requests[i]
+		if !of(r) {
+			continue
+		}
+		times[r.Verb+" "+resource(r)]++
+	}
+	for i := range requests {
+		r := &requests[i]
+		if of(r) && (best.Verb == "" || times[r.Verb+" "+resource(r)] > times[best.Verb+" "+resource(&best)]) {
+			best = *r
+		}
+	}
+	return best, times[best.Verb+" "+resource(&best)]
+}
+
+// about is the object of a request, nil where its kind is not known.
+func (m *moment) about(r *requestlog.Request) *workload.Ref {
+	kind := m.run.kindOf(r.Resource)
+	if kind == "" {
+		return nil
+	}
+	return &workload.Ref{APIVersion: apiVersion(r.Group, r.Version), Kind: kind, Name: m.run.world.Neutral(r.Name)}
+}
+
+const (
+	// looksPerSecond is what an operator may read in a second that has to look by itself, and
+	// perSecond what it may read in the last one of a step, in which much may come together.
+	looksPerSecond, perSecond = 4, 8
+	// storm is how many requests more than a few times as many as without faults are too many in a
+	// step: who cannot go on has to wait, and each time longer.
+	storm, factor = 300, 10
+)
+
+// restless judges how much the operator asked in a step that came to an end.
+func restless(m *moment) []finding.Finding {
+	if !m.step.Silent {
+		return nil
+	}
+	all := m.asked()
+	may := storm
+	for _, normal := range m.refs.runs {
+		if at := normal.index(m.step.Name); at >= 0 && m.normal != nil {
+			other := moment{refs: m.refs, run: normal, i: at, step: normal.Steps[at]}
+			may = max(may, storm+factor*len(other.asked()))
+		}
+	}
+	message := ""
+	r, _ := most(all, func(*requestlog.Request) bool { return true })
+	switch {
+	case m.goesOn(all):
+		r, _ = most(all, func(r *requestlog.Request) bool { return m.ago(r) < time.Second })
+		message = fmt.Sprintf("when all is done, the operator goes on to ask for %s many times a second", resource(&r))
+	case len(all) > may && (m.normal != nil || m.step.Took < time.Minute):
+		message = fmt.Sprintf("the operator goes on to %s %s, hundreds of times, before it comes to an end", r.Verb, resource(&r))
+	default:
+		return nil
+	}
+	return []finding.Finding{{Property: finding.Silent, Of: m.about(&r), Message: message}}
+}
+
+// asked are the requests of a step that say what an operator does, without watches.
+func (m *moment) asked() []requestlog.Request {
+	var all []requestlog.Request
+	for _, r := range m.run.requests(m.i) {
+		if !isBeside(&r) && r.Verb != "watch" && m.ago(&r) >= 0 {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// ago is how long before the step's end a request came.
+func (m *moment) ago(r *requestlog.Request) time.Duration { return m.end().Sub(r.At) }
+
+// goesOn tells whether an operator that reads all the time reads too often when all is done: more
+// than it may in the last second, and in either half of it, as who was just started reads much at
+// once, and then no more. With all other operators a step has not ended before they asked for nothing.
+func (m *moment) goesOn(asked []requestlog.Request) bool {
+	if !m.refs.Reads() || m.step.Took <= time.Second {
+		return false
+	}
+	early, late := 0, 0
+	for i := range asked {
+		switch ago := m.ago(&asked[i]); {
+		case ago < time.Second/2:
+			late++
+		case ago < time.Second:
+			early++
+		}
+	}
+	return early+late > perSecond && min(early, late) >= perSecond/2
+}

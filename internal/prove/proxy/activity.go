@@ -1,0 +1,111 @@
+package proxy
+
+import (
+	"sync"
+	"time"
+
+	"github.com/operon-framework/operon/internal/prove/requestlog"
+)
+
+// Activity is what an operator has been about, without what it does when it has nothing to do.
+// Requests that count are all but watches, leases, discovery, health, shells and logs.
+type Activity struct {
+	// Last is when the last request that counts came or was answered, and the proxy's start
+	// where there was none.
+	Last time.Time
+	// Open is how many requests that count are on their way.
+	Open int
+	// Opening is how many watches have been asked for that have not begun: they are not answered yet, or still show
+	// what there is at first.
+	Opening int
+	// Count is how many requests that count have come.
+	Count int64
+	// Seen is how many requests of any sort have come.
+	Seen int64
+	// Disturbed: a fault goes on, so that silence means nothing: a view is frozen, the server is
+	// away, a lease is taken.
+	Disturbed bool
+	// Pending is how many faults of the script have not struck yet.
+	Pending int
+}
+
+// Activity tells what the operator has been about, and returns a channel that is closed when
+// that changes.
+func (p *Proxy) Activity() (Activity, <-chan struct{}) {
+	now, changed := p.meter.read()
+	now.Disturbed = p.disturbed()
+	now.Pending = len(p.options.Script.Pending())
+	return now, changed
+}
+
+// disturbed tells whether a fault goes on.
+func (p *Proxy) disturbed() bool { return p.meter.disturbed() || p.views.any() || p.leases.any() }
+
+// counts tells whether a request tells that the operator is at work.
+func counts(r *requestlog.Request) bool {
+	switch {
+	case r.Resource == "", r.Verb == "watch", r.Streams():
+		return false
+	}
+	return r.Group != "coordination.k8s.io" || r.Resource != "leases"
+}
+
+// meter counts requests.
+type meter struct {
+	mu      sync.Mutex
+	now     Activity
+	until   time.Time     // a fault goes on
+	changed chan struct{} // nil while nobody waits
+}
+
+// disturb notes that a fault goes on for a while.
+func (m *meter) disturb(while time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if until := time.Now().Add(while); until.After(m.until) {
+		m.until = until
+	}
+	time.AfterFunc(while, func() { m.change(nil) })
+}
+
+func (m *meter) disturbed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Now().Before(m.until)
+}
+
+func (m *meter) read() (Activity, <-chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.changed == nil {
+		m.changed = make(chan struct{})
+	}
+	return m.now, m.changed
+}
+
+// begin counts a request, where it counts, and returns what ends it: of a watch, its beginning.
+func (m *meter) begin(r *requestlog.Request) (end func()) {
+	if r.Verb == "watch" {
+		m.change(func(a *Activity) { a.Seen++; a.Opening++ })
+		return sync.OnceFunc(func() { m.change(func(a *Activity) { a.Opening-- }) })
+	}
+	if !counts(r) {
+		m.change(func(a *Activity) { a.Seen++ })
+		return func() {}
+	}
+	m.change(func(a *Activity) { a.Seen++; a.Open++; a.Count++; a.Last = time.Now() })
+	return func() { m.change(func(a *Activity) { a.Open--; a.Last = time.Now() }) }
+}
+
+// change wakes whoever waits. A nil do changes nothing that is counted.
+func (m *meter) change(do func(*Activity)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if do != nil {
+		do(&m.now)
+	}
+	if m.changed != nil {
+		close(m.changed)
+		m.changed = nil
+	}
+}

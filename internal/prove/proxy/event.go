@@ -1,0 +1,101 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/operon-framework/operon/internal/prove/fault"
+	"github.com/operon-framework/operon/internal/prove/requestlog"
+)
+
+// frame is one event of a watch, as it came.
+type frame struct {
+	raw     []byte
+	err     error // there is no more, and why
+	kind    string
+	meta    requestlog.Meta
+	version uint64
+	ends    bool // it is the bookmark that ends the state at the beginning
+	counted bool // it has brought about what it brings about
+}
+
+// tells tells whether the event is of a change.
+func (f frame) tells() bool { return f.kind != string(watch.Bookmark) }
+
+// form is an encoding of events.
+type form struct {
+	reader func(io.Reader) func() ([]byte, error)
+	// open returns the type and the object of an event, close makes one of them.
+	open  func(raw []byte) (kind string, object []byte)
+	close func(kind string, object []byte) []byte
+}
+
+// contentType is that of the form's objects.
+func (f form) contentType(object []byte) string {
+	if bytes.HasPrefix(object, []byte("{")) {
+		return runtime.ContentTypeJSON
+	}
+	return runtime.ContentTypeProtobuf
+}
+
+// read finds out what an event is about.
+func (f form) read(one *frame) {
+	var object []byte
+	one.kind, object = f.open(one.raw)
+	one.meta, _ = requestlog.MetaOf(f.contentType(object), object)
+	one.version = version(one.meta.ResourceVersion)
+	one.ends = one.kind == string(watch.Bookmark) && bytes.Contains(object, []byte(metav1.InitialEventsAnnotationKey))
+}
+
+// gone is the event with which the API server ends a watch that began, or was held up, too long ago.
+func (f form) gone(at, oldest uint64) []byte {
+	failure := apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", at, oldest))
+	_, _, body, err := fault.Encode(failure, f.contentType(f.close("", nil)[:1]))
+	if err != nil {
+		return nil // a Status can be encoded
+	}
+	return f.close(string(watch.Error), body)
+}
+
+func openJSON(raw []byte) (string, []byte) {
+	var event struct {
+		Type   string          `json:"type"`
+		Object json.RawMessage `json:"object"`
+	}
+	if err := json.Unmarshal(raw, &event); err != nil {
+		return "", nil
+	}
+	return event.Type, event.Object
+}
+
+func closeJSON(kind string, object []byte) []byte {
+	return fmt.Appendf(nil, "{\"type\":%q,\"object\":%s}\n", kind, bytes.TrimSpace(object))
+}
+
+// lengthBytes is the size of the length before an event in protobuf.
+const lengthBytes = 4
+
+func openProtobuf(raw []byte) (string, []byte) {
+	var event metav1.WatchEvent
+	if len(raw) < lengthBytes || event.Unmarshal(raw[lengthBytes:]) != nil {
+		return "", nil
+	}
+	return event.Type, event.Object.Raw
+}
+
+func closeProtobuf(kind string, object []byte) []byte {
+	event := metav1.WatchEvent{Type: kind, Object: runtime.RawExtension{Raw: object}}
+	raw, err := event.Marshal()
+	if err != nil {
+		return nil // strings and bytes can be encoded
+	}
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(raw))), raw...)
+}

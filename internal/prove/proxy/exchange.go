@@ -1,0 +1,211 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/operon-framework/operon/internal/prove/fault"
+	"github.com/operon-framework/operon/internal/prove/requestlog"
+)
+
+// exchange is one request with its answer.
+type exchange struct {
+	requestlog.Request
+	sender *Instance // nil where the request has credentials of its own
+	leave  func()    // the sender need not wait for this one any more
+	begun  func()    // the watch has begun, or nothing is under way any more
+	to     *url.URL  // what is asked of the server: path and query
+	faults []fault.Fault
+	accept string
+	head   *head // the beginning of an answer that is sent on as it comes
+
+	epoch   int    // of the views, when it came
+	present string // the query of a list that is sent on as one of the past
+	seen    uint64 // the newest version when it was sent on
+}
+
+// inContext is the key of an exchange in the context of its request.
+type inContext struct{}
+
+func exchangeOf(r *http.Request) *exchange { return r.Context().Value(inContext{}).(*exchange) }
+
+// maxSent is how much of a request is read before it goes on. The API server refuses more
+// than 3 MiB.
+const maxSent = 4 << 20
+
+// handle takes a request of the operator through its whole way.
+func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
+	if !p.enter() {
+		panic(http.ErrAbortHandler)
+	}
+	defer p.inside.Done()
+	x, known, ok := p.admit(r)
+	if !ok {
+		panic(http.ErrAbortHandler)
+	}
+	defer x.leave()
+	x.begun = p.meter.begin(&x.Request)
+	defer x.begun()
+	defer p.note(x)
+	if !known {
+		x.struckBy("the token has expired")
+		p.refuse(w, x, apierrors.NewUnauthorized("Unauthorized"))
+		return
+	}
+	if err := x.receive(r); err != nil {
+		x.Error = err.Error()
+		panic(http.ErrAbortHandler)
+	}
+	for _, f := range p.options.Script.Next(x.Request) {
+		x.faults = append(x.faults, f)
+		x.struckBy(f.String())
+	}
+	if p.strike(r.Context(), w, x) {
+		return
+	}
+	if len(x.faults) > 0 { // what it has brought about itself came before it
+		_, x.epoch, _ = p.views.in(x.Resource, x.Instance, 0)
+	}
+	p.pass(w, r, x)
+	p.afterwards(r.Context(), w, x)
+}
+
+// admit lets a request in, unless its sender was revoked. It tells whether the sender's token is
+// still known.
+func (p *Proxy) admit(r *http.Request) (x *exchange, known, ok bool) {
+	sender, known := p.senders.of(r)
+	if !sender.enter() {
+		return nil, false, false
+	}
+	to := *r.URL
+	x = &exchange{Request: requestlog.Of(r), accept: r.Header.Get("Accept"), sender: sender, leave: func() {}, to: &to}
+	if sender != nil {
+		x.Instance = sender.number
+		x.leave = sync.OnceFunc(sender.inside.Done)
+		usedBy(r.Context(), sender)
+		if counts(&x.Request) {
+			p.views.come(sender.number)
+		}
+	}
+	_, x.epoch, _ = p.views.in(x.Resource, x.Instance, 0)
+	x.Seq, x.At = p.options.Log.Number(), time.Now()
+	return x, known, true
+}
+
+// pass sends a request on, and the answer back.
+func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, x *exchange) {
+	ctx, end := x.span(r.Context())
+	defer end()
+	if err := p.narrow(ctx, x, x.to); err != nil {
+		x.failed(err)
+		panic(http.ErrAbortHandler)
+	}
+	if failure, refused := p.refused(x); refused {
+		p.refuse(w, x, failure)
+		return
+	}
+	p.antedate(x)
+	p.before(ctx, &x.Request)
+	x.seen = p.clock.newest.Load()
+	for _, chosen := range p.options.Script.Passes(x.Request) {
+		p.clock.mark(chosen.String(), p.revision(ctx))
+	}
+	if x.sender.gone() || r.Context().Err() != nil {
+		x.failed(errCut)
+		panic(http.ErrAbortHandler)
+	}
+	p.forward.ServeHTTP(w, r.WithContext(context.WithValue(ctx, inContext{}, x)))
+}
+
+// refuse answers with an error of the API server.
+func (p *Proxy) refuse(w http.ResponseWriter, x *exchange, failure apierrors.APIStatus) {
+	status, header, body, err := fault.Encode(failure, x.accept)
+	if err != nil {
+		x.failed(err)
+		panic(http.ErrAbortHandler)
+	}
+	x.reply(w, status, header, body)
+}
+
+// grace is how long the server may take to answer a write whose sender is gone: as long as it waits
+// for a webhook where nothing else is said. It mostly takes milliseconds, and on a busy machine seconds.
+const grace = 10 * time.Second
+
+// span returns a context for what is asked of the server. It ends with the request and with its
+// sender; that of a write a while later, so that it is known what the write did.
+func (x *exchange) span(ctx context.Context) (context.Context, func()) {
+	spanned, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	end := cancel
+	if x.IsWrite() && !x.Streams() {
+		end = func() { time.AfterFunc(grace, cancel) }
+	}
+	stops := []func() bool{context.AfterFunc(ctx, end)}
+	if x.sender != nil {
+		stops = append(stops, context.AfterFunc(x.sender.alive, end))
+	}
+	return spanned, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel()
+	}
+}
+
+// receive reads the body and puts it back.
+func (x *exchange) receive(r *http.Request) error {
+	if !x.IsWrite() || x.Streams() || r.Header.Get("Upgrade") != "" || r.Body == nil {
+		return nil
+	}
+	sent, err := io.ReadAll(io.LimitReader(r.Body, maxSent+1))
+	if err != nil {
+		return fmt.Errorf("the request ended early: %w", err)
+	}
+	if len(sent) > maxSent {
+		r.Body = readCloser{io.MultiReader(bytes.NewReader(sent), r.Body), r.Body}
+		return nil
+	}
+	x.Sent(sent)
+	body := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(sent)), nil }
+	r.GetBody = body // for another connection, where the server hangs up before anything was sent
+	r.Body, err = body()
+	return err
+}
+
+// readCloser is a body of which some was read already.
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
+
+// failed notes why there was no answer, unless that was on purpose.
+func (x *exchange) failed(err error) {
+	x.Status = 0
+	if !errors.Is(err, errCut) {
+		x.Error = err.Error()
+	}
+	if x.Served == 0 && x.IsWrite() {
+		x.Effect = requestlog.Unknown
+		if errors.Is(err, errCut) {
+			x.Effect = requestlog.Unchanged
+		}
+	}
+}
+
+// note records an exchange that has ended.
+func (p *Proxy) note(x *exchange) {
+	if x.head != nil {
+		x.head.tell(&x.Request)
+	}
+	p.clock.saw(version(x.After))
+	x.Took = time.Since(x.At)
+	p.options.Log.Add(x.Request)
+}

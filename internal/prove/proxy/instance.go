@@ -1,0 +1,235 @@
+package proxy
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/operon-framework/operon/internal/prove/fault"
+)
+
+// Instance is one start of the operator: whoever sends the token that was made for it. It may be
+// used by several goroutines.
+type Instance struct {
+	proxy  *Proxy
+	number int
+	file   string
+
+	alive context.Context
+	end   context.CancelFunc
+
+	mu      sync.Mutex
+	token   string
+	refused time.Time // until then older tokens are worth nothing
+	revoked bool
+	inside  sync.WaitGroup // requests on their way; nobody enters once it is revoked
+}
+
+// NewInstance makes a token for a start of the operator, whose requests are recorded under a
+// number of their own. With a path, the token is written there, and connections read it from
+// there: a token that expires can only be replaced in a file. Its folder has to exist.
+func (p *Proxy) NewInstance(tokenFile string) (*Instance, error) {
+	if tokenFile == "" && p.options.Script.Has(fault.Expire) {
+		return nil, errors.New("a fault lets the operator's token expire, and the new one has no place: name a file for it")
+	}
+	return p.newInstance(tokenFile)
+}
+
+func (p *Proxy) newInstance(tokenFile string) (*Instance, error) {
+	i := &Instance{proxy: p, file: tokenFile}
+	i.alive, i.end = context.WithCancel(context.Background())
+	if err := i.renew(); err != nil {
+		return nil, err
+	}
+	p.senders.add(i)
+	return i, nil
+}
+
+// renew makes a new token. The one before is as good as that, unless it is made to expire.
+func (i *Instance) renew() error {
+	token := rand.Text()
+	if err := writeToken(i.file, token); err != nil {
+		return err
+	}
+	i.mu.Lock()
+	i.token = token
+	i.mu.Unlock()
+	i.proxy.senders.grant(token, i)
+	return nil
+}
+
+// expire makes a new token, and the one before worth nothing for a while. Who has other credentials
+// keeps them.
+func (i *Instance) expire(while time.Duration) error {
+	if i == nil {
+		return nil
+	}
+	i.mu.Lock()
+	i.refused = time.Now().Add(while)
+	i.mu.Unlock()
+	i.proxy.meter.disturb(while)
+	return i.renew()
+}
+
+// takes tells whether a token of the instance's is worth something now.
+func (i *Instance) takes(token string) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.token == token || !time.Now().Before(i.refused)
+}
+
+// writeToken replaces the file at once, so that nobody reads half of it.
+func writeToken(path, token string) error {
+	if path == "" {
+		return nil
+	}
+	next := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"-"+rand.Text())
+	if err := os.WriteFile(next, []byte(token), 0o600); err != nil {
+		return fmt.Errorf("write the operator's token: %w", err)
+	}
+	if err := os.Rename(next, path); err != nil {
+		return fmt.Errorf("write the operator's token: %w", errors.Join(err, os.Remove(next)))
+	}
+	return nil
+}
+
+// Number is that of [record.Request.Instance], from 1.
+func (i *Instance) Number() int { return i.number }
+
+// Token returns the token of the moment, which stands for the operator at this proxy.
+func (i *Instance) Token() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.token
+}
+
+// Config returns a connection to the proxy as this instance. As one that controller-runtime finds for a
+// program, it leaves it to the API server to slow who asks too often.
+func (i *Instance) Config() *rest.Config {
+	config := &rest.Config{
+		Host:            i.proxy.Address(),
+		TLSClientConfig: rest.TLSClientConfig{CAData: i.proxy.Authority()},
+		QPS:             -1,
+	}
+	if i.file != "" {
+		config.BearerTokenFile = i.file
+	} else {
+		config.BearerToken = i.Token()
+	}
+	return config
+}
+
+// Kubeconfig returns a kubeconfig that leads through the proxy as this instance, whose context
+// has the namespace, or none where that is empty. It is worth the operator's rights: keep it as
+// secret as the operator's own.
+func (i *Instance) Kubeconfig(namespace string) ([]byte, error) {
+	const name = "operon-prove"
+	config := i.Config()
+	return clientcmd.Write(clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{
+			name: {Server: config.Host, CertificateAuthorityData: config.CAData},
+		},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {Token: config.BearerToken, TokenFile: config.BearerTokenFile}},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name, Namespace: namespace}},
+		CurrentContext: name,
+	})
+}
+
+// Revoke ends all that the instance asked for, and lets it ask for nothing more: requests on their
+// way get no answer, nor do those to come. Connections that no other instance uses are cut a moment
+// later, when the last answers have arrived.
+//
+// Guarantees: when it returns, nothing of the instance is on its way to the API server any more, and
+// it is recorded what became of each request. A second call does nothing.
+// Caveats: it waits for the server's answers to writes that the server has, at most [grace].
+func (i *Instance) Revoke() {
+	i.mu.Lock()
+	i.revoked = true
+	i.mu.Unlock()
+	i.end()
+	i.inside.Wait()
+	time.AfterFunc(linger, func() { i.proxy.gate.cutOf(i) })
+}
+
+// enter lets a request in, unless the instance is revoked.
+func (i *Instance) enter() bool {
+	if i == nil {
+		return true
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.revoked {
+		i.inside.Add(1)
+	}
+	return !i.revoked
+}
+
+// gone tells whether the instance was revoked.
+func (i *Instance) gone() bool { return i != nil && i.alive.Err() != nil }
+
+// senders are the instances of a proxy, by their tokens.
+type senders struct {
+	mu     sync.RWMutex
+	tokens map[string]*Instance
+	count  int
+	first  *Instance
+}
+
+// add numbers an instance.
+func (s *senders) add(i *Instance) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count++
+	i.number = s.count
+}
+
+func (s *senders) grant(token string, i *Instance) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tokens[token] = i
+}
+
+// of returns the instance that sent a request, or nil where that has other credentials or none,
+// and whether its token is worth something.
+func (s *senders) of(r *http.Request) (sender *Instance, valid bool) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return nil, true
+	}
+	s.mu.RLock()
+	sender = s.tokens[token]
+	s.mu.RUnlock()
+	return sender, sender == nil || sender.takes(token)
+}
+
+// last is the number of the newest instance.
+func (s *senders) last() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.count
+}
+
+// Config returns a connection to the proxy, as an instance that is made with the proxy.
+func (p *Proxy) Config() *rest.Config { return p.senders.first.Config() }
+
+// Kubeconfig is as that of [Instance], of one that is made with the proxy.
+func (p *Proxy) Kubeconfig(namespace string) ([]byte, error) {
+	return p.senders.first.Kubeconfig(namespace)
+}
+
+// Address is the proxy's URL.
+func (p *Proxy) Address() string { return "https://" + p.gate.Addr().String() }
+
+// Authority is the certificate, in PEM, of who signed the proxy's.
+func (p *Proxy) Authority() []byte { return p.pair.authority }

@@ -1,0 +1,178 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/operon-framework/operon/internal/prove/requestlog"
+)
+
+// observer reads the metadata of objects beside the operator.
+type observer struct {
+	transport http.RoundTripper
+	target    *url.URL
+}
+
+// newObserver returns nil where there is no config.
+func newObserver(config *rest.Config) (*observer, error) {
+	if config == nil {
+		return nil, nil
+	}
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("the observer's connection to the API server: %w", err)
+	}
+	target, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("the observer's API server: %w", err)
+	}
+	return &observer{transport, target}, nil
+}
+
+// absent is the version of an object that is not there.
+const absent = "0"
+
+// version returns the resource version of the object that a request is about, [absent], or ""
+// where that cannot be known. It asks for no more than the metadata.
+func (o *observer) version(ctx context.Context, r *requestlog.Request) string {
+	if o == nil || r.Name == "" || r.Resource == "" {
+		return ""
+	}
+	path := strings.TrimSuffix(strings.TrimSuffix(r.Path, "/"), "/"+r.Subresource)
+	if !strings.HasSuffix(path, "/"+r.Name) {
+		return "" // it leads beyond the object, to what a proxy in the server reaches
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, o.target.JoinPath(path).String(), nil)
+	if err != nil {
+		return ""
+	}
+	request.Header.Set("Accept", "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json")
+	response, err := o.transport.RoundTrip(request)
+	if err != nil {
+		return ""
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return ""
+	}
+	switch response.StatusCode {
+	case http.StatusOK:
+		meta, _ := requestlog.MetaOf(response.Header.Get("Content-Type"), body)
+		return meta.ResourceVersion
+	case http.StatusNotFound:
+		return absent
+	}
+	return ""
+}
+
+// newest returns the newest version that there is, 0 where that cannot be known.
+func (o *observer) newest(ctx context.Context) uint64 {
+	to := o.target.JoinPath("/api/v1/namespaces")
+	to.RawQuery = "limit=1" // without a version it is the newest
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, to.String(), nil)
+	if err != nil {
+		return 0
+	}
+	request.Header.Set("Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json")
+	response, err := o.transport.RoundTrip(request)
+	if err != nil {
+		return 0
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		return 0
+	}
+	meta, _ := requestlog.MetaOf(response.Header.Get("Content-Type"), body)
+	return version(meta.ResourceVersion)
+}
+
+// before notes the version of what is about to be written, where the request does not say.
+func (p *Proxy) before(ctx context.Context, r *requestlog.Request) {
+	switch r.Verb {
+	case "update", "patch", "delete":
+		switch {
+		case r.DryRun:
+		case r.Asked != "" && r.Verb != "delete":
+			r.Before = r.Asked // or else the server refuses
+		default:
+			r.Before = p.version(ctx, r)
+		}
+	}
+}
+
+// version returns the resource version of the object that a request is about, [absent], or ""
+// where that cannot be known: from who sees all, but for what the operator wrote a moment ago.
+func (p *Proxy) version(ctx context.Context, r *requestlog.Request) string {
+	if p.options.Before != nil {
+		if seen, ok := p.options.Before(*r); ok {
+			if own := p.clock.own(r); version(own) > version(seen) {
+				return own
+			}
+			return seen
+		}
+	}
+	return p.observer.version(ctx, r)
+}
+
+// effect tells what a write did that the server has answered.
+func (p *Proxy) effect(ctx context.Context, r *requestlog.Request, answer requestlog.Meta) requestlog.Effect {
+	switch {
+	case !r.IsWrite():
+		return ""
+	case r.DryRun, r.Served >= 400 && r.Served < 500:
+		if r.Before == r.Asked {
+			r.Before = ""
+		}
+		return requestlog.Unchanged
+	case r.Served >= 300:
+		return requestlog.Unknown
+	case r.Resource == "", answer.Kind == "Status" && r.Verb != "delete", r.Verb == "deletecollection":
+		return requestlog.Unknown
+	case r.Verb == "create":
+		if r.After == "" {
+			return requestlog.Unchanged // a review or a token: nothing that is stored
+		}
+		return requestlog.Changed
+	case r.Verb == "delete":
+		return p.deleted(ctx, r, answer)
+	case r.Served == http.StatusCreated:
+		return requestlog.Changed
+	}
+	if answer.Deleting && r.Before == r.After && p.observer.version(ctx, r) == absent {
+		return requestlog.Changed // the last finalizer went, and the object with it
+	}
+	return compared(r.Before, r.After)
+}
+
+// deleted tells what a deletion did. The server answers that it is done, or with the object: as it
+// was, or waiting for its finalizers, since now or before.
+func (p *Proxy) deleted(ctx context.Context, r *requestlog.Request, answer requestlog.Meta) requestlog.Effect {
+	switch {
+	case answer.Kind == "Status", !answer.Deleting:
+		return requestlog.Changed
+	case r.Before == r.After && p.observer.version(ctx, r) == absent:
+		return requestlog.Changed // it did not have to wait any longer
+	}
+	return compared(r.Before, r.After)
+}
+
+// compared tells whether versions differ.
+//
+// Caveats: a change by somebody else between the two is taken for one by the request.
+func compared(before, after string) requestlog.Effect {
+	switch {
+	case before == "" || after == "":
+		return requestlog.Unknown
+	case before == after:
+		return requestlog.Unchanged
+	}
+	return requestlog.Changed
+}

@@ -1,0 +1,112 @@
+package proxy
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/internal/prove/fault"
+)
+
+// compactedNote is in the record where a past was asked for that the server has forgotten.
+const compactedNote = "the server has no longer the past that was to be shown: it showed the present"
+
+// antedate changes a list that may be old, while a view of it is frozen, to one at the frozen
+// version, or at that which the operator insists on where it has seen a newer one.
+//
+// A list without a resource version is consistent: it shows the present, whatever watches show. So
+// does one that continues another, which has its version in the token.
+func (p *Proxy) antedate(x *exchange) {
+	if x.Verb != "list" {
+		return
+	}
+	at, frozen := p.views.at(x.Resource, x.Instance)
+	query := x.to.Query()
+	if !frozen || !mayBeOld(query) {
+		return
+	}
+	x.present = x.to.RawQuery
+	if asked := version(query.Get("resourceVersion")); asked > 0 {
+		at = max(at, asked)
+	} else {
+		query.Del("limit") // as the API server's cache does
+	}
+	query.Set("resourceVersion", strconv.FormatUint(at, 10))
+	query.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchExact))
+	x.to.RawQuery = query.Encode()
+}
+
+// mayBeOld tells whether a list may be answered with what is not the newest, nor of an exact
+// version.
+func mayBeOld(query url.Values) bool {
+	asked, match := query.Get("resourceVersion"), query.Get("resourceVersionMatch")
+	if asked == "" || query.Get("continue") != "" {
+		return false
+	}
+	limited := query.Get("limit") != "" && query.Get("limit") != "0"
+	return match == string(metav1.ResourceVersionMatchNotOlderThan) || match == "" && (asked == "0" || !limited)
+}
+
+// send sends a request on. A list of a past that is no longer there becomes one of the present.
+func (p *Proxy) send(r *http.Request) (*http.Response, error) {
+	response, err := p.routes.RoundTrip(r)
+	x := exchangeOf(r)
+	if err != nil || x.present == "" || response.StatusCode != http.StatusGone {
+		return response, err
+	}
+	if err := response.Body.Close(); err != nil {
+		return nil, err
+	}
+	x.struckBy(compactedNote)
+	again := r.Clone(r.Context())
+	again.URL.RawQuery = x.present
+	return p.routes.RoundTrip(again)
+}
+
+// sender is a function as an http.RoundTripper.
+type sender func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (s sender) RoundTrip(r *http.Request) (*http.Response, error) { return s(r) }
+
+// refused returns the answer of an API server that does not send lists as watches, to a watch that
+// begins with a list which would have to be of the past. Clients then list, and watch from there.
+// Where the next instance is to see the past, no instance gets such watches.
+func (p *Proxy) refused(x *exchange) (apierrors.APIStatus, bool) {
+	if x.Verb != "watch" {
+		return nil, false
+	}
+	query := x.to.Query()
+	initial := query.Get("sendInitialEvents")
+	if initial == "" {
+		return nil, false
+	}
+	_, frozen := p.views.at(x.Resource, x.Instance)
+	if !p.options.Script.Has(fault.Past) && (!frozen || query.Get("resourceVersion") == "") {
+		return nil, false
+	}
+	asked := internalversion.ListOptions{
+		Watch:                true,
+		SendInitialEvents:    new(initial == "true"),
+		ResourceVersion:      query.Get("resourceVersion"),
+		ResourceVersionMatch: metav1.ResourceVersionMatch(query.Get("resourceVersionMatch")),
+	}
+	wrong := validation.ValidateListOptions(&asked, false)
+	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", wrong), true
+}
+
+// version is a resource version as a number, which the API server guarantees for all that is
+// stored by it. 0 is none.
+func version(s string) uint64 {
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,198 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/operon-framework/operon/internal/prove/fault"
+	"github.com/operon-framework/operon/internal/prove/requestlog"
+)
+
+// Options say what a proxy stands between, and what it does there.
+type Options struct {
+	// Server is the API server and the operator's own credentials.
+	Server *rest.Config
+	// Observer may read the metadata of what the operator writes, so that it is known what a write
+	// changed. Where it is nil, that is known only where request and answer tell by themselves.
+	Observer *rest.Config
+	// Log takes what passes. Nil: one that keeps the last requests in memory.
+	Log *requestlog.Log
+	// Script is what goes wrong. Nil: nothing.
+	Script *fault.Script
+	// World is the part of the cluster that the operator takes for the whole.
+	World World
+	// Before tells the resource version of the object that a request is about to change, "0" where there
+	// is none, as far as somebody knows who sees all. It may lag behind by what the operator wrote
+	// itself. Where it does not know, and where it is nil, the Observer is asked, over the network.
+	Before func(requestlog.Request) (resourceVersion string, ok bool)
+	// Now tells the newest resource version that there is, as far as somebody knows who sees all. It
+	// is asked when a fault strikes. Nil: the API server is asked.
+	Now func() string
+	// Kill ends the operator, for faults of that kind. It returns when the operator can send no
+	// more: Revoke of its instance sees to that. It must not wait for a request of the operator's
+	// to be answered, nor close the proxy.
+	Kill func()
+	// Overlap starts a second instance of the operator beside the first, for faults of that kind, as
+	// a rolling update does. It is called in a goroutine of its own.
+	Overlap func()
+	// Slowness tells how much slower than usual the cluster is at the moment, from 1 on: a view stays frozen for as much
+	// longer. Nil: 1.
+	Slowness func() float64
+	// Admin may change Leases, for faults that take one from the operator.
+	Admin *rest.Config
+	// ErrorLog is as that of http.Server: it gets what is wrong with connections. What is wrong with
+	// requests is in Log.
+	ErrorLog *log.Logger
+}
+
+// Proxy is a running proxy.
+type Proxy struct {
+	options  Options
+	target   *url.URL
+	pair     *pair
+	routes   routes
+	observer *observer
+	scopes   scopes
+	forward  *httputil.ReverseProxy
+
+	senders senders
+	meter   meter
+	views   *views
+	clock   clock
+	watches watches
+	leases  *leases
+
+	gate   *gate
+	server *http.Server
+	alive  context.Context
+	end    context.CancelFunc
+	served chan error
+
+	mu     sync.Mutex
+	closed bool
+	inside sync.WaitGroup // requests on their way; nobody enters once it is closed
+}
+
+// Start starts a proxy on a free port of the loopback interface. It runs until Close is called.
+func Start(options Options) (*Proxy, error) {
+	if err := options.lacks(); err != nil {
+		return nil, err
+	}
+	target, _, err := rest.DefaultServerUrlFor(options.Server)
+	if err != nil {
+		return nil, fmt.Errorf("the API server's address: %w", err)
+	}
+	if options.Log == nil {
+		options.Log = requestlog.NewLog(0, nil)
+	}
+	p := &Proxy{options: options, target: target, views: newViews(), served: make(chan error, 1)}
+	p.senders.tokens = map[string]*Instance{}
+	p.meter.now.Last = time.Now()
+	if p.senders.first, err = p.newInstance(""); err != nil {
+		return nil, err
+	}
+	if err := p.connect(); err != nil {
+		return nil, err
+	}
+	if p.pair, err = newPair(); err != nil {
+		return nil, fmt.Errorf("make the proxy's certificate: %w", err)
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
+	if err != nil {
+		return nil, fmt.Errorf("start the proxy: %w", err)
+	}
+	p.gate = &gate{Listener: listener, links: map[*link]bool{}}
+	p.forward = p.newForward()
+	p.serve()
+	return p, nil
+}
+
+// lacks tells what the script's faults need and do not have.
+func (o *Options) lacks() error {
+	switch {
+	case o.Kill == nil && o.Script.Has(fault.Kill, fault.Past):
+		return errors.New("a fault kills the operator, and the proxy was not told how: set Kill")
+	case o.Overlap == nil && o.Script.Has(fault.Overlap):
+		return errors.New("a fault starts a second instance, and the proxy was not told how: set Overlap")
+	case o.Admin == nil && o.Script.Has(fault.LoseLease):
+		return errors.New("a fault takes a lease, and the proxy may not: set Admin")
+	}
+	return nil
+}
+
+// connect makes the ways to the API server.
+func (p *Proxy) connect() (err error) {
+	if p.routes, err = newRoutes(p.options.Server); err != nil {
+		return err
+	}
+	if p.observer, err = newObserver(p.options.Observer); err != nil {
+		return err
+	}
+	if p.leases, err = newLeases(p.options.Admin); err != nil {
+		return err
+	}
+	p.scopes = scopes{client: p.routes[route{asOperator: true}], target: p.target, known: map[string]map[string]bool{}}
+	if p.observer != nil {
+		p.scopes.client, p.scopes.target = p.observer.transport, p.observer.target
+	}
+	return nil
+}
+
+// serve begins to take connections.
+func (p *Proxy) serve() {
+	p.alive, p.end = context.WithCancel(context.Background())
+	p.server = &http.Server{
+		Handler:     http.HandlerFunc(p.handle),
+		ErrorLog:    p.options.ErrorLog,
+		TLSConfig:   &tls.Config{Certificates: []tls.Certificate{p.pair.server}, MinVersion: tls.VersionTLS12},
+		BaseContext: func(net.Listener) context.Context { return p.alive },
+		ConnContext: withLink,
+		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+	}
+	go func() { p.served <- p.server.ServeTLS(p.gate, "", "") }()
+}
+
+// maxStreams is how many requests one connection of HTTP/2 may have at once: more than an
+// operator has watches.
+const maxStreams = 1000
+
+// Record returns what the proxy records into.
+func (p *Proxy) Record() *requestlog.Log { return p.options.Log }
+
+// Close cuts all connections, ends the proxy and returns when all that passed is in the log. A
+// second call does nothing.
+func (p *Proxy) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.end()
+	err := p.server.Close()
+	p.gate.cut(func(*link) bool { return true }) // the server does not know of those that were upgraded
+	p.inside.Wait()
+	if served := <-p.served; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	p.served <- http.ErrServerClosed
+	return err
+}
+
+// enter lets a request in, unless the proxy is closed.
+func (p *Proxy) enter() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.inside.Add(1)
+	}
+	return !p.closed
+}

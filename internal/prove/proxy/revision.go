@@ -1,0 +1,145 @@
+package proxy
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/operon-framework/operon/internal/prove/requestlog"
+)
+
+// clock is what the proxy knows of the course of versions.
+type clock struct {
+	newest atomic.Uint64
+
+	mu     sync.Mutex
+	writes []write // the effective ones of the operator
+	marks  map[string]uint64
+	shown  map[change]bool   // events that were counted
+	last   map[string]string // by the object's path, the version that the operator wrote last
+}
+
+// write is when an effective write was: the newest version before it, and its own.
+type write struct{ before, after uint64 }
+
+// change is what an event is about: a version is that of one object only.
+type change struct {
+	version uint64
+	kind    string
+}
+
+// saw notes a version that passed.
+func (c *clock) saw(one uint64) {
+	for {
+		newest := c.newest.Load()
+		if one <= newest || c.newest.CompareAndSwap(newest, one) {
+			return
+		}
+	}
+}
+
+// maxKept bounds what a clock remembers of each sort.
+const maxKept = 1 << 16
+
+// wrote notes an effective write, and the newest version before it. Leases and events do not
+// count: they come at any time.
+func (c *clock) wrote(r *requestlog.Request, before uint64) {
+	if !counts(r) || r.Resource == "events" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.writes) == maxKept {
+		c.writes = slices.Delete(c.writes, 0, maxKept/2)
+	}
+	c.writes = append(c.writes, write{before, max(version(r.After), before+1)}) // a deletion does not say
+}
+
+// note remembers what a write left behind.
+func (c *clock) note(r *requestlog.Request) {
+	if r.After == "" || r.Name == "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil || len(c.last) == maxKept {
+		c.last = map[string]string{}
+	}
+	c.last[key(r)] = r.After
+}
+
+// own returns the version that the operator wrote last of an object.
+func (c *clock) own(r *requestlog.Request) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last[key(r)]
+}
+
+// key names an object.
+func key(r *requestlog.Request) string {
+	return strings.Join([]string{r.Group, r.Resource, r.Namespace, r.Name}, "/")
+}
+
+// first tells whether an event is shown for the first time, by whichever watch.
+func (c *clock) first(one change) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.shown[one] {
+		return false
+	}
+	if c.shown == nil || len(c.shown) == maxKept {
+		c.shown = map[change]bool{}
+	}
+	c.shown[one] = true
+	return true
+}
+
+// before returns the newest version before the last writes, a number of them, of those that were
+// done by a version.
+func (c *clock) before(writes int, by uint64) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	done := slices.DeleteFunc(slices.Clone(c.writes), func(w write) bool { return w.after > by })
+	if len(done) == 0 {
+		return by
+	}
+	return done[max(0, len(done)-writes)].before
+}
+
+// Mark notes the moment under a name, for faults that lead back to the end of a step. The moment
+// before a request that is chosen by a fault is noted under the choice.
+func (p *Proxy) Mark(ctx context.Context, step string) {
+	p.clock.mark(step, p.revision(ctx))
+}
+
+func (c *clock) mark(name string, at uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.marks == nil {
+		c.marks = map[string]uint64{}
+	}
+	c.marks[name] = at
+}
+
+// marked returns the version of a mark, the newest where there is none of the name.
+func (c *clock) marked(step string) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at, ok := c.marks[step]; ok {
+		return at
+	}
+	return c.newest.Load()
+}
+
+// revision is the newest version that there is: as others say, or else the API server.
+func (p *Proxy) revision(ctx context.Context) uint64 {
+	switch {
+	case p.options.Now != nil:
+		p.clock.saw(version(p.options.Now()))
+	case p.observer != nil:
+		p.clock.saw(p.observer.newest(ctx))
+	}
+	return p.clock.newest.Load()
+}

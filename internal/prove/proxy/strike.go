@@ -1,0 +1,201 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/operon-framework/operon/internal/prove/fault"
+	"github.com/operon-framework/operon/internal/prove/requestlog"
+)
+
+// errCut ends a request without an answer, on purpose.
+var errCut = errors.New("cut")
+
+// due returns the request's faults of a moment, that which decides what becomes of it last.
+func (x *exchange) due(when fault.Moment) []fault.Fault {
+	var due []fault.Fault
+	for _, f := range x.faults {
+		if x.moment(f) == when {
+			due = append(due, f)
+		}
+	}
+	slices.SortStableFunc(due, func(a, b fault.Fault) int { return rank(a) - rank(b) })
+	return due
+}
+
+// moment is when a fault strikes the request. A view that is not to show the effect of a write has to
+// be frozen before there is one: watches may be faster than the answer.
+func (x *exchange) moment(f fault.Fault) fault.Moment {
+	if (f.Kind == fault.Hold || f.Kind == fault.Skip) && x.IsWrite() {
+		return fault.Before
+	}
+	return f.Moment
+}
+
+func rank(f fault.Fault) int {
+	if f.Decides() {
+		return 1
+	}
+	return 0
+}
+
+// struckBy adds to the record what was done to a request, or to events of it.
+func (x *exchange) struckBy(what string) {
+	switch {
+	case x.Fault == "":
+		x.Fault = what
+	case !strings.Contains(x.Fault, what):
+		x.Fault += "; " + what
+	}
+}
+
+// strike lets the faults happen that strike before the request goes on. It returns true where the
+// request has been answered.
+func (p *Proxy) strike(ctx context.Context, w http.ResponseWriter, x *exchange) (answered bool) {
+	for _, f := range x.due(fault.Before) {
+		status, header, body, err := p.happen(ctx, x, f, p.now)
+		if err != nil {
+			x.failed(err)
+			panic(http.ErrAbortHandler)
+		}
+		if status != 0 {
+			x.reply(w, status, header, body)
+			return true
+		}
+	}
+	return false
+}
+
+// reply answers a request in the server's place.
+func (x *exchange) reply(w http.ResponseWriter, status int, header http.Header, body []byte) {
+	x.Status = status
+	if x.IsWrite() {
+		x.Effect = requestlog.Unchanged
+	}
+	for name, values := range header {
+		w.Header()[name] = values
+	}
+	if status == http.StatusUnauthorized {
+		w.Header().Set("Connection", "close") // as the API server does to who has no name
+	}
+	w.WriteHeader(status)
+	if _, err := w.Write(body); err != nil {
+		x.failed(err)
+	}
+}
+
+// moment tells at which version a fault strikes. It is asked only where that matters.
+type moment func(context.Context, *exchange) uint64
+
+// now is the newest version, and after a write that of the write.
+func (p *Proxy) now(ctx context.Context, x *exchange) uint64 {
+	if x.Effect == requestlog.Changed && x.After != "" {
+		return version(x.After)
+	}
+	return p.revision(ctx)
+}
+
+// happen lets a fault happen, whether before or after the server's work, or before an event is shown.
+// It returns the answer where the fault is one, and an error where there is to be none.
+func (p *Proxy) happen(ctx context.Context, x *exchange, f fault.Fault, at moment) (int, http.Header, []byte, error) {
+	switch f.Kind {
+	case fault.Cut:
+		return 0, nil, nil, errCut
+	case fault.Past:
+		p.freeze(f, p.ago(f, at(ctx, x)), p.senders.last()+1)
+		fallthrough
+	case fault.Kill:
+		x.leave()
+		p.options.Kill()
+		return 0, nil, nil, errCut
+	case fault.Outage:
+		p.outage(f.For.Duration)
+		return 0, nil, nil, errCut
+	case fault.Delay:
+		return 0, nil, nil, pause(ctx, f.For.Duration)
+	case fault.Hold, fault.Skip:
+		p.freeze(f, at(ctx, x), 0)
+		return 0, nil, nil, nil
+	case fault.Relist:
+		p.views.relist(f.View)
+		return 0, nil, nil, nil
+	}
+	return p.happenTo(ctx, x, f)
+}
+
+// happenTo lets a fault happen that is about the operator's identity, or is an answer.
+func (p *Proxy) happenTo(ctx context.Context, x *exchange, f fault.Fault) (int, http.Header, []byte, error) {
+	switch f.Kind {
+	case fault.Overlap:
+		go p.options.Overlap()
+		return 0, nil, nil, nil
+	case fault.LoseLease:
+		if err := p.lose(ctx, x.sender, f); err != nil {
+			x.struckBy(err.Error())
+		}
+		return 0, nil, nil, nil
+	case fault.Expire:
+		if err := x.sender.expire(f.For.Duration); err != nil {
+			return 0, nil, nil, err
+		}
+		if x.Served != 0 {
+			return 0, nil, nil, nil // the token was good when it was asked for
+		}
+	}
+	return f.Answer(x.Request, x.accept)
+}
+
+// ago is the version at which a fault shows the past, seen from another one.
+func (p *Proxy) ago(f fault.Fault, now uint64) uint64 {
+	switch {
+	case f.To != (fault.Match{}):
+		return p.clock.marked(f.To.String())
+	case f.Step != "":
+		return p.clock.marked(f.Step)
+	}
+	return p.clock.before(f.Back, now)
+}
+
+// outage lets the server be away for a while.
+func (p *Proxy) outage(while time.Duration) {
+	p.meter.disturb(while)
+	p.gate.cutAll(while)
+}
+
+// afterwards lets faults happen once the answer has been sent. The context of a request ends
+// when HTTP/2 has sent the end of the answer; in HTTP/1.1 all of it is sent by then.
+func (p *Proxy) afterwards(ctx context.Context, w http.ResponseWriter, x *exchange) {
+	for _, f := range x.due(fault.Answer) {
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			x.failed(err)
+		}
+		p.inside.Add(1)
+		context.AfterFunc(ctx, func() {
+			defer p.inside.Done()
+			switch f.Kind {
+			case fault.Cut:
+				hangUp(ctx)
+				return
+			case fault.Outage:
+				_ = pause(p.alive, linger) // until the answer has arrived, or the proxy ends
+			}
+			_, _, _, _ = p.happen(context.WithoutCancel(ctx), x, f, p.now) // the answer has been given
+		})
+	}
+}
+
+// pause lets a while pass, unless ctx ends before.
+func pause(ctx context.Context, while time.Duration) error {
+	timer := time.NewTimer(while)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

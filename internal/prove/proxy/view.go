@@ -1,0 +1,185 @@
+package proxy
+
+import (
+	"context"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/operon-framework/operon/internal/prove/fault"
+)
+
+// view is a past that an operator sees in place of the present: all at one version.
+type view struct {
+	fault fault.Fault
+	// at is the newest version that is shown.
+	at uint64
+	// since is the number of the first instance that sees it.
+	since int
+	// begun is closed when the first of those comes. beganAt is when.
+	begun   chan struct{}
+	beganAt time.Time
+	over    bool
+}
+
+// isOf tells whether an instance sees a resource through the view.
+func (v *view) isOf(resource string, instance int) bool {
+	return !v.over && instance >= v.since && (v.fault.View == "" || v.fault.View == resource)
+}
+
+// views are the frozen views of a moment, and what was made unknown: the versions from which
+// watches can no longer begin.
+type views struct {
+	mu      sync.Mutex
+	frozen  []*view
+	epochs  map[string]int    // how often the watches of a resource were ended, "" for all
+	floors  map[string]uint64 // by resource: what is older was compacted away
+	changed chan struct{}     // closed when anything of this changes
+}
+
+func newViews() *views {
+	return &views{epochs: map[string]int{}, floors: map[string]uint64{}, changed: make(chan struct{})}
+}
+
+// change does something with the views, and wakes the watches.
+func (v *views) change(do func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	do()
+	close(v.changed)
+	v.changed = make(chan struct{})
+}
+
+// in tells how far an instance sees a resource, and how often its watches were ended, and
+// returns the views that hold back a version of it and what is closed when that changes.
+func (v *views) in(resource string, instance int, version uint64) (by []*view, epoch int, changed <-chan struct{}) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, each := range v.frozen {
+		if each.isOf(resource, instance) && version > each.at {
+			by = append(by, each)
+		}
+	}
+	return by, v.epochs[""] + v.epochs[resource], v.changed
+}
+
+// at returns the version at which an instance sees a resource, or false where it is the present.
+func (v *views) at(resource string, instance int) (uint64, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	at := uint64(math.MaxUint64)
+	for _, each := range v.frozen {
+		if each.isOf(resource, instance) {
+			at = min(at, each.at)
+		}
+	}
+	return at, at != math.MaxUint64
+}
+
+// any tells whether a view is frozen.
+func (v *views) any() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.frozen) > 0
+}
+
+// relist ends the watches of a resource, or of all where that is empty.
+func (v *views) relist(resource string) { v.change(func() { v.epochs[resource]++ }) }
+
+// compact lets watches of a resource no longer begin before a version.
+func (v *views) compact(resource string, before uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.floors[resource] = max(v.floors[resource], before)
+}
+
+// compacted tells whether a watch of a resource can no longer begin at a version.
+func (v *views) compacted(resource string, at uint64) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return at < v.floors[resource]
+}
+
+// come notes that an instance is at work, which is when its view of the past begins.
+func (v *views) come(instance int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, each := range v.frozen {
+		if each.beganAt.IsZero() && instance >= each.since {
+			each.beganAt = time.Now()
+			close(each.begun)
+		}
+	}
+}
+
+// end lets the operator see the present again, or what a view that skips leaves of it.
+func (v *views) end(one *view) {
+	v.change(func() {
+		one.over = true
+		v.frozen = slices.DeleteFunc(v.frozen, func(each *view) bool { return each == one })
+	})
+}
+
+// freeze lets instances from a number on see nothing newer than a version, until they are quiet.
+func (p *Proxy) freeze(f fault.Fault, at uint64, since int) {
+	one := &view{fault: f, at: at, since: since, begun: make(chan struct{})}
+	if since == 0 {
+		one.beganAt = time.Now()
+		close(one.begun)
+	}
+	p.views.change(func() { p.views.frozen = append(p.views.frozen, one) })
+	p.inside.Add(1)
+	go func() {
+		defer p.inside.Done()
+		p.untilQuiet(one)
+		p.views.end(one)
+		p.meter.change(nil)
+	}()
+}
+
+// slowness is that of the cluster.
+func (p *Proxy) slowness() float64 {
+	if p.options.Slowness == nil {
+		return 1
+	}
+	return p.options.Slowness()
+}
+
+func scaled(while time.Duration, slow float64) time.Duration {
+	return time.Duration(float64(while) * slow)
+}
+
+// untilQuiet returns when the operator has been quiet for as long as a view asks for, or the view has
+// lasted long enough. On a slow cluster both are longer: what the operator is to do meanwhile takes longer, too.
+func (p *Proxy) untilQuiet(one *view) {
+	select {
+	case <-one.begun:
+	case <-p.alive.Done():
+		return
+	}
+	slow := p.slowness()
+	ctx, cancel := context.WithDeadline(p.alive, one.beganAt.Add(scaled(one.fault.For.Duration, slow)))
+	defer cancel()
+	for {
+		now, changed := p.meter.read()
+		last := now.Last
+		if last.Before(one.beganAt) {
+			last = one.beganAt
+		}
+		var quiet <-chan time.Time
+		if now.Open == 0 {
+			left := time.Until(last.Add(scaled(one.fault.Quiet.Duration, slow)))
+			if left <= 0 {
+				return
+			}
+			quiet = time.After(left)
+		}
+		select {
+		case <-quiet:
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

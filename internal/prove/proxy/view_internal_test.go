@@ -1,0 +1,38 @@
+package proxy
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operon-framework/operon/internal/prove/fault"
+)
+
+// A view stays frozen for as much longer as the cluster is slower, whether the operator is quiet or not.
+func TestViewsOfSlowClusters(t *testing.T) {
+	t.Parallel()
+	hold := fault.Fault{Kind: fault.Hold, Quiet: metav1.Duration{Duration: time.Second}, For: metav1.Duration{Duration: 10 * time.Second}}
+	for name, test := range map[string]struct {
+		slowness func() float64
+		open     int
+		want     time.Duration
+	}{
+		"quiet":             {nil, 0, time.Second},
+		"busy":              {nil, 1, 10 * time.Second},
+		"quiet on slow one": {func() float64 { return 2.5 }, 0, 2500 * time.Millisecond},
+		"busy on slow one":  {func() float64 { return 2.5 }, 1, 25 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &Proxy{alive: t.Context(), options: Options{Slowness: test.slowness}}
+			p.meter.now.Open = test.open
+			one := &view{fault: hold, beganAt: time.Now(), begun: make(chan struct{})}
+			close(one.begun)
+			p.untilQuiet(one)
+			if took := time.Since(one.beganAt); took != test.want {
+				t.Errorf("%s: it is frozen for %s, want %s", name, took, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,182 @@
+package rbacusage
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/workload"
+)
+
+// Findings says what is wrong with the permissions that a project declares: what is missing, and,
+// where the runs showed enough of the operator to tell, what no run used.
+//
+// The runs showed enough when objects were created, changed and deleted, and things went wrong
+// meanwhile: an operator that never had to clean up needs less than it has. Where nothing is
+// declared, nothing is found.
+func Findings(needed Needs, declared []Granted, enough bool) []finding.Finding {
+	if len(declared) == 0 {
+		return nil
+	}
+	missing, unused := Diff(needed, declared)
+	var all []finding.Finding
+	for _, need := range byResource(missing, declared) {
+		all = append(all, finding.Finding{Property: finding.Permitted, Class: finding.Privilege, Of: roleIn(declared), Message: need})
+	}
+	if !enough {
+		return all
+	}
+	for _, u := range unused {
+		all = append(all, finding.Finding{
+			Property: finding.Needed, Class: finding.Privilege, Message: u.String(),
+			Of: &workload.Ref{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: u.Grant.Kind, Name: u.Grant.Name},
+		})
+	}
+	return all
+}
+
+// byResource are sentences about needs, those about the same resource together.
+func byResource(missing Needs, declared []Granted) []string {
+	var order []string
+	verbs, refused := map[string][]string{}, map[string]bool{}
+	for _, need := range missing {
+		about := Right{Group: need.Group, Resource: need.Resource, URL: need.URL}.String()
+		if slices.ContainsFunc(declared, func(g Granted) bool { return g.allowsSomewhere(need) }) {
+			about += " in all namespaces"
+		}
+		if verbs[about] == nil {
+			order = append(order, about)
+		}
+		verbs[about] = append(verbs[about], need.Verb)
+		refused[about] = refused[about] || need.Refused > 0
+	}
+	var all []string
+	for _, about := range order {
+		how := "asked for"
+		if refused[about] {
+			how = "refused"
+		}
+		all = append(all, fmt.Sprintf("no rule grants %s on %s, which was %s: add it", join(distinct(verbs[about])), about, how))
+	}
+	return all
+}
+
+// String says what to remove, and where, in a sentence.
+func (u Unused) String() string {
+	place := ""
+	if at := u.Place(); at != "" {
+		place = " (" + at + ")"
+	}
+	role := u.Grant.Kind + "/" + u.Grant.Name
+	if len(u.Used) > 0 {
+		return fmt.Sprintf("%s grants %s on %s%s; used were only %s: write out these", role, join(u.Verbs), u.Right.String(), place, uses(u.Used))
+	}
+	it := "it"
+	if len(u.Verbs) > 1 {
+		it = "them"
+	}
+	return fmt.Sprintf("%s grants %s on %s%s, and no run used %s: remove %s", role, join(u.Verbs), u.Right.String(), place, it, it)
+}
+
+// uses are rights for people, the verbs of a resource together, and resources with the same verbs.
+func uses(rights []Right) string {
+	var resources, verbs grouping
+	for _, right := range rights {
+		verb := right.Verb
+		right.Verb = ""
+		resources.add(right.String(), verb)
+	}
+	for _, about := range resources.order {
+		verbs.add(join(distinct(resources.of[about])), about)
+	}
+	var all []string
+	for _, of := range verbs.order {
+		all = append(all, of+" on "+join(verbs.of[of]))
+	}
+	return strings.Join(all, "; ")
+}
+
+// grouping is what belongs to each of some texts, in the order in which they came.
+type grouping struct {
+	order []string
+	of    map[string][]string
+}
+
+func (g *grouping) add(to, one string) {
+	if g.of[to] == nil {
+		g.order = append(g.order, to)
+	}
+	if g.of == nil {
+		g.of = map[string][]string{}
+	}
+	g.of[to] = append(g.of[to], one)
+}
+
+// join is "get, list and watch".
+func join(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " and " + words[last]
+}
+
+// roleIn names the Role where there is but one, the one to change.
+func roleIn(declared []Granted) *workload.Ref {
+	if len(declared) != 1 {
+		return nil
+	}
+	return &workload.Ref{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: declared[0].Kind, Name: declared[0].Name}
+}
+
+// Notes are sentences about rights that are needed, or granted and kept, though no request shows
+// it. Rights of which the same is said stand in one sentence.
+func Notes(needed Needs, declared []Granted) []string {
+	var owners, passed, kept []Right
+	for _, need := range needed {
+		switch need.With {
+		case "ownerReferences":
+			owners = append(owners, need.Right)
+		case "escalate":
+			passed = append(passed, need.Right)
+		}
+	}
+	var unknown []string
+	for _, granted := range declared {
+		if granted.Unknown {
+			unknown = append(unknown, fmt.Sprintf("%s/%s is bound and is not part of the project: what it grants is not known", granted.Kind, granted.Name))
+		}
+		kept = append(kept, granted.kept(needed)...)
+	}
+	var all []string
+	for _, said := range []struct {
+		of   []Right
+		what string
+	}{
+		{owners, "no request needs this; owner references that block the deletion of their owner do, on clusters with the admission plugin OwnerReferencesPermissionEnforcement, as OpenShift is"},
+		{passed, "the operator passes this on in a Role that it makes"},
+		{kept, "kept, though no request shows whether this is needed"},
+	} {
+		if len(said.of) > 0 {
+			all = append(all, uses(said.of)+": "+said.what)
+		}
+	}
+	return append(all, unknown...)
+}
+
+// kept are the rights of a Role that nobody used and that are no finding.
+func (g Granted) kept(needed Needs) []Right {
+	var all []Right
+	for _, rule := range g.Rules {
+		for _, right := range rightsOf(rule) {
+			used := slices.ContainsFunc(needed, func(n Need) bool { return n.Right == right })
+			if !used && !slices.Contains(all, right) && (g.excused(right, nil) || undisturbed(right, needed)) {
+				all = append(all, right)
+			}
+		}
+	}
+	return all
+}

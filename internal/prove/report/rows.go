@@ -1,0 +1,78 @@
+package report
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/operon-framework/operon/internal/prove/requestlog"
+)
+
+// requestRow is a request in the columns of a table.
+type requestRow struct {
+	Offset, Verb, Object, Status, Effect string
+	// Mark says what was done to it on purpose, empty where nothing was.
+	Mark string
+}
+
+// requestRows lays out requests. Times are from the first one that a fault struck, or else from
+// the first.
+func requestRows(requests []requestlog.Request) []requestRow {
+	if len(requests) == 0 {
+		return nil
+	}
+	zero := requests[0].At
+	for _, r := range requests {
+		if r.Fault != "" {
+			zero = r.At
+			break
+		}
+	}
+	var rows []requestRow
+	for _, r := range requests {
+		rows = append(rows, requestRow{
+			Offset: offset(r.At.Sub(zero)), Verb: line(r.Verb), Object: line(objectOf(&r)),
+			Status: status(&r), Effect: effect(&r), Mark: mark(r.Fault),
+		})
+	}
+	return rows
+}
+
+func offset(d time.Duration) string {
+	switch {
+	case d == 0:
+		return "0"
+	case d < 0:
+		return "-" + took(-d)
+	}
+	return "+" + took(d)
+}
+
+// status is what the operator got, with what the server gave where that is something else.
+func status(r *requestlog.Request) string {
+	switch {
+	case r.Status == 0 && r.Served == 0:
+		return "no answer"
+	case r.Status == 0:
+		return strconv.Itoa(r.Served) + ", lost"
+	case r.Served != 0 && r.Served != r.Status:
+		return strconv.Itoa(r.Served) + " as " + strconv.Itoa(r.Status)
+	}
+	return strconv.Itoa(r.Status)
+}
+
+func effect(r *requestlog.Request) string {
+	if r.DryRun {
+		return "dry run"
+	}
+	return string(r.Effect)
+}
+
+// mark are the faults of a request, without the request that they are on.
+func mark(text string) string {
+	faults := strings.Split(text, "; ")
+	for i, one := range faults {
+		faults[i], _, _ = strings.Cut(one, " on ")
+	}
+	return line(strings.Join(faults, ", "))
+}

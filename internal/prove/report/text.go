@@ -1,0 +1,248 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/operon-framework/operon/internal/prove/finding"
+)
+
+// File is one that was written, for the reader to open.
+type File struct {
+	// What it is: "page", "JUnit".
+	What string
+	Path string
+}
+
+// Text writes the verdict for people: each finding in a few lines, then a summary that ends with
+// the files that were written.
+func Text(w io.Writer, r Report, look Look, files ...File) error {
+	r = Redact(r)
+	p := &page{Look: look}
+	p.headline(&r)
+	for i := range r.Findings {
+		p.finding(i+1, &r.Findings[i])
+	}
+	p.summary(&r, files)
+	_, err := io.WriteString(w, p.text.String())
+	return err
+}
+
+// page collects lines.
+type page struct {
+	Look
+	text strings.Builder
+}
+
+func (p *page) put(lines ...string) {
+	for _, line := range lines {
+		p.text.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+}
+
+// labelled writes a text that is wrapped beside its label.
+func (p *page) labelled(label string, c colour, text string) {
+	const indent, labels = 3, 9
+	for i, part := range wrap(text, p.width()-indent-labels) {
+		if i > 0 {
+			label = ""
+		}
+		p.put(strings.Repeat(" ", indent) + p.paint(dim, fill(label, labels)) + p.paint(c, part))
+	}
+}
+
+func (p *page) headline(r *Report) {
+	verdict, c := Headline(*r), red
+	switch {
+	case len(r.Findings) == 0 && (r.Interrupted || r.Plans.Run == 0):
+		c = yellow
+	case len(r.Findings) == 0:
+		c = green
+	}
+	for _, part := range wrap(line(r.Operator.Name)+": "+verdict, p.width()) {
+		p.put(p.paint(bold, p.paint(c, part)))
+	}
+}
+
+// Headline is a report in a line: "2 findings, 1 of them flaky, in 118 plans".
+func Headline(r Report) string {
+	text := "no finding"
+	if n := len(r.Findings); n > 0 {
+		text = counted(n, "finding")
+		switch flaky := r.flaky(); {
+		case flaky == n:
+			text += ", flaky,"
+		case flaky > 0:
+			text += fmt.Sprintf(", %d of them flaky,", flaky)
+		}
+	}
+	text += " in " + counted(r.Plans.Run, "plan")
+	if r.Interrupted {
+		text += fmt.Sprintf(" of %d, then interrupted", r.Plans.Planned)
+	}
+	return text
+}
+
+func (p *page) finding(number int, f *finding.Finding) {
+	about := about(f.Property)
+	title := upper(about.broken)
+	if f.Of != nil {
+		title += ": " + line(f.Of.Kind+"/"+f.Of.Name)
+	}
+	p.put("")
+	label := fill(fmt.Sprint(number), 3)
+	for _, part := range wrap(title, p.width()-len(label)) {
+		p.put(p.paint(bold, p.paint(red, label+part)))
+		label = strings.Repeat(" ", len(label))
+	}
+	p.labelled("found", plain, short(f.Message, shown))
+	p.labelled("means", plain, about.means)
+	p.faults(f)
+	p.labelled("class", plain, string(f.Class)+" (a guess)")
+	if f.Step != "" {
+		p.labelled("step", plain, f.Step)
+	}
+	if f.Also > 0 {
+		p.labelled("also", plain, "in "+counted(f.Also, "other plan"))
+	}
+	if f.Flaky {
+		p.labelled("flaky", yellow, "a second run of the same plan did not show it")
+	}
+	p.requests(f)
+	p.differences(f)
+	p.log(f)
+	if f.File != "" {
+		p.put("", "   "+p.paint(bold, ReplayCommand(f.File)))
+	}
+}
+
+// ReplayCommand is what repeats the run of a plan file.
+func ReplayCommand(file string) string {
+	if strings.Trim(file, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=@:+,") != "" {
+		file = "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
+	}
+	return "operon prove --replay " + clean(file)
+}
+
+func (p *page) faults(f *finding.Finding) {
+	if f.Plan == nil {
+		return
+	}
+	if len(f.Plan.Faults) == 0 {
+		p.labelled("fault", plain, "none: it shows without")
+		return
+	}
+	for i, one := range f.Plan.Faults {
+		label := ""
+		if i == 0 {
+			label = "fault"
+		}
+		p.labelled(label, plain, Words(one))
+	}
+}
+
+// requests writes a table of the last ones.
+func (p *page) requests(f *finding.Finding) {
+	rows := requestRows(f.Last)
+	if len(rows) == 0 {
+		return
+	}
+	var width [5]int
+	for _, row := range rows {
+		for i, cell := range row.cells() {
+			width[i] = max(width[i], min(columns(cell), widest[i]))
+		}
+	}
+	room := p.width() - 3 - 2*(len(width)-1)
+	for i, n := range width {
+		if i != objects {
+			room -= n
+		}
+	}
+	width[objects] = min(width[objects], max(room, 12))
+	p.put("")
+	for _, row := range rows {
+		p.request(row, width)
+	}
+}
+
+// Columns of the table of requests: how wide they become at most, and which one gives way.
+var widest = [5]int{9, 16, maxWidth, 12, 10}
+
+const objects = 2
+
+func (r requestRow) cells() [5]string {
+	return [5]string{r.Offset, r.Verb, r.Object, r.Status, r.Effect}
+}
+
+// request writes a row. What was done to it on purpose stands behind it, or below it where there is
+// no room.
+func (p *page) request(row requestRow, width [5]int) {
+	cells := row.cells()
+	for i := range cells {
+		cells[i] = fill(clip(cells[i], width[i]), width[i])
+	}
+	cells[0] = fill("", width[0]-columns(row.Offset)) + clip(row.Offset, width[0])
+	text := cutOff("   "+strings.TrimRight(strings.Join(cells[:], "  "), " "), p.width())
+	if row.Mark == "" {
+		p.put(text)
+		return
+	}
+	mark := "  ◀ " + row.Mark
+	if columns(text+mark) <= p.width() {
+		p.put(p.paint(red, text+mark))
+		return
+	}
+	p.put(p.paint(red, text))
+	p.put(p.paint(red, cutOff(fill("", 3+width[0])+mark, p.width())))
+}
+
+func (p *page) differences(f *finding.Finding) {
+	all, more := differences(f)
+	if len(all) > 0 {
+		p.put("", "   "+p.paint(dim, "- expected  + found"))
+	}
+	for _, d := range all {
+		p.put("   " + p.paint(bold, clip(d.Of, p.width()-3)))
+		for _, l := range d.Lines {
+			p.diffLine(l)
+		}
+	}
+	if more > 0 {
+		p.put("   " + p.paint(dim, "… "+counted(more, "more difference")))
+	}
+}
+
+// rowsOfLine is how many rows of a terminal a line of a difference takes at most.
+const rowsOfLine = 6
+
+func (p *page) diffLine(l diffLine) {
+	c := map[string]colour{"-": red, "+": green, " ": dim}[l.Sign]
+	room := p.width() - 5
+	text := short(strings.ReplaceAll(l.Text, "\t", "  "), rowsOfLine*room)
+	for {
+		head := text
+		if columns(head) > room {
+			head = string([]rune(text)[:room])
+		}
+		p.put("   " + p.paint(c, l.Sign+" "+head))
+		if text = text[len(head):]; text == "" {
+			return
+		}
+	}
+}
+
+// log writes the operator's last lines.
+func (p *page) log(f *finding.Finding) {
+	if len(f.Log) == 0 {
+		return
+	}
+	p.put("", "   "+p.paint(dim, "the operator's last lines"))
+	for _, one := range f.Log[max(0, len(f.Log)-shownLog):] {
+		p.put("   " + clip(line(short(one, shown)), p.width()-3))
+	}
+}
+
+// shownLog is how many of the operator's lines are shown.
+const shownLog = 8

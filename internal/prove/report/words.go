@@ -1,0 +1,227 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/operon-framework/operon/internal/prove/fault"
+	"github.com/operon-framework/operon/internal/prove/requestlog"
+)
+
+// Words say what a fault did, as people would: "killed after `create configmaps/demo` took effect,
+// before it learned of it". A fault of a kind that is not known here is told by its String.
+func Words(f fault.Fault) string {
+	what, when := struck(f.On), moment(&f)
+	switch f.Kind {
+	case fault.Kill:
+		return "killed " + when
+	case fault.Cut:
+		return "the connection was cut " + when
+	case fault.Delay:
+		switch {
+		case f.On.Verb == fault.Event:
+			return fmt.Sprintf("it was shown %s %s late", what, f.For.Duration)
+		case f.Moment == fault.Effect:
+			return fmt.Sprintf("the answer to %s was held back for %s", what, f.For.Duration)
+		}
+		return fmt.Sprintf("%s was held back for %s", what, f.For.Duration)
+	case fault.CutWatch:
+		return fmt.Sprintf("%s was cut after %s", what, counted(f.Events, "event"))
+	case fault.Outage:
+		return fmt.Sprintf("the API server was away for %s, beginning %s", cmp.Or(f.For.Duration, fault.DefaultOutage), when)
+	case fault.Expire:
+		return fmt.Sprintf("its token was refused for %s, as one that has expired, beginning %s", cmp.Or(f.For.Duration, fault.DefaultExpire), when)
+	case fault.Overlap:
+		return "a second instance began " + when
+	case fault.LoseLease:
+		return fmt.Sprintf("its lease was somebody else's for %s, beginning %s", cmp.Or(f.For.Duration, fault.DefaultLease), when)
+	}
+	if text, known := frozen(&f, when); known {
+		return text
+	}
+	return answered(&f, what)
+}
+
+// frozen says the faults that are about what the operator sees.
+func frozen(f *fault.Fault, when string) (string, bool) {
+	view := "everything"
+	if f.View != "" {
+		view = "`" + f.View + "`"
+	}
+	switch f.Kind {
+	case fault.Hold:
+		return fmt.Sprintf("its view of %s was frozen for a while, beginning %s", view, when), true
+	case fault.Skip:
+		return fmt.Sprintf("its view of %s was frozen for a while, beginning %s, and it was never shown what happened meanwhile", view, when), true
+	case fault.Relist:
+		return fmt.Sprintf("its watch of %s ended with 410 Gone %s, so that it had to list again", view, when), true
+	case fault.Past:
+		past := "before its last write"
+		switch {
+		case f.To != (fault.Match{}):
+			past = "before " + struck(f.To)
+		case f.Step != "":
+			past = fmt.Sprintf("after the step %q", f.Step)
+		case f.Back > 1:
+			past = fmt.Sprintf("before its last %d writes", f.Back)
+		}
+		return fmt.Sprintf("killed %s, and the next instance saw %s as it was %s", when, view, past), true
+	}
+	return "", false
+}
+
+// answered says the faults that are answers in place of the server's.
+func answered(f *fault.Fault, what string) string {
+	status, known := answers[f.Kind]
+	if !known {
+		return f.String()
+	}
+	answer := fmt.Sprintf("%d %s", status, http.StatusText(status))
+	switch f.Kind {
+	case fault.AlreadyExists: // a conflict, too, by its number
+		answer = fmt.Sprintf("%d Already Exists", status)
+	case fault.Throttle:
+		answer += fmt.Sprintf(", retry after %ds", max(f.RetryAfter, fault.DefaultRetryAfter))
+	}
+	if f.Moment == fault.Effect {
+		return fmt.Sprintf("%s took effect, and was answered with %s all the same", what, answer)
+	}
+	return fmt.Sprintf("%s was refused with %s", what, answer)
+}
+
+// answers are the status codes of faults that are answers.
+var answers = map[fault.Kind]int{
+	fault.Conflict: http.StatusConflict, fault.AlreadyExists: http.StatusConflict, fault.NotFound: http.StatusNotFound,
+	fault.Throttle: http.StatusTooManyRequests, fault.ServerError: http.StatusInternalServerError,
+	fault.Unavailable: http.StatusServiceUnavailable, fault.TimeOut: http.StatusGatewayTimeout,
+}
+
+// moment says when a fault strikes.
+func moment(f *fault.Fault) string {
+	what := struck(f.On)
+	switch {
+	case f.On.Verb == fault.Event:
+		return "before it saw " + what
+	case f.Moment == fault.Effect:
+		return "after " + what + " took effect, before it learned of it"
+	case f.Moment == fault.Answer:
+		return "right after " + what + " was answered"
+	}
+	return "before " + what + " reached the API server"
+}
+
+// happenings are what events tell of.
+var happenings = map[string]string{"ADDED": "creation", "MODIFIED": "change", "DELETED": "deletion", "": "event"}
+
+// struck are the requests, or the events, that a fault strikes.
+func struck(on fault.Match) string {
+	resource, subresource, _ := strings.Cut(on.Resource, "/")
+	if resource == "" {
+		resource = "any object"
+	}
+	of := object(resource, strings.Trim(subresource, "*"), on.Name)
+	verb := cmp.Or(on.Verb, "any request for")
+	request := "`" + verb + " " + of + "`"
+	if on.Verb == fault.Event {
+		request = happenings[on.Type] + " of `" + of + "`"
+	}
+	if on.Step != "" {
+		request += fmt.Sprintf(" in the step %q", on.Step)
+	}
+	first := max(on.Nth, 1)
+	switch {
+	case on.Times == fault.Always && first == 1:
+		return "each " + request
+	case on.Times == fault.Always:
+		return fmt.Sprintf("each %s from the %s on", request, ordinal(first))
+	case on.Times > 1:
+		return fmt.Sprintf("the %s to the %s %s", ordinal(first), ordinal(first+on.Times-1), request)
+	case first > 1 || on.Name == "" || on.Verb == fault.Event:
+		return "the " + ordinal(first) + " " + request
+	}
+	return request
+}
+
+// object names an object as people do: configmaps/demo, boxes/demo (status).
+func object(resource, subresource, name string) string {
+	text := resource
+	if name != "" {
+		text += "/" + name
+	}
+	if subresource != "" {
+		text += " (" + subresource + ")"
+	}
+	return text
+}
+
+func objectOf(r *requestlog.Request) string {
+	if r.Resource == "" {
+		return r.Path
+	}
+	return object(r.Resource, r.Subresource, r.Name)
+}
+
+func ordinal(n int) string {
+	suffix := "th"
+	if tens := n % 100; tens < 11 || tens > 13 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return fmt.Sprintf("%d%s", n, suffix)
+}
+
+func counted(n int, what string) string {
+	switch {
+	case n == 1:
+		return "1 " + what
+	case strings.HasSuffix(what, "y"):
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(what, "y"))
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// FaultClass is what plans are grouped by: the kind of their fault, and its moment where that makes
+// the difference.
+func FaultClass(faults []fault.Fault) string {
+	if len(faults) == 0 {
+		return "no fault"
+	}
+	var classes []string
+	for _, f := range faults {
+		if class := classOf(&f); !slices.Contains(classes, class) {
+			classes = append(classes, class)
+		}
+	}
+	return strings.Join(classes, ", ")
+}
+
+// classes are kinds of faults for which it makes no difference when they strike.
+var classes = map[fault.Kind]string{
+	fault.Hold: "frozen view", fault.Skip: "skipped states", fault.Relist: "watch ends with 410", fault.Past: "restart into the past",
+	fault.Outage: "API server away", fault.Expire: "token expired", fault.Overlap: "two instances", fault.LoseLease: "lease lost",
+	fault.CutWatch: "watch cut",
+}
+
+func classOf(f *fault.Fault) string {
+	if class, known := classes[f.Kind]; known {
+		return class
+	}
+	switch {
+	case f.On.Verb == fault.Event:
+		return string(f.Kind) + " before event"
+	case f.Moment == fault.Effect, f.Moment == fault.Answer:
+		return string(f.Kind) + " after " + string(f.Moment)
+	case f.Kind == fault.Kill, f.Kind == fault.Cut:
+		return string(f.Kind) + " before request"
+	}
+	return string(f.Kind)
+}

@@ -1,0 +1,140 @@
+package runner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/operon-framework/operon/internal/tools/project"
+)
+
+// account is the name of the operator's ServiceAccount.
+const account = "operator"
+
+// tokenLife is for how long the operator's token is asked, in seconds: longer than any session.
+const tokenLife = 24 * 60 * 60
+
+// home is the namespace of the session's ServiceAccount. All its worlds' operators are one and the
+// same user, so that a world costs no token.
+func (s *Stage) home() string { return "prove-" + s.session }
+
+// grant makes the operator's identity, and gives it what holds in the whole cluster. It returns
+// the operator's connection.
+func (s *Stage) grant(ctx context.Context) (*rest.Config, error) {
+	if s.Grants == nil {
+		return s.Config, nil
+	}
+	client, err := kubernetes.NewForConfig(s.Config)
+	if err != nil {
+		return nil, err
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.home(), Labels: s.labels()}}
+	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
+		return nil, err
+	}
+	who := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}
+	if _, err := client.CoreV1().ServiceAccounts(s.home()).Create(ctx, who, metav1.CreateOptions{}); err != nil {
+		return nil, err
+	}
+	for _, one := range s.Grants {
+		if err := s.grantOne(ctx, one, ""); err != nil {
+			return nil, err
+		}
+	}
+	seconds := int64(tokenLife)
+	token, err := client.CoreV1().ServiceAccounts(s.home()).CreateToken(ctx, account, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("a token for the operator: %w", err)
+	}
+	config := rest.AnonymousClientConfig(s.Config)
+	config.BearerToken = token.Status.Token
+	return config, nil
+}
+
+func (s *Stage) labels() map[string]string { return map[string]string{Label: s.session} }
+
+// grantOne gives the operator a Role or ClusterRole: in a world where it holds in a namespace, once
+// for the session (the world is "") where it holds in the whole cluster.
+func (s *Stage) grantOne(ctx context.Context, one project.Grant, world string) error {
+	inWorld := one.Scope == project.NamespaceScope
+	if inWorld != (world != "") {
+		return nil
+	}
+	name := s.home() + "-" + one.Name
+	if one.Role.Unstructured != nil {
+		role := one.Role.DeepCopy()
+		role.SetName(name)
+		role.SetNamespace("")
+		role.SetLabels(s.labels())
+		if _, err := s.apply(ctx, role, cmp.Or(one.Namespace, world)); err != nil {
+			return fmt.Errorf("%s: %w", one.Role.Place(), err)
+		}
+	} else {
+		name = one.Name
+	}
+	return s.bind(ctx, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: one.Kind, Name: name}, cmp.Or(one.Namespace, world))
+}
+
+// bind gives a role to the operator, in the whole cluster where there is no namespace.
+func (s *Stage) bind(ctx context.Context, role rbacv1.RoleRef, namespace string) error {
+	version := rbacv1.SchemeGroupVersion.String()
+	about := metav1.ObjectMeta{Name: s.home() + "-" + role.Name, Namespace: namespace, Labels: s.labels()}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.home(), Name: account}}
+	var binding any = &rbacv1.RoleBinding{
+		TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "RoleBinding"}, ObjectMeta: about, RoleRef: role, Subjects: subjects,
+	}
+	if namespace == "" {
+		binding = &rbacv1.ClusterRoleBinding{
+			TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: "ClusterRoleBinding"}, ObjectMeta: about, RoleRef: role, Subjects: subjects,
+		}
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(binding)
+	if err != nil {
+		return err
+	}
+	unstructured.RemoveNestedField(fields, "metadata", "creationTimestamp")
+	_, err = s.apply(ctx, &unstructured.Unstructured{Object: fields}, namespace)
+	return err
+}
+
+// grantIn gives the operator what holds in a world, and returns when it has that.
+func (s *Stage) grantIn(ctx context.Context, world string) error {
+	if s.Grants == nil {
+		return nil
+	}
+	for _, one := range s.Grants {
+		if err := s.grantOne(ctx, one, world); err != nil {
+			return err
+		}
+	}
+	return s.awaitRights(ctx, world)
+}
+
+// revoke removes the session's identity from the cluster.
+func (s *Stage) revoke(ctx context.Context) error {
+	client, err := kubernetes.NewForConfig(s.Config)
+	if err != nil {
+		return err
+	}
+	ours := metav1.ListOptions{LabelSelector: Label + "=" + s.session}
+	if s.Grants == nil {
+		return nil
+	}
+	return errors.Join(
+		client.RbacV1().ClusterRoleBindings().DeleteCollection(ctx, metav1.DeleteOptions{}, ours),
+		client.RbacV1().ClusterRoles().DeleteCollection(ctx, metav1.DeleteOptions{}, ours),
+		client.CoreV1().Namespaces().Delete(ctx, s.home(), metav1.DeleteOptions{}),
+	)
+}

@@ -1,0 +1,59 @@
+package runner
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/internal/prove/requestlog"
+)
+
+// What it takes to say of an operator that it will not come to an end, before the patience with it
+// does.
+const (
+	// churnAfter is how long a step may take in any case, churnFor how long it is listened then.
+	churnAfter, churnFor = 10 * time.Second, 5 * time.Second
+	// churnTimes is how often the same is written in that time.
+	churnTimes = 20
+)
+
+// churns says what an operator writes again and again, and changes by it, while nothing happens but
+// what it does itself; "" where that is not so. Who reports how far its pods are writes often, too,
+// but then there are pods that change.
+func (w *world) churns(began time.Time) string {
+	slow := w.Witness.Slowness()
+	if time.Since(began) < scaled(churnAfter, slow) {
+		return ""
+	}
+	since := time.Now().Add(-scaled(churnFor, slow))
+	times, written, most := map[string]int{}, map[string]bool{}, ""
+	for _, r := range w.proxy.Record().Requests() {
+		if !r.IsWrite() || r.Effect != requestlog.Changed || r.At.Before(since) || isLease(&r) {
+			continue
+		}
+		what := r.Verb + " " + r.Resource + " " + r.Subresource
+		if r.Resource != events.Resource {
+			what += " " + r.Name
+		}
+		written[r.Resource+"/"+r.Name] = true
+		if times[what]++; times[what] >= churnTimes {
+			most = r.String()
+		}
+	}
+	if most == "" {
+		return ""
+	}
+	for _, change := range w.scene.Changes(0) {
+		if !change.At.Before(since) && !written[change.Resource+"/"+change.Name] {
+			return ""
+		}
+	}
+	return fmt.Sprintf("the operator goes on, and nothing else happens: %s", most)
+}
+
+// isLease tells whether a request is about a lease, which is renewed all the time, and the longer it is looked the
+// more often.
+func isLease(r *requestlog.Request) bool {
+	return leases == (schema.GroupResource{Group: r.Group, Resource: r.Resource})
+}

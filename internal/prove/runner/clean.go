@@ -1,0 +1,122 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// cleaningTimeout bounds the removal of a world.
+const cleaningTimeout = 60 * time.Second
+
+// folderOf takes the files of the world's instances.
+func (w *world) folderOf() string { return filepath.Join(w.Folder, w.namespace) }
+
+// clean removes a world: its objects, whatever finalizers they have, as the operator that would
+// serve them is gone.
+func (w *world) clean(elsewhere []*unstructured.Unstructured) error {
+	ctx, cancel := context.WithTimeout(context.Background(), cleaningTimeout)
+	defer cancel()
+	if w.fails() {
+		if err := w.heal(ctx); err != nil { // pods on a lost node could not go
+			return err
+		}
+	}
+	if err := w.removeAll(ctx, elsewhere); err != nil {
+		return err
+	}
+	if w.Namespace != "" {
+		return w.empty(ctx)
+	}
+	if w.Disposable {
+		return nil
+	}
+	if err := w.release(ctx); err != nil {
+		return err
+	}
+	namespaces := w.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+	return namespaces.Delete(ctx, w.namespace, metav1.DeleteOptions{}) // it takes its time, and needs nobody for it
+}
+
+// release takes the finalizers from the world's objects that have some.
+func (w *world) release(ctx context.Context) error {
+	for _, object := range w.scene.State() {
+		if len(object.GetFinalizers()) > 0 {
+			if err := w.strip(ctx, object); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// strip takes an object's finalizers away.
+func (w *world) strip(ctx context.Context, object *unstructured.Unstructured) error {
+	objects, _, err := w.resource(object.GroupVersionKind(), object.GetNamespace(), w.namespace)
+	if err != nil {
+		return err
+	}
+	_, err = objects.Patch(ctx, object.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: Manager})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// remove deletes an object and takes its finalizers away.
+func (w *world) remove(ctx context.Context, object *unstructured.Unstructured) error {
+	objects, _, err := w.resource(object.GroupVersionKind(), object.GetNamespace(), w.namespace)
+	if err != nil {
+		return err
+	}
+	background, now := metav1.DeletePropagationBackground, int64(0)
+	err = objects.Delete(ctx, object.GetName(), metav1.DeleteOptions{PropagationPolicy: &background, GracePeriodSeconds: &now})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(object.GetFinalizers()) == 0 {
+		return nil
+	}
+	return w.strip(ctx, object)
+}
+
+// empty removes all objects of the world from a namespace that stays.
+func (w *world) empty(ctx context.Context) error {
+	for {
+		left := 0
+		changed := w.scene.Changed()
+		for _, object := range w.scene.State() {
+			if w.first[string(object.GetUID())] {
+				continue
+			}
+			left++
+			if err := w.remove(ctx, object); err != nil {
+				return err
+			}
+		}
+		if left == 0 {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("namespace %s: %d objects are left", w.namespace, left)
+		}
+	}
+}
+
+// freeLeases takes the leases of the namespace for run out: their holder was killed.
+func (w *world) freeLeases(ctx context.Context) error {
+	leases := w.client.Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"})
+	return leases.Namespace(w.namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+}

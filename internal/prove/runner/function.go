@@ -1,0 +1,89 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// Function is an operator that is a function: it runs a manager, or whatever it is, until its
+// context ends. It must reach the API server by access.Config and by nothing else.
+type Function func(ctx context.Context, access Access) error
+
+// Start calls the function in a goroutine. A panic in it ends the instance, as it would a process;
+// one in another goroutine that it started ends the test.
+func (f Function) Start(ctx context.Context, access Access) (Running, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	c := &call{cancel: cancel, returned: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(c.returned)
+		defer cancel()
+		c.over(f.run(ctx, access))
+	}()
+	return c, nil
+}
+
+// run calls the function, and says how it ended.
+func (f Function) run(ctx context.Context, access Access) (end End) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			end = End{Code: 2, Err: fmt.Errorf("panic: %v", cause)}
+			fmt.Fprintf(access.Log, "panic: %v\n%s", cause, debug.Stack()) // a log that cannot be written is told nobody
+		}
+	}()
+	if err := f(ctx, access); err != nil {
+		fmt.Fprintln(access.Log, err)
+		return End{Code: 1, Err: err}
+	}
+	return End{}
+}
+
+// call is a function that runs.
+type call struct {
+	cancel   context.CancelFunc
+	returned chan struct{}
+
+	once sync.Once
+	done chan struct{}
+	end  End // once done
+}
+
+// over ends the instance, if nothing did before.
+func (c *call) over(end End) {
+	c.once.Do(func() {
+		c.end = end
+		close(c.done)
+	})
+}
+
+// lingering is how long a killed function may take to return before the instance counts as ended
+// nevertheless, as a killed process does: one that waits for its work to end would keep the
+// next instance from starting.
+const lingering = time.Second
+
+// Kill ends the function's context. What it still does reaches no API server, as its token is
+// worth nothing by now.
+func (c *call) Kill() {
+	c.cancel()
+	go func() {
+		select {
+		case <-c.returned:
+		case <-time.After(lingering):
+			c.over(End{})
+		}
+	}()
+}
+
+// Stop ends the function's context, and waits.
+func (c *call) Stop() {
+	c.cancel()
+	<-c.done
+}
+
+// Done implements Running.
+func (c *call) Done() <-chan struct{} { return c.done }
+
+// End implements Running.
+func (c *call) End() End { return c.end }

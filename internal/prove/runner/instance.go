@@ -1,0 +1,364 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/operon-framework/operon/internal/prove/proxy"
+	"github.com/operon-framework/operon/internal/prove/runlog"
+)
+
+// Pauses before an operator that ended by itself is started again.
+const (
+	firstPause = 200 * time.Millisecond
+	lastPause  = 3 * time.Second
+	// maxExits is how often it may end by itself before the run is given up.
+	maxExits = 5
+)
+
+// life is the operator's, over all its instances.
+type life struct {
+	world *world
+	ctx   context.Context
+	end   context.CancelFunc
+	group sync.WaitGroup
+
+	mu       sync.Mutex
+	all      []*instance
+	exits    []runlog.Exit
+	unasked  int
+	over     bool
+	failure  error // an instance could not be started
+	changed  time.Time
+	step     string
+	starting int   // instances that are to be started and are not yet
+	heard    int64 // requests before the newest instance was started
+}
+
+// instance is one start of the operator. Running and access are nil while it is started.
+type instance struct {
+	number  int
+	running Running
+	access  *proxy.Instance
+	log     *tail
+	started time.Time
+	asked   bool
+	killed  bool // at once, also where it was only about to run
+	ended   bool
+}
+
+func newLife(w *world) *life {
+	ctx, end := context.WithCancel(context.Background())
+	return &life{world: w, ctx: ctx, end: end}
+}
+
+// errOver is why nothing is started any more.
+var errOver = errors.New("the run is over")
+
+// start starts an instance.
+func (l *life) start(ctx context.Context) error {
+	l.mu.Lock()
+	if l.over {
+		l.mu.Unlock()
+		return errOver
+	}
+	number := len(l.all) + 1
+	i := &instance{number: number, log: &tail{}, started: time.Now()}
+	l.all = append(l.all, i)
+	l.changed = i.started
+	activity, _ := l.world.proxy.Activity()
+	l.heard = activity.Seen
+	l.mu.Unlock()
+	if err := l.launch(ctx, i); err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		i.ended = true
+		l.failure = fmt.Errorf("start the operator: %w", err)
+		return l.failure
+	}
+	l.group.Go(func() { l.attend(i) })
+	return nil
+}
+
+func (l *life) launch(ctx context.Context, i *instance) error {
+	w := l.world
+	account, err := w.folder(filepath.Join(w.namespace, fmt.Sprint(i.number), "serviceaccount"))
+	if err != nil {
+		return err
+	}
+	folder := filepath.Dir(account)
+	access, err := w.proxy.NewInstance(filepath.Join(account, "token"))
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	i.access = access
+	l.mu.Unlock()
+	kubeconfig := filepath.Join(folder, "kubeconfig")
+	if err := settings(access, kubeconfig, account, w.namespace); err != nil {
+		return err
+	}
+	running, err := w.Operator.Start(l.ctx, Access{
+		Namespace: w.namespace, Config: access.Config(), Kubeconfig: kubeconfig, Account: account,
+		Folder: folder, Elect: w.elects(), Log: i.log,
+	})
+	if err != nil {
+		return err
+	}
+	l.runs(i, running)
+	return nil
+}
+
+// runs notes that an instance runs, and ends it where that was asked for meanwhile: it may have brought about a fault by
+// now that kills it.
+func (l *life) runs(i *instance, running Running) {
+	l.mu.Lock()
+	i.running = running
+	killed := i.killed || l.over
+	l.mu.Unlock()
+	if killed {
+		running.Kill()
+	}
+}
+
+// settings writes the files by which an operator finds the proxy, beside the token.
+func settings(access *proxy.Instance, kubeconfig, account, namespace string) error {
+	config, err := access.Kubeconfig(namespace)
+	if err != nil {
+		return err
+	}
+	authority := access.Config().CAData
+	return errors.Join(
+		os.WriteFile(kubeconfig, config, 0o600),
+		os.WriteFile(filepath.Join(account, "ca.crt"), authority, 0o600),
+		os.WriteFile(filepath.Join(account, "namespace"), []byte(namespace), 0o600),
+	)
+}
+
+// attend waits for the end of an instance, takes it down, and starts another one.
+func (l *life) attend(i *instance) {
+	<-i.running.Done()
+	l.mu.Lock()
+	l.note(i)
+	again := !l.over && !l.another(i)
+	pause := time.Duration(0)
+	if again && !i.asked {
+		l.unasked++
+		pause = min(firstPause<<(l.unasked-1), lastPause)
+		again = l.unasked <= maxExits
+	}
+	if again {
+		l.starting++
+	}
+	l.mu.Unlock()
+	if !again {
+		return
+	}
+	l.restart(pause)
+}
+
+// restart starts the operator again after a pause, as a Deployment does.
+func (l *life) restart(pause time.Duration) {
+	defer func() {
+		l.mu.Lock()
+		l.starting--
+		l.mu.Unlock()
+	}()
+	select {
+	case <-l.ctx.Done():
+		return
+	case <-time.After(pause):
+	}
+	if err := l.world.freeLeases(l.ctx); err != nil && l.ctx.Err() == nil {
+		l.world.failed(err)
+	}
+	_ = l.start(l.ctx) // what is wrong is in failure, which ends the step
+}
+
+// another tells whether another instance than this one runs.
+func (l *life) another(i *instance) bool {
+	for _, other := range l.all {
+		if other != i && !other.ended {
+			return true
+		}
+	}
+	return false
+}
+
+// note takes down how an instance ended. The end of the run is none, but for a panic that came to
+// light.
+func (l *life) note(i *instance) {
+	end := i.running.End()
+	lines, panicked := i.log.read()
+	i.ended = true
+	l.changed = time.Now()
+	if l.over && panicked == "" {
+		return
+	}
+	l.exits = append(l.exits, runlog.Exit{
+		At: l.changed, Step: l.step, After: l.changed.Sub(i.started), Asked: i.asked || l.over,
+		Code: end.Code, Signal: end.Signal, Panic: panicked, Log: lines,
+	})
+}
+
+// kill ends the instances that run, at once. It returns when nothing of them reaches the API server
+// any more.
+func (l *life) kill() {
+	for _, i := range l.ask() {
+		i.access.Revoke()
+		l.mu.Lock()
+		i.killed = true
+		running := i.running
+		l.mu.Unlock()
+		if running != nil {
+			running.Kill()
+		}
+	}
+}
+
+// ask marks the instances that run, or are about to, as ended on purpose, and returns them.
+func (l *life) ask() []*instance {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var all []*instance
+	for _, i := range l.all {
+		if !i.ended && i.access != nil {
+			i.asked = true
+			all = append(all, i)
+		}
+	}
+	l.changed = time.Now()
+	return all
+}
+
+// overlap starts a second instance, as a rolling update does, and asks the first one to end once
+// the second has been at work for a while.
+func (l *life) overlap() {
+	l.mu.Lock()
+	if l.over {
+		l.mu.Unlock()
+		return
+	}
+	l.starting++
+	l.mu.Unlock()
+	first := l.ask()
+	l.group.Go(func() {
+		l.restart(0)
+		select {
+		case <-l.ctx.Done():
+		case <-time.After(scaled(overlapFor, l.world.Witness.Slowness())):
+		}
+		for _, i := range first {
+			if running := l.running(i); running != nil {
+				running.Stop()
+			}
+		}
+	})
+}
+
+// running is what runs of an instance, nil before.
+func (l *life) running(i *instance) Running {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return i.running
+}
+
+// overlapFor is how long two instances run side by side: some starts of a controller-runtime
+// operator, and longer than what an operator may wait for by times of Kubernetes, which are in seconds. On a slow cluster
+// it is longer.
+const overlapFor = 2200 * time.Millisecond
+
+// close ends the operator for good.
+func (l *life) close() {
+	l.mu.Lock()
+	l.over = true
+	l.mu.Unlock()
+	l.kill()
+	l.end()
+	l.group.Wait()
+}
+
+// ends are the ends so far.
+func (l *life) ends() []runlog.Exit {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.exits)
+}
+
+// at says which step is under way.
+func (l *life) at(step string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.step = step
+}
+
+// busy says what goes on in the operator's life, "" when nothing does.
+func (l *life) busy() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	running, ending := 0, false
+	for _, i := range l.all {
+		if !i.ended {
+			running++
+			ending = ending || i.asked
+		}
+	}
+	switch {
+	case ending:
+		return "the operator is about to end"
+	case l.starting > 0:
+		return "the operator is about to start"
+	case running > 1:
+		return "two instances of the operator run"
+	}
+	return ""
+}
+
+// dead says why the operator does not run and will not be started again, nil while it may.
+func (l *life) dead() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.failure != nil:
+		return l.failure
+	case l.unasked > maxExits:
+		return fmt.Errorf("the operator ended by itself %d times", l.unasked)
+	}
+	return nil
+}
+
+// failed says why an instance could not be started, nil where all could.
+func (l *life) failed() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failure
+}
+
+// lastChange is when an instance started or ended last, and how many requests there had been when
+// the newest was started.
+func (l *life) lastChange() (at time.Time, heard int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.changed, l.heard
+}
+
+// said are the last lines of what the operator printed, to be put into a sentence.
+func (l *life) said() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.all) == 0 {
+		return ""
+	}
+	lines, _ := l.all[len(l.all)-1].log.read()
+	words := runlog.Words(lines)
+	if words == "" {
+		return ""
+	}
+	return " (it said last: " + words + ")"
+}

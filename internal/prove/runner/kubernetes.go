@@ -1,0 +1,232 @@
+package runner
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// atWork says what Kubernetes itself has still to do with the world's objects, "" where that is
+// nothing. On a slow machine it takes its time, in which operator and objects are silent.
+func atWork(objects []*unstructured.Unstructured) string {
+	there := map[types.UID]*unstructured.Unstructured{}
+	for _, object := range objects {
+		there[object.GetUID()] = object
+	}
+	for _, object := range objects {
+		if what := behind(object, objects, there); what != "" {
+			return fmt.Sprintf("Kubernetes is at work: %s/%s %s", object.GetKind(), object.GetName(), what)
+		}
+	}
+	return ""
+}
+
+// behind says what has still to be done with an object.
+func behind(object *unstructured.Unstructured, all []*unstructured.Unstructured, there map[types.UID]*unstructured.Unstructured) string {
+	switch {
+	case abandoned(object, there):
+		return "is garbage"
+	case onLostNode(object):
+		return ""
+	case object.GetDeletionTimestamp() != nil && !held(object):
+		return "is being deleted"
+	}
+	switch object.GetAPIVersion() + " " + object.GetKind() {
+	case "apps/v1 Deployment":
+		return unseen(object)
+	case "apps/v1 ReplicaSet", "apps/v1 StatefulSet":
+		return miscounted(object, all)
+	case "v1 Pod":
+		return unplaced(object, all)
+	case "batch/v1 Job":
+		return unfinished(object, all)
+	}
+	return ""
+}
+
+// unfinished tells of a job whose controller has not begun, or does not know yet that a pod is done.
+func unfinished(job *unstructured.Unstructured, all []*unstructured.Unstructured) string {
+	if hasCondition(job, "Complete") || hasCondition(job, "Failed") || flag(job, "spec", "suspend") || number(job, "spec", "parallelism") == 0 {
+		return ""
+	}
+	if text(job, "status", "startTime") == "" {
+		return "has not begun"
+	}
+	pods := 0
+	for _, object := range all {
+		if object.GetKind() != "Pod" || !ownedBy(object, job.GetUID()) {
+			continue
+		}
+		if pods++; text(object, "status", "phase") == "Succeeded" {
+			return "does not know yet that its pod is done"
+		}
+	}
+	if pods == 0 {
+		return "has not its pods yet"
+	}
+	return ""
+}
+
+// abandoned tells whether all owners of an object are gone, so that the garbage collector will take it.
+// Owners without a namespace are not known here.
+func abandoned(object *unstructured.Unstructured, there map[types.UID]*unstructured.Unstructured) bool {
+	owners := object.GetOwnerReferences()
+	if len(owners) == 0 || object.GetDeletionTimestamp() != nil {
+		return false
+	}
+	for _, owner := range owners {
+		if there[owner.UID] != nil || withoutNamespace[owner.Kind] {
+			return false
+		}
+	}
+	return true
+}
+
+// withoutNamespace are kinds of owners that are not in the world's namespace.
+var withoutNamespace = map[string]bool{"Node": true, "Namespace": true}
+
+// held tells whether finalizers keep an object that somebody else has to remove.
+func held(object *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(object.GetFinalizers(), func(name string) bool {
+		return name != "foregroundDeletion" && name != "orphan" && name != "kubernetes.io/pvc-protection" && name != "batch.kubernetes.io/job-tracking"
+	})
+}
+
+// unseen tells of an object whose controller has not seen it as it is.
+func unseen(object *unstructured.Unstructured) string {
+	if number(object, "status", "observedGeneration") < object.GetGeneration() {
+		return "was not seen by its controller yet"
+	}
+	return ""
+}
+
+// miscounted tells of a set whose status does not count its pods as they are.
+func miscounted(set *unstructured.Unstructured, all []*unstructured.Unstructured) string {
+	if what := unseen(set); what != "" {
+		return what
+	}
+	pods, ready := int64(0), int64(0)
+	for _, object := range all {
+		if !isPod(object) || !ownedBy(object, set.GetUID()) || !counts(set, object) {
+			continue
+		}
+		pods++
+		if isReady(object) {
+			ready++
+		}
+	}
+	switch {
+	case number(set, "status", "replicas") != pods, number(set, "status", "readyReplicas") != ready:
+		return "does not know its pods yet"
+	case pods == number(set, "spec", "replicas"):
+		return ""
+	case set.GetKind() == "ReplicaSet" && !hasCondition(set, "ReplicaFailure"), set.GetKind() == "StatefulSet" && ready == pods:
+		return "has not its pods yet" // a StatefulSet makes or ends one after the other, and waits for those that are not ready
+	}
+	return ""
+}
+
+// counts tells whether a set's status counts a pod. A StatefulSet makes no other before a pod is gone,
+// and counts it as long.
+func counts(set, pod *unstructured.Unstructured) bool {
+	return pod.GetDeletionTimestamp() == nil || set.GetKind() == "StatefulSet" && onLostNode(pod)
+}
+
+// unready tells whether a pod or anything that has conditions says that it is not ready.
+func unready(objects []*unstructured.Unstructured) bool {
+	return slices.ContainsFunc(objects, func(object *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(conditions(object), func(c map[string]any) bool {
+			return (c["type"] == "Ready" || c["type"] == "Available") && c["status"] == "False" && c["reason"] != "PodCompleted"
+		}) || isPod(object) && text(object, "spec", "nodeName") == ""
+	})
+}
+
+// unplaced tells of a pod that neither scheduler nor node has looked at, or not since its volumes are
+// there: the scheduler looks again after a second or more.
+func unplaced(pod *unstructured.Unstructured, all []*unstructured.Unstructured) string {
+	statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
+	switch {
+	case text(pod, "spec", "nodeName") == "" && (!hasCondition(pod, "PodScheduled") || volumesCame(pod, all)):
+		return "is not scheduled yet"
+	case text(pod, "spec", "nodeName") != "" && len(statuses) == 0:
+		return "was not started yet"
+	}
+	return ""
+}
+
+// volumesCame tells whether the scheduler has put a pod off because of its claims, which are bound now.
+func volumesCame(pod *unstructured.Unstructured, all []*unstructured.Unstructured) bool {
+	put := slices.ContainsFunc(conditions(pod), func(c map[string]any) bool {
+		message, _ := c["message"].(string)
+		return c["type"] == "PodScheduled" && c["status"] == "False" && strings.Contains(strings.ToLower(message), "persistentvolumeclaim")
+	})
+	return put && !slices.ContainsFunc(claimsOf(pod), func(name string) bool {
+		return !slices.ContainsFunc(all, func(object *unstructured.Unstructured) bool {
+			return object.GetKind() == "PersistentVolumeClaim" && object.GetName() == name && text(object, "status", "phase") == "Bound"
+		})
+	})
+}
+
+// claimsOf are the names of the claims that a pod mounts.
+func claimsOf(pod *unstructured.Unstructured) []string {
+	volumes, _, _ := unstructured.NestedSlice(pod.Object, "spec", "volumes")
+	var names []string
+	for _, volume := range volumes {
+		fields, _ := volume.(map[string]any)
+		if name, found, _ := unstructured.NestedString(fields, "persistentVolumeClaim", "claimName"); found {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func ownedBy(object *unstructured.Unstructured, uid types.UID) bool {
+	for _, owner := range object.GetOwnerReferences() {
+		if owner.UID == uid {
+			return true
+		}
+	}
+	return false
+}
+
+func isReady(pod *unstructured.Unstructured) bool {
+	for _, condition := range conditions(pod) {
+		if condition["type"] == "Ready" {
+			return condition["status"] == "True"
+		}
+	}
+	return false
+}
+
+func hasCondition(object *unstructured.Unstructured, of string) bool {
+	return slices.ContainsFunc(conditions(object), func(c map[string]any) bool { return c["type"] == of })
+}
+
+func conditions(object *unstructured.Unstructured) []map[string]any {
+	list, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	var all []map[string]any
+	for _, one := range list {
+		if condition, ok := one.(map[string]any); ok {
+			all = append(all, condition)
+		}
+	}
+	return all
+}
+
+func number(object *unstructured.Unstructured, fields ...string) int64 {
+	n, _, _ := unstructured.NestedInt64(object.Object, fields...)
+	return n
+}
+
+func text(object *unstructured.Unstructured, fields ...string) string {
+	s, _, _ := unstructured.NestedString(object.Object, fields...)
+	return s
+}
+
+func flag(object *unstructured.Unstructured, fields ...string) bool {
+	b, _, _ := unstructured.NestedBool(object.Object, fields...)
+	return b
+}

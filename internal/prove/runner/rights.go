@@ -1,0 +1,75 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/operon-framework/operon/internal/tools/project"
+)
+
+// clusterPatience is how long a cluster may take for its own part, before the operator begins: to furnish a namespace,
+// and to hear of Roles and bindings.
+const clusterPatience = 2 * time.Minute
+
+// awaitRights returns when the API server knows of what the operator was granted in a world. It hears of Roles and
+// bindings a moment after it has stored them, and would refuse what an operator asks for that is quicker.
+func (s *Stage) awaitRights(ctx context.Context, world string) error {
+	client, err := kubernetes.NewForConfig(s.identity)
+	if err != nil {
+		return err
+	}
+	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: world}}
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for began := time.Now(); ; {
+		known, err := client.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err == nil {
+			if err = unknown(s.Grants, known.Status.ResourceRules); err == nil {
+				return nil
+			}
+		}
+		if time.Since(began) > clusterPatience {
+			return fmt.Errorf("after %s the operator does not have its rights: %w", clusterPatience, err)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+// unknown tells of a rule of the grants that is not among those that the API server knows of. What holds in another
+// namespace, Roles that others wrote, and those whose rules Kubernetes puts together from others' are left out.
+func unknown(grants []project.Grant, known []authorizationv1.ResourceRule) error {
+	for _, one := range grants {
+		if one.Role.Unstructured == nil || one.Namespace != "" {
+			continue
+		}
+		var role rbacv1.ClusterRole
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(one.Role.Object, &role); err != nil {
+			return fmt.Errorf("%s: %w", one.Role.Place(), err)
+		}
+		if role.AggregationRule != nil {
+			continue
+		}
+		for _, rule := range role.Rules {
+			is := func(k authorizationv1.ResourceRule) bool {
+				return slices.Equal(k.Verbs, rule.Verbs) && slices.Equal(k.APIGroups, rule.APIGroups) &&
+					slices.Equal(k.Resources, rule.Resources) && slices.Equal(k.ResourceNames, rule.ResourceNames)
+			}
+			if len(rule.Resources) > 0 && !slices.ContainsFunc(known, is) {
+				return fmt.Errorf("%s: the API server does not know of %s on %s", one.Role.Place(), rule.Verbs, rule.Resources)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operon-framework/operon/internal/prove/runlog"
+	"github.com/operon-framework/operon/internal/prove/workload"
+)
+
+// step carries out one step and waits until it is over. It returns false where the run is to end
+// with it: what comes after would only show the same again.
+func (w *world) step(ctx context.Context, s *workload.Step) (on bool, err error) {
+	w.life.at(s.Name)
+	w.script.At(s.Name)
+	w.deeds = nil
+	w.trace.Steps = append(w.trace.Steps, runlog.Step{Name: s.Name, At: time.Now()})
+	seen := &w.trace.Steps[len(w.trace.Steps)-1]
+	refused, err := w.do(ctx, s)
+	if err != nil {
+		return false, fmt.Errorf("step %q: %w", s.Name, err)
+	}
+	seen.Refused = refused
+	end, err := w.settle(ctx, s, seen.At)
+	seen.Took = time.Since(seen.At)
+	seen.Silent, seen.Why = end.silent, end.why
+	seen.State, seen.Events = w.state(), w.scene.Events()
+	seen.LastChange = len(w.changes())
+	if requests := w.proxy.Record().Requests(); len(requests) > 0 {
+		seen.Last = requests[len(requests)-1].Seq
+	}
+	w.proxy.Mark(ctx, s.Name)
+	return err == nil && end.silent && end.reached, err
+}
+
+// do does what a step says, and returns the API server's message where that refused it.
+func (w *world) do(ctx context.Context, s *workload.Step) (refused string, err error) {
+	switch {
+	case len(s.Apply) > 0:
+		err = w.applyAll(ctx, s.Apply)
+	case len(s.Delete) > 0:
+		err = w.deleteAll(ctx, s.Delete)
+	case s.Fail != nil:
+		err = w.fail(ctx, s.Fail)
+	case s.Heal:
+		err = w.heal(ctx)
+	case s.Drift != nil:
+		err = w.drift(ctx, s.Drift)
+	}
+	if refuses(err) {
+		return err.Error(), nil
+	}
+	return "", err
+}
+
+// refuses tells whether an error says that the object is at fault. Server-side apply tells of a value
+// that is not of the schema's type by an internal error.
+func refuses(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to create typed patch object")
+}
+
+func (w *world) applyAll(ctx context.Context, objects []*unstructured.Unstructured) error {
+	for _, object := range objects {
+		if err := w.note(object); err != nil {
+			return err
+		}
+		applied, err := w.apply(ctx, object, w.namespace)
+		if err != nil {
+			return err
+		}
+		w.deeds = append(w.deeds, applied)
+	}
+	return nil
+}
+
+func (w *world) deleteAll(ctx context.Context, objects []workload.Ref) error {
+	background := metav1.DeletePropagationBackground
+	for _, one := range objects {
+		of, mapping, err := w.resource(schema.FromAPIVersionAndKind(one.APIVersion, one.Kind), one.Namespace, w.namespace)
+		if err != nil {
+			return err
+		}
+		w.deletes(mapping, one)
+		err = of.Delete(ctx, one.Name, metav1.DeleteOptions{PropagationPolicy: &background})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) drift(ctx context.Context, d *workload.Drift) error {
+	if len(d.Patch) == 0 {
+		return w.deleteAll(ctx, []workload.Ref{d.Of})
+	}
+	err := w.merge(ctx, d.Of, d.Patch)
+	if apierrors.IsNotFound(err) {
+		return nil // there is nothing to drift
+	}
+	return err
+}
+
+// somebodyElse is the field manager of what neither the operator nor the workload does.
+const somebodyElse = "somebody-else"
+
+// merge changes an object by a JSON merge patch, as somebody who is not the workload.
+func (w *world) merge(ctx context.Context, of workload.Ref, patch map[string]any) error {
+	objects, mapping, err := w.resource(schema.FromAPIVersionAndKind(of.APIVersion, of.Kind), of.Namespace, w.namespace)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
+	merged, err := objects.Patch(ctx, of.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: somebodyElse})
+	if err != nil {
+		return err
+	}
+	w.deeds = append(w.deeds, deedOf(mapping.Resource, merged))
+	return nil
+}

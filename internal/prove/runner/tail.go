@@ -1,0 +1,65 @@
+package runner
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// How much is kept of what an operator prints.
+const (
+	keptLines = 60
+	maxLine   = 4 << 10
+)
+
+// tail keeps the last lines of what an operator prints, and its first panic.
+type tail struct {
+	mu    sync.Mutex
+	rest  []byte
+	lines []string
+	panic string
+}
+
+// Write implements io.Writer. It takes all.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rest = append(t.rest, p...)
+	for {
+		line, rest, whole := bytes.Cut(t.rest, []byte("\n"))
+		if !whole {
+			return len(p), nil
+		}
+		t.take(string(bytes.TrimRight(line, "\r")))
+		t.rest = rest
+	}
+}
+
+func (t *tail) take(line string) {
+	if t.panic == "" && panics(line) {
+		t.panic = line[:min(len(line), maxLine)]
+	}
+	if t.lines = append(t.lines, line[:min(len(line), maxLine)]); len(t.lines) > keptLines {
+		t.lines = slices.Delete(t.lines, 0, len(t.lines)-keptLines)
+	}
+}
+
+// panics tells whether a line tells of a panic: Go's own, one that controller-runtime or
+// apimachinery caught and went on after, or one of Rust.
+func panics(line string) bool {
+	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") ||
+		strings.Contains(line, "Observed a panic") || strings.Contains(line, "[recovered]") ||
+		strings.HasPrefix(line, "thread '") && strings.Contains(line, "' panicked at")
+}
+
+// read returns the last lines and the first panic.
+func (t *tail) read() (lines []string, panic string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	lines = slices.Clone(t.lines)
+	if len(t.rest) > 0 {
+		lines = append(lines, string(t.rest[:min(len(t.rest), maxLine)]))
+	}
+	return lines, t.panic
+}

@@ -1,0 +1,280 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/internal/prove/clusterwatch"
+	"github.com/operon-framework/operon/internal/prove/fault"
+	"github.com/operon-framework/operon/internal/prove/proxy"
+	"github.com/operon-framework/operon/internal/prove/requestlog"
+	"github.com/operon-framework/operon/internal/prove/runlog"
+	"github.com/operon-framework/operon/internal/prove/testplan"
+)
+
+// world is one run.
+type world struct {
+	*Stage
+	plan      testplan.Plan
+	pace      Pace
+	namespace string
+	scene     *clusterwatch.Scene
+	wide      *clusterwatch.Scene // what has no namespace
+	began     time.Time
+	first     map[string]bool
+	applied   []spot // what the workload wrote out of the namespace
+	glance    glance
+	deeds     []deed    // of the step
+	waited    time.Time // when something was seen to be late at last
+
+	proxy  *proxy.Proxy
+	script *fault.Script
+	life   *life
+	trace  *runlog.Trace
+}
+
+// Carry carries a plan out and returns what was seen. An error says why the plan could not be
+// carried out; whatever the operator did wrong is in the trace. Where ctx ends before, the trace
+// so far is returned with the error.
+func (s *Stage) Carry(ctx context.Context, p testplan.Plan, pace Pace) (*runlog.Trace, error) {
+	if s.Namespace != "" {
+		s.alone.Lock()
+		defer s.alone.Unlock()
+	}
+	back, err := s.Turns.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer back()
+	script, err := fault.NewScript(p.Faults...)
+	if err != nil {
+		return nil, fmt.Errorf("plan %q: %w", p.Name, err)
+	}
+	w := &world{Stage: s, plan: p, pace: pace.withDefaults(), namespace: s.name(), script: script}
+	w.scene, w.wide = s.Witness.Scene(w.namespace), s.Witness.Scene("")
+	w.began = time.Now()
+	w.trace = &runlog.Trace{Namespace: w.namespace, Began: w.began}
+	defer w.leave()
+	if err := w.build(ctx); err != nil {
+		return w.trace, fmt.Errorf("prepare namespace %s: %w", w.namespace, err)
+	}
+	w.trace.Started = time.Now()
+	err = w.perform(ctx)
+	w.trace.Took = time.Since(w.trace.Started)
+	return w.trace, err
+}
+
+// build makes the namespace with all that an operator finds in one.
+func (w *world) build(ctx context.Context) error {
+	if err := w.makeNamespace(ctx); err != nil {
+		return err
+	}
+	if err := w.furnished(ctx); err != nil {
+		return err
+	}
+	if err := w.grantIn(ctx, w.namespace); err != nil {
+		return err
+	}
+	w.first = map[string]bool{}
+	for _, object := range w.scene.State() {
+		w.first[string(object.GetUID())] = true
+	}
+	for _, object := range w.Setup {
+		if _, err := w.apply(ctx, object, w.namespace); err != nil {
+			return fmt.Errorf("setup %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func (w *world) makeNamespace(ctx context.Context) error {
+	namespaces := w.client.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
+	object := &unstructured.Unstructured{}
+	object.SetAPIVersion("v1")
+	object.SetKind("Namespace")
+	object.SetName(w.namespace)
+	object.SetLabels(w.labels())
+	_, err := namespaces.Create(ctx, object, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) && w.Namespace != "" {
+		return nil
+	}
+	return err
+}
+
+// furniture is what Kubernetes itself puts into each namespace. Pods are refused before.
+var furniture = []struct {
+	resource schema.GroupResource
+	name     string
+}{
+	{schema.GroupResource{Resource: "serviceaccounts"}, "default"},
+	{schema.GroupResource{Resource: "configmaps"}, "kube-root-ca.crt"},
+}
+
+// furnished waits until Kubernetes has put its own into the namespace.
+func (w *world) furnished(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, clusterPatience)
+	defer cancel()
+	for {
+		changed, missing := w.scene.Changed(), ""
+		for _, one := range furniture {
+			if w.Witness.Object(one.resource, w.namespace, one.name) == nil {
+				missing = one.name
+			}
+		}
+		if missing == "" {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("the cluster's controllers do not make %s: %w", missing, context.Cause(ctx))
+		}
+	}
+}
+
+// perform starts the operator and carries out the steps.
+func (w *world) perform(ctx context.Context) (err error) {
+	if err := w.open(); err != nil {
+		return err
+	}
+	defer func() { w.close(); w.collect() }()
+	if err := w.life.start(ctx); err != nil {
+		return err
+	}
+	if err := w.awake(ctx); err != nil {
+		return err
+	}
+	for i := range w.plan.Workload.Steps {
+		on, err := w.step(ctx, &w.plan.Workload.Steps[i])
+		if err != nil || !on {
+			return err
+		}
+	}
+	return nil
+}
+
+// open puts the proxy between the operator and the API server.
+func (w *world) open() (err error) {
+	w.life = newLife(w)
+	w.proxy, err = proxy.Start(proxy.Options{
+		Server: w.identity, Observer: w.Config, Admin: w.Config, Script: w.script,
+		ErrorLog: log.New(io.Discard, "", 0), // connections are cut on purpose
+		Before:   w.version, World: proxy.World{Namespace: w.namespace}, Kill: w.life.kill, Overlap: w.life.overlap,
+		Slowness: w.Witness.Slowness,
+	})
+	return err
+}
+
+// version is that of the object of a request, "0" where there is none, as the witness knows it.
+func (w *world) version(r requestlog.Request) (version string, known bool) {
+	of := schema.GroupResource{Group: r.Group, Resource: r.Resource}
+	if r.Name == "" || !w.Witness.Watches(of) {
+		return "", false
+	}
+	if object := w.Witness.Object(of, r.Namespace, r.Name); object != nil {
+		return object.GetResourceVersion(), true
+	}
+	return "0", true
+}
+
+// close ends the operator and takes the proxy away.
+func (w *world) close() {
+	w.life.close()
+	if err := w.proxy.Close(); err != nil {
+		w.failed(err)
+	}
+}
+
+// elects tells whether the operator has to take part in leader election: where two run at once.
+func (w *world) elects() bool {
+	return slices.ContainsFunc(w.plan.Faults, func(f fault.Fault) bool {
+		return f.Kind == "overlap" || f.Kind == "lose-lease"
+	})
+}
+
+// collect takes down what the proxy and the witness saw.
+func (w *world) collect() {
+	w.trace.Requests, w.trace.Dropped = w.proxy.Record().Requests(), w.proxy.Record().Dropped()
+	w.trace.Changes = w.changes()
+	w.trace.Exits = w.life.ends()
+	w.trace.Pending, w.trace.Struck = w.script.Pending(), w.script.Struck()
+	w.trace.Beside = w.beside()
+}
+
+// changes are those of the world: what happened in its namespace, and elsewhere by the operator, in
+// the order in which it happened. So what a step saw is the beginning of what the whole run saw.
+func (w *world) changes() []runlog.Change {
+	var all []runlog.Change
+	for _, change := range w.scene.Changes(0) {
+		if !w.first[change.UID] {
+			all = append(all, change)
+		}
+	}
+	all = append(all, w.changesElsewhere()...)
+	return clusterwatch.InOrder(all)
+}
+
+// own tells whether an object is of Operon's own making, and not part of the world.
+func own(object *unstructured.Unstructured) bool { return object.GetLabels()[Label] != "" }
+
+// state are the objects of the world, as they are now.
+func (w *world) state() []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	for _, object := range w.scene.State() {
+		if !w.first[string(object.GetUID())] && !own(object) {
+			all = append(all, object)
+		}
+	}
+	return append(all, w.elsewhere()...)
+}
+
+// beside are writes of the operator's field managers that did not pass the proxy.
+func (w *world) beside() []string {
+	managers, passed := map[string]bool{}, map[string]bool{}
+	for _, r := range w.trace.Requests {
+		if r.IsWrite() && r.Manager != "" {
+			managers[r.Manager] = true
+		}
+		passed[r.After] = true
+	}
+	var all []string
+	for _, change := range w.trace.Changes {
+		if managers[change.Manager] && change.Type == "ADDED" && !passed[change.Version] && !strings.HasPrefix(change.Manager, "kube-") {
+			all = append(all, change.Kind+"/"+change.Name)
+		}
+	}
+	return all
+}
+
+// leave removes the world, unless the whole cluster is thrown away.
+func (w *world) leave() {
+	if err := os.RemoveAll(w.folderOf()); err != nil {
+		w.failed(err)
+	}
+	made := w.made()
+	if w.Disposable && w.Namespace == "" && len(made) == 0 {
+		w.Witness.Forget(w.namespace)
+		return
+	}
+	clean := func() {
+		w.failed(w.clean(made))
+		w.Witness.Forget(w.namespace)
+	}
+	if w.Namespace != "" || len(made) > 0 {
+		clean() // the next world would find it
+		return
+	}
+	w.cleaning.Go(clean)
+}

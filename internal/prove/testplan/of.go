@@ -1,0 +1,101 @@
+package testplan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/operon-framework/operon/internal/prove/runlog"
+	"github.com/operon-framework/operon/internal/prove/workload"
+)
+
+// Options say how many plans are wanted, and which of those that promise the same come first.
+type Options struct {
+	// Seed shuffles plans of equal promise. The same seed gives the same plans.
+	Seed int64
+	// Limit is how many plans are wanted at most, all where it is 0.
+	Limit int
+}
+
+// Of returns plans for a workload, from the traces of runs of it without faults, those with the
+// greatest promise first.
+//
+// Guarantees: the same traces and options give the same plans. Plans that would show the same are
+// one: the same kind of fault at the same kind of write between the same neighbours. Each class of
+// fault is among the first plans, where there is a place for it.
+//
+// Assumptions: there is at least one trace. With more, places that are not the same in each of
+// them come last, as a fault there may strike something else.
+func Of(refs []runlog.Trace, w workload.Workload, options Options) []Plan {
+	if len(refs) == 0 {
+		return nil
+	}
+	course := read(refs)
+	var all []proposal
+	for _, propose := range proposers {
+		all = append(all, propose(course)...)
+	}
+	all = ordered(different(all), options.Seed)
+	if options.Limit > 0 {
+		all = all[:min(len(all), options.Limit)]
+	}
+	plans := make([]Plan, 0, len(all))
+	for _, one := range all {
+		plans = append(plans, Plan{
+			Name: fmt.Sprintf("%s | %s", describe(one), w.Name), Why: one.why, Workload: w, Faults: one.faults,
+		})
+	}
+	return plans
+}
+
+// describe says what a proposal does, in words.
+func describe(p proposal) string {
+	var words []string
+	for _, f := range p.faults {
+		words = append(words, f.String())
+	}
+	return strings.Join(words, ", then ")
+}
+
+// different leaves of equivalent proposals the first, or a later one that is certain to strike where
+// it is meant to.
+func different(all []proposal) []proposal {
+	index := map[string]int{}
+	var kept []proposal
+	for _, one := range all {
+		i, known := index[one.same]
+		switch {
+		case !known:
+			index[one.same] = len(kept)
+			kept = append(kept, one)
+		case one.certain && !kept[i].certain:
+			kept[i] = one
+		}
+	}
+	return kept
+}
+
+// ordered mixes the classes: the best of each first, then the second of each, and so on. Within a
+// class the promise counts, and among equals the seed.
+func ordered(all []proposal, seed int64) []proposal {
+	for i := range all {
+		all[i].lot = shuffled(seed, all[i].same)
+	}
+	slices.SortFunc(all, func(a, b proposal) int {
+		return cmp.Or(cmp.Compare(b.promise, a.promise), cmp.Compare(a.lot, b.lot), strings.Compare(a.same, b.same))
+	})
+	rows := map[string][]proposal{}
+	for _, one := range all {
+		rows[one.class] = append(rows[one.class], one)
+	}
+	mixed := make([]proposal, 0, len(all))
+	for row := 0; len(mixed) < len(all); row++ {
+		for _, class := range classes {
+			if row < len(rows[class]) {
+				mixed = append(mixed, rows[class][row])
+			}
+		}
+	}
+	return mixed
+}

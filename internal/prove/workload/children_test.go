@@ -1,0 +1,75 @@
+package workload_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/operon-framework/operon/internal/prove/workload"
+)
+
+// TestChildren compares what is done to the children of a run with a file, and what is put beside
+// them.
+func TestChildren(t *testing.T) {
+	t.Parallel()
+	children := read(t, "testdata/children/children.yaml")
+	given := projects["memcached"]
+	sample := workload.Sample(read(t, given.samples), read(t, given.crds))
+	drift := workload.WithDrift(sample, children)
+	beside := workload.WithBystanders(sample, workload.Bystanders(children))
+	all := append([]workload.Workload{drift, beside}, workload.Failing(sample, children)...)
+	var text strings.Builder
+	for _, w := range all {
+		if err := w.Validate(); err != nil {
+			t.Error(err)
+		}
+		text.WriteString(written(w))
+	}
+	for _, object := range beside.Steps[0].Apply {
+		if !workload.IsBystander(object) {
+			t.Errorf("%s is not known as a bystander", object.GetName())
+		}
+		text.WriteString("---\n" + string(must(yaml.Marshal(object.Object))))
+	}
+	compare(t, filepath.Join("testdata", "children", "workloads.txt"), text.String())
+}
+
+// Claims are held from the beginning, whoever makes them.
+func TestFailingClaims(t *testing.T) {
+	t.Parallel()
+	w := steps(workload.Step{Name: "create", Apply: []*unstructured.Unstructured{object(t, web)}})
+	want := "unbound-volume\n    fail: unbound-volume: fail unbound-volume\n    create, without volumes: +a\n    heal: heal\n    create, with volumes: +a fresh\n"
+	for _, child := range []string{
+		"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: d}}",
+		"{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: d}, spec: {volumeClaimTemplates: [{metadata: {name: v}}]}}",
+	} {
+		all := workload.Failing(w, []*unstructured.Unstructured{object(t, child)})
+		last := all[len(all)-1]
+		if got := written(last); got != want || last.Validate() != nil {
+			t.Errorf("%s: %s, %v", child, got, last.Validate())
+		}
+	}
+}
+
+func TestNoChildren(t *testing.T) {
+	t.Parallel()
+	w := steps(workload.Step{Name: "create", Apply: []*unstructured.Unstructured{object(t, web)}})
+	if got := workload.WithDrift(w, nil); len(got.Steps) != 1 {
+		t.Errorf("drift: %s", written(got))
+	}
+	if got := workload.WithBystanders(w, workload.Bystanders(nil)); len(got.Steps) != 1 {
+		t.Errorf("bystanders: %s", written(got))
+	}
+	if got := workload.Failing(w, nil); len(got) != 0 {
+		t.Errorf("failing: %v", got)
+	}
+	if got := workload.Failing(w, []*unstructured.Unstructured{object(t, "{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d}}")}); len(got) != 4 || written(got[1]) != "image-pull\n    create: +a\n    fail: image-pull: fail image-pull\n    heal: heal =create\n" {
+		t.Errorf("failing: %v", got)
+	}
+	if got := workload.WithDrift(workload.Workload{}, read(t, "testdata/children/children.yaml")); len(got.Steps) != 0 {
+		t.Errorf("drift of nothing: %s", written(got))
+	}
+}

@@ -1,0 +1,181 @@
+package action
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/api/actions/v1alpha1"
+	"github.com/operon-framework/operon/durable"
+	"github.com/operon-framework/operon/durable/journal"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
+)
+
+// Act is one deed as the code that does it sees it.
+type Act struct {
+	*durable.Run
+	// Name of the Action.
+	Name string
+	// Parameters are the Action's.
+	Parameters map[string]string
+	// Artifacts are those of the Action that spec.artifactsFrom names, as they were when this one
+	// began.
+	Artifacts map[string]string
+}
+
+// Offer is what can be done on the objects of one kind.
+type Offer struct {
+	// New returns an empty object of the kind.
+	New func() client.Object
+	// Do are the deeds, by name.
+	Do map[string]func(ctx context.Context, target client.Object, act *Act) error
+}
+
+// Runner composes Actions: it does what they say.
+type Runner struct {
+	offers map[schema.GroupKind]Offer
+	turns  turns
+}
+
+// NewRunner returns a runner of what is offered for kinds. reader reads Actions from the
+// operator's caches, which have all of them.
+func NewRunner(offers map[schema.GroupKind]Offer, reader client.Reader) *Runner {
+	return &Runner{offers: offers, turns: &alone{reader: reader, taken: map[taken]types.UID{}}}
+}
+
+// NewSharedRunner returns a runner where several replicas serve Actions, and those on one target may
+// be different replicas'. The client has no cache.
+func NewSharedRunner(offers map[schema.GroupKind]Offer, direct client.Client) *Runner {
+	return &Runner{offers: offers, turns: &shared{direct}}
+}
+
+// Serves tells whether an Action or ActionSchedule is about a kind of this operator. Others are left
+// to theirs.
+func (r *Runner) Serves(object client.Object) bool {
+	var target v1alpha1.Target
+	switch o := object.(type) {
+	case *v1alpha1.Action:
+		target = o.Spec.Target
+	case *v1alpha1.ActionSchedule:
+		target = o.Spec.Template.Target
+	}
+	_, ok := r.offers[target.GroupKind()]
+	return ok
+}
+
+// Compose implements reconcile.Composer: an Action has no children.
+func (r *Runner) Compose(context.Context, *v1alpha1.Action, *reconcile.Composition) error { return nil }
+
+// Cancelled implements reconcile.Canceller.
+func (r *Runner) Cancelled(a *v1alpha1.Action) string {
+	if a.Spec.Cancel {
+		return "spec.cancel is true"
+	}
+	return ""
+}
+
+// order is what an Action is given when it begins, and keeps.
+type order struct {
+	Parameters map[string]string `json:"parameters,omitempty"`
+	Artifacts  map[string]string `json:"artifacts,omitempty"`
+	// Target is the object's UID: another one of the name is not what was meant.
+	Target types.UID `json:"target"`
+}
+
+// Work implements reconcile.Worker.
+func (r *Runner) Work(ctx context.Context, a *v1alpha1.Action, run *durable.Run) error {
+	if j := run.Journal(); j != nil && j.Phase.Over() {
+		return nil // whatever became of its target meanwhile
+	}
+	offer := r.offers[a.Spec.Target.GroupKind()]
+	do := offer.Do[a.Spec.Action]
+	if do == nil {
+		return fmt.Errorf("the operator of %s has no action %q, it has %s", a.Spec.Target.Kind, a.Spec.Action,
+			strings.Join(slices.Sorted(maps.Keys(offer.Do)), ", "))
+	}
+	given, begun, err := durable.Current[order](run)
+	if err != nil {
+		return err
+	}
+	if j := run.Journal(); !begun && j != nil && j.Phase != journal.Running {
+		return nil // cancelled before it began
+	}
+	target := offer.New()
+	target.SetNamespace(a.Namespace)
+	target.SetName(a.Spec.Target.Name)
+	there, err := run.Get(ctx, target) // and watched: nothing else brings an Action back that waits, when its target goes
+	if err != nil {
+		return run.Retry(err)
+	}
+	if begun {
+		if !there || target.GetUID() != given.Target {
+			run.Cancel(fmt.Sprintf("%s %s is gone", a.Spec.Target.Kind, a.Spec.Target.Name))
+		}
+	}
+	if !begun {
+		if given, err = r.begin(ctx, a, run, target, there); err != nil {
+			return err
+		}
+	}
+	return do(ctx, target, &Act{Run: run, Name: a.Name, Parameters: given.Parameters, Artifacts: given.Artifacts})
+}
+
+// begin takes what an Action is given, when it is its turn.
+func (r *Runner) begin(ctx context.Context, a *v1alpha1.Action, run *durable.Run, target client.Object, there bool) (order, error) {
+	given, err := r.order(ctx, a, run, target, there)
+	if err != nil {
+		if failed := r.turns.leave(ctx, a); failed != nil {
+			return given, run.Retry(failed)
+		}
+		return given, err
+	}
+	if err := r.turns.take(ctx, a, run); err != nil {
+		return given, err
+	}
+	return durable.Begin(run, given)
+}
+
+// order is what an Action is given. It may have to wait for that.
+func (r *Runner) order(ctx context.Context, a *v1alpha1.Action, run *durable.Run, target client.Object, there bool) (order, error) {
+	given := order{Parameters: map[string]string{}, Target: target.GetUID()}
+	for name, value := range a.Spec.Parameters {
+		given.Parameters[name] = string(value)
+	}
+	if !there {
+		return given, run.Wait(fmt.Sprintf("there is no %s %s", a.Spec.Target.Kind, a.Spec.Target.Name))
+	}
+	return given, r.take(ctx, a, run, &given)
+}
+
+// take takes the artifacts of the Action that is named.
+func (r *Runner) take(ctx context.Context, a *v1alpha1.Action, run *durable.Run, given *order) error {
+	if a.Spec.ArtifactsFrom == "" {
+		return nil
+	}
+	from := &v1alpha1.Action{}
+	from.SetName(a.Spec.ArtifactsFrom)
+	found, err := run.Get(ctx, from)
+	if err != nil {
+		return run.Retry(err)
+	}
+	if !found {
+		return run.Wait(fmt.Sprintf("there is no Action %s to take artifacts from", a.Spec.ArtifactsFrom))
+	}
+	j := from.Status.Journal
+	if j == nil || !j.Phase.Over() {
+		return run.Wait(fmt.Sprintf("the Action %s is not over, whose artifacts it takes", from.Name))
+	}
+	if j.Phase != journal.Succeeded {
+		return fmt.Errorf("the Action %s has no artifacts to take: it is %s", from.Name, j.Phase)
+	}
+	given.Artifacts = j.Artifacts
+	return nil
+}
+
+func over(a *v1alpha1.Action) bool { return a.Status.Journal != nil && a.Status.Journal.Phase.Over() }

@@ -1,0 +1,251 @@
+package action
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/api/actions/v1alpha1"
+	"github.com/operon-framework/operon/durable/journal"
+	"github.com/operon-framework/operon/internal/core/cron"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
+)
+
+const (
+	// ScheduleLabel on an Action names the ActionSchedule that made it.
+	ScheduleLabel = "actions.operon.dev/schedule"
+	// ScheduledAnnotation on an Action is the time for which it was made.
+	ScheduledAnnotation = "actions.operon.dev/scheduled-at"
+)
+
+// Schedules composes ActionSchedules: its children are the Actions that are to be there, the ones that
+// are at work, those that are kept as history, and the one that is due.
+type Schedules struct {
+	clock clock.PassiveClock
+}
+
+// Schedules returns the composer of the ActionSchedules whose Actions the runner does.
+func (r *Runner) Schedules(now clock.PassiveClock) *Schedules {
+	if now == nil {
+		now = clock.RealClock{}
+	}
+	return &Schedules{clock: now}
+}
+
+// Compose implements reconcile.Composer.
+func (s *Schedules) Compose(ctx context.Context, schedule *v1alpha1.ActionSchedule, out *reconcile.Composition) error {
+	plan, err := s.plan(ctx, schedule, out)
+	if err != nil {
+		return err
+	}
+	for _, a := range plan.Keep {
+		out.Child(a, ready)
+	}
+	if plan.Due != nil {
+		out.Child(plan.Due, ready)
+	}
+	if left := plan.Last.Add(catchUp).Sub(s.clock.Now()); !plan.seen && left > 0 {
+		// A list may be behind our own writes, and what is not declared is deleted.
+		out.Partial()
+		out.Again(left)
+	}
+	if !plan.Next.IsZero() {
+		out.Again(plan.Next.Sub(s.clock.Now()))
+	}
+	status := &schedule.Status
+	status.Active = plan.Active
+	status.NextAt, status.LastScheduledAt = timeOf(plan.Next), timeOf(plan.Last)
+	return nil
+}
+
+// ready: whatever becomes of an Action, the schedule is as its spec wants it.
+var ready = reconcile.ReadyWhen(func(*unstructured.Unstructured) (bool, string) { return true, "" })
+
+// catchUp is how long a list may be behind.
+const catchUp = 10 * time.Second
+
+func timeOf(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return new(metav1.NewTime(t))
+}
+
+// plan reads what there is and plans by it.
+func (s *Schedules) plan(ctx context.Context, schedule *v1alpha1.ActionSchedule, out *reconcile.Composition) (Plan, error) {
+	when, err := cron.Parse(schedule.Spec.Schedule, schedule.Spec.TimeZone)
+	if err != nil {
+		return Plan{}, &ScheduleError{err}
+	}
+	if len(schedule.Name) > maxScheduleName {
+		return Plan{}, &ScheduleError{fmt.Errorf("its name has %d letters, at most %d leave room for the names of Actions", len(schedule.Name), maxScheduleName)}
+	}
+	var there v1alpha1.ActionList
+	if err := out.List(ctx, &there, client.MatchingLabels{ScheduleLabel: schedule.Name}); err != nil {
+		return Plan{}, err
+	}
+	there.Items = slices.DeleteFunc(there.Items, func(a v1alpha1.Action) bool { return !metav1.IsControlledBy(&a, schedule) })
+	return PlanOf(schedule, there.Items, when, s.clock.Now()), nil
+}
+
+// maxScheduleName leaves room for a time in the name of an Action, which is a label's value, too.
+const maxScheduleName = 52
+
+// ScheduleError says that a schedule is none.
+type ScheduleError struct{ Err error }
+
+func (e *ScheduleError) Error() string { return "spec.schedule: " + e.Err.Error() }
+
+// Stalled is the reason of the Ready condition: only another spec helps.
+func (e *ScheduleError) Stalled() string { return "InvalidSchedule" }
+
+func (e *ScheduleError) Unwrap() error { return e.Err }
+
+// Plan is which Actions of a schedule are to be there.
+type Plan struct {
+	// Keep are those that there are and stay; others go.
+	Keep []*v1alpha1.Action
+	// Due is one that is to be made.
+	Due *v1alpha1.Action
+	// Active are the names of those that are not over, with Due.
+	Active []string
+	// Last is the time for which the last one was made, and Next when there is another to be made.
+	Last, Next time.Time
+	// seen tells that the last one is there.
+	seen bool
+}
+
+// PlanOf plans the Actions of a schedule by those that there are, of any order, at a time. It is pure:
+// the name of an Action is made of the time that it is due, so that none is made twice.
+func PlanOf(schedule *v1alpha1.ActionSchedule, there []v1alpha1.Action, when cron.Schedule, now time.Time) Plan {
+	plan := Plan{}
+	slices.SortFunc(there, func(a, b v1alpha1.Action) int { return scheduledAt(&b).Compare(scheduledAt(&a)) })
+	kept := map[bool]int32{}
+	most := map[bool]int32{true: orDefault(schedule.Spec.SuccessfulHistory), false: orDefault(schedule.Spec.FailedHistory)}
+	for i := range there {
+		a := &there[i]
+		if scheduledAt(a).After(plan.Last) {
+			plan.Last = scheduledAt(a)
+		}
+		if over(a) {
+			succeeded := a.Status.Journal.Phase == journal.Succeeded
+			if kept[succeeded]++; kept[succeeded] > most[succeeded] {
+				continue
+			}
+		}
+		plan.Keep = append(plan.Keep, composed(a))
+	}
+	plan.seen = true
+	if last := schedule.Status.LastScheduledAt; last != nil && last.After(plan.Last) {
+		plan.Last, plan.seen = last.Time, false // of one that somebody deleted, or that is not shown yet
+	}
+	plan.due(schedule, there, when, now)
+	return plan
+}
+
+const defaultHistory = 3
+
+func orDefault(history *int32) int32 {
+	if history == nil {
+		return defaultHistory
+	}
+	return *history
+}
+
+// defaultDeadline is how late an Action may be made.
+const defaultDeadline = 10 * time.Minute
+
+// due plans the Action whose time has come, and when the next time is.
+func (p *Plan) due(schedule *v1alpha1.ActionSchedule, there []v1alpha1.Action, when cron.Schedule, now time.Time) {
+	var active []*v1alpha1.Action
+	for i := range there {
+		if !over(&there[i]) {
+			active = append(active, &there[i])
+		}
+	}
+	defer func() {
+		for _, a := range active {
+			p.Active = append(p.Active, a.Name)
+		}
+		slices.Sort(p.Active)
+	}()
+	if schedule.Spec.Suspend {
+		return
+	}
+	p.Next = when.Next(now)
+	due := lastDue(schedule, p.Last, when, now)
+	if due.IsZero() || schedule.Spec.Overlap != v1alpha1.Allow && schedule.Spec.Overlap != v1alpha1.Replace && len(active) > 0 {
+		return
+	}
+	if schedule.Spec.Overlap == v1alpha1.Replace {
+		p.replace(active)
+	}
+	p.Last, p.Due, p.seen = due, made(schedule, due), true
+	active = append(active, p.Due)
+}
+
+// replace cancels Actions that are not over.
+func (p *Plan) replace(active []*v1alpha1.Action) {
+	for _, a := range p.Keep {
+		if slices.ContainsFunc(active, func(other *v1alpha1.Action) bool { return other.Name == a.Name }) {
+			a.Spec.Cancel = true
+		}
+	}
+}
+
+// lastDue is the last time at which an Action was due and is not too late to be made, after the last
+// one that was made; zero where there is none.
+func lastDue(schedule *v1alpha1.ActionSchedule, last time.Time, when cron.Schedule, now time.Time) time.Time {
+	deadline := defaultDeadline
+	if schedule.Spec.Deadline != nil {
+		deadline = schedule.Spec.Deadline.Duration
+	}
+	from := now.Add(-deadline)
+	for _, earliest := range []time.Time{schedule.CreationTimestamp.Time, last} {
+		if earliest.After(from) {
+			from = earliest
+		}
+	}
+	var due time.Time
+	if schedule.Spec.AtOnce && last.IsZero() && !schedule.CreationTimestamp.Time.Before(from) {
+		due = schedule.CreationTimestamp.Time // also where this clock is behind that of the API server
+	}
+	for next := when.Next(from); !next.IsZero() && !next.After(now); next = when.Next(next) {
+		due = next
+	}
+	return due
+}
+
+// scheduledAt is the time for which an Action was made.
+func scheduledAt(a *v1alpha1.Action) time.Time {
+	at, err := time.Parse(time.RFC3339, a.Annotations[ScheduledAnnotation])
+	if err != nil {
+		return a.CreationTimestamp.Time
+	}
+	return at
+}
+
+// composed is an Action that is there, as it was made.
+func composed(a *v1alpha1.Action) *v1alpha1.Action {
+	return &v1alpha1.Action{ObjectMeta: metav1.ObjectMeta{
+		Name:        a.Name,
+		Labels:      map[string]string{ScheduleLabel: a.Labels[ScheduleLabel]},
+		Annotations: map[string]string{ScheduledAnnotation: a.Annotations[ScheduledAnnotation]},
+	}, Spec: *a.Spec.DeepCopy()}
+}
+
+// made is the Action of a time.
+func made(schedule *v1alpha1.ActionSchedule, at time.Time) *v1alpha1.Action {
+	return &v1alpha1.Action{ObjectMeta: metav1.ObjectMeta{
+		Name:        schedule.Name + "-" + strings.ToLower(at.UTC().Format("0601021504")),
+		Labels:      map[string]string{ScheduleLabel: schedule.Name},
+		Annotations: map[string]string{ScheduledAnnotation: at.UTC().Format(time.RFC3339)},
+	}, Spec: *schedule.Spec.Template.DeepCopy()}
+}

@@ -1,0 +1,214 @@
+// Package apply carries out what a plan says: it writes children with server-side apply
+// as one field manager, deletes and releases them, and remembers each write until the caches
+// show it, so that the next reconcile of the same object does not decide on the state before
+// its own writes.
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
+)
+
+// Config of an applier. All fields are required but Fenced.
+type Config struct {
+	// Client reads and writes without a cache.
+	Client client.Client
+	// Endpoints writes children.
+	Endpoints Endpoints
+	// Manager is the operator's field manager.
+	Manager string
+	// Memory is the operator's, shared by its kinds.
+	Memory *Memory
+	// Children says how children of a kind are kept.
+	Children func(schema.GroupVersionKind) resourceclient.Children
+	// Fenced: another process may have become the owner's, so that every write is of a version of
+	// its child, which the API server refuses when there is a later one.
+	Fenced bool
+}
+
+// Endpoints tells how to reach the children of a kind; *wire.Wire does.
+type Endpoints interface {
+	Children(resourceclient.Children) (resourceclient.Endpoint, error)
+}
+
+// Applier writes children.
+type Applier struct{ Config }
+
+// New returns an applier.
+func New(cfg Config) *Applier { return &Applier{Config: cfg} }
+
+// ConflictError says that an object is somebody else's.
+type ConflictError struct {
+	ID  plan.ID
+	Why string
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%s %s; it is left alone", e.ID, e.Why)
+}
+
+// Do carries out one action and returns what came of it, with what is there now as its Live.
+// It is another action where the API server knew better: a creation that found its name
+// taken, or a change of what cannot be changed. An object that turns out to be somebody else's is left alone and makes a
+// *ConflictError; a field that cannot be changed makes an *ImmutableError.
+func (a *Applier) Do(ctx context.Context, action plan.Action) (plan.Action, error) {
+	switch action.Verb {
+	case plan.Conflict:
+		return action, &ConflictError{ID: action.ID(), Why: action.Why}
+	case plan.Delete:
+		return action, a.delete(ctx, action.Live)
+	case plan.Release:
+		return action, a.release(ctx, action.Live)
+	case plan.Create, plan.Recreate:
+		return a.create(ctx, action)
+	case plan.Update, plan.Repair, plan.Adopt:
+		return a.change(ctx, action)
+	}
+	return action, nil // Keep, Await, Hold: nothing, or nothing yet
+}
+
+// neverRevision is a resource version that no object has: the first write to a store makes
+// a later one.
+const neverRevision = "1"
+
+// create applies a child whose name should be free. The caches hold only what carries the
+// owner's label, and server-side apply would take over what does not. A resource version
+// that no object has makes the API server refuse that, where a look beforehand would cost a
+// request for each child and leave a gap.
+func (a *Applier) create(ctx context.Context, action plan.Action) (plan.Action, error) {
+	guarded := action.Desired.DeepCopy()
+	guarded.SetResourceVersion(neverRevision)
+	live, err := a.send(ctx, guarded)
+	if apierrors.IsConflict(err) {
+		return a.occupied(ctx, action)
+	}
+	action.Live = live
+	return action, err
+}
+
+// occupied looks at the object that holds the name of a child: it is ours, if the caches lag
+// behind or an earlier process made it, or somebody else's.
+func (a *Applier) occupied(ctx context.Context, action plan.Action) (plan.Action, error) {
+	child, id := action.Desired, action.ID()
+	live, err := a.get(ctx, child)
+	if err != nil {
+		return action, fmt.Errorf("look at %s: %w", id, err)
+	}
+	return a.again(ctx, action, live)
+}
+
+// again plans an action anew on what is there, and does that.
+func (a *Applier) again(ctx context.Context, action plan.Action, live *plan.Live) (plan.Action, error) {
+	child, id := action.Desired, action.ID()
+	action.Options.After = nil // they were ready before
+	again := plan.Make(plan.Input{
+		Owner:   child.GetLabels()[plan.OwnerLabel],
+		Manager: a.Manager,
+		Desired: []*unstructured.Unstructured{child},
+		Live:    map[plan.ID]*plan.Live{id: live},
+		Options: map[plan.ID]plan.Options{id: action.Options},
+	})[0]
+	if again.Verb == plan.Keep {
+		a.Memory.found(live)
+	}
+	return a.Do(ctx, again)
+}
+
+// change applies a child over what is there.
+func (a *Applier) change(ctx context.Context, action plan.Action) (plan.Action, error) {
+	live, err := a.send(ctx, a.fenced(action))
+	if a.Fenced && apierrors.IsConflict(err) {
+		return a.overtaken(ctx, action)
+	}
+	if apierrors.IsInvalid(err) {
+		return a.refused(ctx, action, err)
+	}
+	if err == nil {
+		action.Live = live
+	}
+	return action, err
+}
+
+// send applies a child and returns what became of it.
+func (a *Applier) send(ctx context.Context, child *unstructured.Unstructured) (*plan.Live, error) {
+	form, endpoint, err := a.endpoint(child)
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(child.Object)
+	if err != nil {
+		return nil, fmt.Errorf("write %s as JSON: %w", plan.Of(child), err)
+	}
+	a.Memory.begin(plan.Of(child))
+	answer, err := endpoint.Apply(ctx, child.GetNamespace(), child.GetName(), body, metav1.PatchOptions{FieldManager: a.Manager, Force: new(true)})
+	if err != nil {
+		a.Memory.failed(plan.Of(child))
+		return nil, fmt.Errorf("apply %s: %w", plan.Of(child), err)
+	}
+	live, err := form.Live(answer, a.Manager)
+	if err != nil {
+		a.Memory.failed(plan.Of(child))
+		return nil, err
+	}
+	a.Memory.wrote(live)
+	return live, nil
+}
+
+// get reads what is there under a child's name, past all caches.
+func (a *Applier) get(ctx context.Context, child *unstructured.Unstructured) (*plan.Live, error) {
+	form, endpoint, err := a.endpoint(child)
+	if err != nil {
+		return nil, err
+	}
+	found, err := endpoint.Get(ctx, child.GetNamespace(), child.GetName())
+	if err != nil {
+		return nil, err
+	}
+	return form.Live(found, a.Manager)
+}
+
+// Read reads a child past all caches. One that is not there is the API server's error.
+func (a *Applier) Read(ctx context.Context, live *plan.Live) (*plan.Live, error) {
+	return a.get(ctx, bare(live))
+}
+
+func (a *Applier) endpoint(child *unstructured.Unstructured) (resourceclient.Children, resourceclient.Endpoint, error) {
+	form := a.Children(child.GroupVersionKind())
+	endpoint, err := a.Endpoints.Children(form)
+	return form, endpoint, err
+}
+
+func (a *Applier) delete(ctx context.Context, live *plan.Live) error {
+	a.Memory.begin(live.ID())
+	// The answer is the whole object where finalizers keep it, and its kind may be in no scheme.
+	err := a.Client.Delete(ctx, bare(live), client.PropagationPolicy(metav1.DeletePropagationBackground), a.only(live))
+	if a.Fenced && apierrors.IsConflict(err) {
+		a.Memory.failed(live.ID())
+		return a.deleteNewest(ctx, live)
+	}
+	if err != nil {
+		a.Memory.failed(live.ID()) // of what is gone already, a watch may have shown the end
+		return client.IgnoreNotFound(fmt.Errorf("delete %s: %w", live.ID(), err))
+	}
+	a.Memory.deleted(live)
+	return nil
+}
+
+// bare is an object that has no more than its kind and name.
+func bare(live *plan.Live) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{}
+	object.SetGroupVersionKind(live.Kind)
+	object.SetNamespace(live.Namespace)
+	object.SetName(live.Name)
+	return object
+}

@@ -1,0 +1,44 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/internal/core/plan"
+)
+
+// unmarked is what a merge patch says of the labels and annotations of a child.
+var (
+	unlabelled  = map[string]any{plan.OwnerLabel: nil, plan.PartOfLabel: nil, plan.ManagedByLabel: nil, plan.ShardLabel: nil}
+	unannotated = map[string]any{plan.HashAnnotation: nil, plan.AfterAnnotation: nil, plan.RemovalAnnotation: nil}
+)
+
+// release leaves a child behind: as it is, without the marks of its owner. What it holds
+// otherwise stays, so this is no apply, which would take back the fields it leaves out.
+func (a *Applier) release(ctx context.Context, live *plan.Live) error {
+	others := slices.DeleteFunc(slices.Clone(live.References), func(r metav1.OwnerReference) bool { return string(r.UID) == live.Owner })
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid":             live.UID,
+		"resourceVersion": live.ResourceVersion,
+		"labels":          unlabelled,
+		"annotations":     unannotated,
+		"ownerReferences": others,
+	}})
+	if err != nil {
+		return fmt.Errorf("release %s: %w", live.ID(), err)
+	}
+	a.Memory.begin(live.ID())
+	err = a.Client.Patch(ctx, bare(live), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(a.Manager))
+	if err != nil {
+		a.Memory.failed(live.ID())
+		return client.IgnoreNotFound(fmt.Errorf("release %s: %w", live.ID(), err))
+	}
+	a.Memory.released(live)
+	return nil
+}

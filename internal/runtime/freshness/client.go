@@ -1,0 +1,263 @@
+package freshness
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Client returns a client that reads and writes as inner does, and reads what it wrote.
+// inner reads objects from the cache, but unstructured ones from the API server, which is
+// the default of controller-runtime.
+func (o *Overlay) Client(inner client.Client, from cache.Informers) client.Client {
+	return overlaid{Client: inner, overlay: o, from: from}
+}
+
+type overlaid struct {
+	client.Client
+	overlay *Overlay
+	from    cache.Informers
+}
+
+// Get implements client.Reader.
+func (c overlaid) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	f, err := c.overlay.formOf(object)
+	if err != nil || f.as == loose {
+		return c.Client.Get(ctx, key, object, options...)
+	}
+	s, err := c.overlay.reading(ctx, c.from, f, object)
+	if err != nil {
+		return err
+	}
+	w, kept := s.of(key) // before the cache is read, which may show it at any moment
+	err = c.Client.Get(ctx, key, object, options...)
+	if !kept || client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	var cached client.Object
+	if err == nil {
+		cached = object
+	}
+	newest := w.over(cached)
+	if newest == nil || newest == cached {
+		return err
+	}
+	return resourceclient.Copy(newest.DeepCopyObject(), object)
+}
+
+// List implements client.Reader.
+func (c overlaid) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	f, err := c.overlay.formOf(list)
+	if err != nil || f.as == loose {
+		return c.Client.List(ctx, list, options...)
+	}
+	f.Kind = singular(f.Kind)
+	example, err := c.overlay.example(f)
+	if err != nil {
+		return err
+	}
+	s, err := c.overlay.reading(ctx, c.from, f, example)
+	if err != nil {
+		return err
+	}
+	writes := s.all() // before the cache is read, as for one object
+	if err := c.Client.List(ctx, list, options...); err != nil {
+		return err
+	}
+	return c.overlay.merge(f, writes, list, options)
+}
+
+// Create implements client.Writer.
+func (c overlaid) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
+	var all client.CreateOptions
+	all.ApplyOptions(options)
+	return c.write(object, all.DryRun, func() error { return c.Client.Create(ctx, object, options...) })
+}
+
+// Update implements client.Writer.
+func (c overlaid) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
+	var all client.UpdateOptions
+	all.ApplyOptions(options)
+	return c.write(object, all.DryRun, func() error { return c.Client.Update(ctx, object, options...) })
+}
+
+// Patch implements client.Writer.
+func (c overlaid) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	var all client.PatchOptions
+	all.ApplyOptions(options)
+	return c.write(object, all.DryRun, func() error { return c.Client.Patch(ctx, object, patch, options...) })
+}
+
+// Apply implements client.Writer.
+func (c overlaid) Apply(ctx context.Context, wanted runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+	var all client.ApplyOptions
+	all.ApplyOptions(options)
+	object, err := applied(wanted)
+	if err != nil {
+		return err
+	}
+	return c.write(object, all.DryRun, func() error {
+		if err := c.Client.Apply(ctx, wanted, options...); err != nil {
+			return err
+		}
+		answer, err := applied(wanted)
+		if err == nil {
+			object.Object = answer.Object
+		}
+		return err
+	})
+}
+
+// applied is an apply configuration as an object.
+func applied(wanted runtime.ApplyConfiguration) (*unstructured.Unstructured, error) {
+	data, err := json.Marshal(wanted)
+	if err != nil {
+		return nil, fmt.Errorf("write %T as JSON: %w", wanted, err)
+	}
+	object := &unstructured.Unstructured{}
+	return object, json.Unmarshal(data, &object.Object)
+}
+
+// write sends a write whose answer comes in object, and keeps it for each form in which the
+// kind is read.
+func (c overlaid) write(object client.Object, dryRun []string, send func() error) error {
+	f, err := c.overlay.formOf(object)
+	if err != nil || len(dryRun) > 0 {
+		return send()
+	}
+	shelves := c.overlay.shelvesOf(f.GroupVersionKind)
+	flights := map[*shelf]*flight{}
+	for _, s := range shelves {
+		flights[s] = s.begin()
+	}
+	err = send()
+	for f, s := range shelves {
+		var w *write
+		if err == nil && c.overlay.holds(object.GetNamespace()) && object.GetResourceVersion() != "" {
+			w = c.overlay.kept(f, object)
+		}
+		s.land(flights[s], client.ObjectKeyFromObject(object), w)
+	}
+	return err
+}
+
+// kept is a copy of an object in a form, or nothing where that cannot be: then the cache is
+// believed.
+func (o *Overlay) kept(f form, object client.Object) *write {
+	example, err := o.example(f)
+	if err != nil || resourceclient.Copy(object.DeepCopyObject(), example) != nil {
+		return nil
+	}
+	return &write{uid: object.GetUID(), object: example}
+}
+
+// Delete implements client.Writer.
+func (c overlaid) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
+	var all client.DeleteOptions
+	all.ApplyOptions(options)
+	f, err := c.overlay.formOf(object)
+	if err != nil || len(all.DryRun) > 0 {
+		return c.Client.Delete(ctx, object, options...)
+	}
+	key := client.ObjectKeyFromObject(object)
+	shelves := c.overlay.shelvesOf(f.GroupVersionKind)
+	flights := map[*shelf]*flight{}
+	for _, s := range shelves {
+		flights[s] = s.begin()
+	}
+	uid := object.GetUID()
+	if uid == "" && len(shelves) > 0 {
+		uid = c.uidOf(ctx, shelves, key)
+	}
+	err = c.Client.Delete(ctx, object, options...)
+	for _, s := range shelves {
+		var w *write
+		if err == nil && uid != "" && c.overlay.holds(key.Namespace) {
+			w = &write{uid: uid}
+		}
+		s.land(flights[s], key, w)
+	}
+	return err
+}
+
+// uidOf is that of the object that is read under a name, or empty.
+func (c overlaid) uidOf(ctx context.Context, shelves map[form]*shelf, key types.NamespacedName) types.UID {
+	for f := range shelves {
+		object, err := c.overlay.example(f)
+		if err == nil && c.Get(ctx, key, object) == nil {
+			return object.GetUID()
+		}
+	}
+	return ""
+}
+
+// example is an empty object of a form.
+func (o *Overlay) example(f form) (client.Object, error) {
+	switch f.as {
+	case metadata:
+		object := &metav1.PartialObjectMetadata{}
+		object.SetGroupVersionKind(f.GroupVersionKind)
+		return object, nil
+	case loose:
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(f.GroupVersionKind)
+		return object, nil
+	}
+	made, err := o.scheme.New(f.GroupVersionKind)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := made.(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("%T is no object of a cluster", made)
+	}
+	return object, nil
+}
+
+// Status implements client.StatusClient.
+func (c overlaid) Status() client.SubResourceWriter { return c.SubResource("status") }
+
+// SubResource implements client.SubResourceClientConstructor.
+func (c overlaid) SubResource(name string) client.SubResourceClient {
+	inner := c.Client.SubResource(name)
+	if name != "status" {
+		return inner
+	}
+	return status{inner, c}
+}
+
+// status writes statuses.
+type status struct {
+	client.SubResourceClient
+	whole overlaid
+}
+
+// Update implements client.SubResourceWriter.
+func (s status) Update(ctx context.Context, object client.Object, options ...client.SubResourceUpdateOption) error {
+	var all client.SubResourceUpdateOptions
+	all.ApplyOptions(options)
+	send := func() error { return s.SubResourceClient.Update(ctx, object, options...) }
+	if all.SubResourceBody != nil {
+		return send() // the answer comes in that
+	}
+	return s.whole.write(object, all.DryRun, send)
+}
+
+// Patch implements client.SubResourceWriter.
+func (s status) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+	var all client.SubResourcePatchOptions
+	all.ApplyOptions(options)
+	send := func() error { return s.SubResourceClient.Patch(ctx, object, patch, options...) }
+	if all.SubResourceBody != nil {
+		return send()
+	}
+	return s.whole.write(object, all.DryRun, send)
+}

@@ -1,0 +1,157 @@
+// Package metricsauth decides who may read the metrics of an operator: whom the API server knows by the
+// token of the request, and whom it allows to get the path. So metrics are read over an encrypted
+// connection with a Role, and no proxy stands in front of the operator for that.
+//
+//	metricsserver.Options{SecureServing: true, FilterProvider: scrape.Filter}
+//
+// The operator needs to be allowed to create TokenReviews and SubjectAccessReviews. Answers are
+// remembered for a minute, so that a scrape costs the API server nothing as a rule.
+package metricsauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+const (
+	// remembered is how long an answer holds: a right that is taken away is used no longer than that.
+	remembered = time.Minute
+	// most answers that are remembered.
+	most = 256
+	// patience is how long the API server may take to answer.
+	patience = 10 * time.Second
+)
+
+// Filter is a metricsserver.Options.FilterProvider.
+func Filter(config *rest.Config, client *http.Client) (metricsserver.Filter, error) {
+	tokens, err := authenticationclient.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, err
+	}
+	access, err := authorizationclient.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, err
+	}
+	return func(log logr.Logger, next http.Handler) (http.Handler, error) {
+		return &guard{tokens: tokens, access: access, log: log, next: next, known: map[key]answer{}}, nil
+	}, nil
+}
+
+// guard is in front of the metrics.
+type guard struct {
+	tokens authenticationclient.TokenReviewsGetter
+	access authorizationclient.SubjectAccessReviewsGetter
+	log    logr.Logger
+	next   http.Handler
+
+	mu    sync.Mutex
+	known map[key]answer
+}
+
+// key is a question: a token, of which only the hash is kept, and a path.
+type key struct {
+	token [sha256.Size]byte
+	path  string
+}
+
+// answer to a question.
+type answer struct {
+	status int
+	until  time.Time
+}
+
+// ServeHTTP lets through who may, and answers the others as an API server does.
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	token, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !is || token == "" {
+		http.Error(w, "Unauthorized: send the token of a ServiceAccount", http.StatusUnauthorized)
+		return
+	}
+	status, err := g.status(r.Context(), token, r.URL.Path)
+	if err != nil {
+		g.log.Error(err, "cannot find out who may read metrics")
+		http.Error(w, "Internal Server Error: the API server could not be asked", http.StatusInternalServerError)
+		return
+	}
+	if status != http.StatusOK {
+		http.Error(w, http.StatusText(status), status)
+		return
+	}
+	g.next.ServeHTTP(w, r)
+}
+
+// status is what a request is answered with.
+func (g *guard) status(ctx context.Context, token, path string) (int, error) {
+	asked := key{sha256.Sum256([]byte(token)), path}
+	if status, is := g.remembers(asked); is {
+		return status, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	status, err := g.ask(ctx, token, path)
+	if err == nil {
+		g.remember(asked, status)
+	}
+	return status, err
+}
+
+func (g *guard) remembers(asked key) (int, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	found, is := g.known[asked]
+	return found.status, is && time.Now().Before(found.until)
+}
+
+// remember keeps an answer. Where there are too many, all are forgotten.
+func (g *guard) remember(asked key, status int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.known) >= most {
+		clear(g.known)
+	}
+	g.known[asked] = answer{status, time.Now().Add(remembered)}
+}
+
+// ask asks the API server whose the token is, and what that user may.
+func (g *guard) ask(ctx context.Context, token, path string) (int, error) {
+	who, err := g.tokens.TokenReviews().Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
+	if err != nil {
+		return 0, err
+	}
+	if !who.Status.Authenticated {
+		return http.StatusUnauthorized, nil
+	}
+	user := who.Status.User
+	if user.Username == "" {
+		return 0, errors.New("the API server names no user")
+	}
+	extra := map[string]authorizationv1.ExtraValue{}
+	for name, values := range user.Extra {
+		extra[name] = authorizationv1.ExtraValue(values)
+	}
+	may, err := g.access.SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra,
+		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: path, Verb: "get"},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		return 0, err
+	}
+	if !may.Status.Allowed {
+		return http.StatusForbidden, nil
+	}
+	return http.StatusOK, nil
+}

@@ -1,0 +1,63 @@
+package reconcile
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/internal/core/outcome"
+	"github.com/operon-framework/operon/internal/core/plan"
+)
+
+// Declared is a child as a composer declared it.
+type Declared struct {
+	// Fields are what was set of it, without what Operon adds as it applies it.
+	Fields *unstructured.Unstructured
+	plan.Options
+	// Ready says in words what tells that it is ready; nothing where kstatus does.
+	Ready []string
+}
+
+// Declaration is what a composer declares for an object.
+type Declaration struct {
+	// Children in the order of their declaration.
+	Children []Declared
+	// Waits are what the composer waits for.
+	Waits []outcome.Outcome
+}
+
+// Declare composes an object with the step that a reconcile uses, so that whatever ends a
+// reconcile there is found here: the outcome is not done then, and names it. It writes
+// nothing, and reads what the composer reads.
+func (r *Reconciler[T]) Declare(ctx context.Context, object T) (Declaration, outcome.Outcome) {
+	p := &pass[T]{object: object, before: object, reads: r.Reads(client.ObjectKeyFromObject(object))}
+	_, err := guarded(ctx, step[T]{run: r.composeFilled}, p)
+	if err != nil {
+		return Declaration{}, explain(err)
+	}
+	if failed := outcome.Combine(p.waits...); failed.Kind() > outcome.KindWait {
+		return Declaration{}, failed
+	}
+	declaration := Declaration{Waits: p.waits}
+	for _, declared := range p.composed {
+		fields, err := r.applier.Fields(declared.object)
+		if err != nil {
+			return Declaration{}, explain(err)
+		}
+		id, err := r.applier.Identify(object, declared.object)
+		if err != nil {
+			return Declaration{}, explain(err)
+		}
+		declaration.Children = append(declaration.Children, Declared{Fields: fields, Options: p.options[id], Ready: declared.said})
+	}
+	return declaration, outcome.Done()
+}
+
+// composeFilled composes an object with its defaults, as a reconcile does after it has fetched one.
+func (r *Reconciler[T]) composeFilled(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
+	if err := r.fill(ctx, p); err != nil {
+		return outcome.Done(), err
+	}
+	return r.compose(ctx, p)
+}

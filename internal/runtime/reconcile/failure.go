@@ -1,0 +1,157 @@
+package reconcile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/operon-framework/operon/external"
+	"github.com/operon-framework/operon/internal/core/outcome"
+	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/runtime/apply"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
+	"github.com/operon-framework/operon/internal/runtime/watches"
+)
+
+// Reasons of the Ready condition when a reconcile failed.
+const (
+	// ReasonPermissionDenied: the operator's identity may not do what it has to.
+	ReasonPermissionDenied = "PermissionDenied"
+	// ReasonChildRefused: the API server finds a child invalid.
+	ReasonChildRefused = "ChildRefused"
+	// ReasonChildTooLarge: a child is larger than the API server takes.
+	ReasonChildTooLarge = "ChildTooLarge"
+	// ReasonImmutableField: a field of a child was to change that cannot be changed.
+	ReasonImmutableField = "ImmutableField"
+	// ReasonNamespaceMissing: a child is to be in a namespace that is not there.
+	ReasonNamespaceMissing = "NamespaceMissing"
+	// ReasonKindMissing: the cluster does not have the kind of a child.
+	ReasonKindMissing = "KindMissing"
+	// ReasonInvalidChild: what was composed is no child.
+	ReasonInvalidChild = "InvalidChild"
+	// ReasonDuplicateChild: two children were composed under one name.
+	ReasonDuplicateChild = "DuplicateChild"
+	// ReasonDependencyCycle: children wait for each other.
+	ReasonDependencyCycle = "DependencyCycle"
+	// ReasonDependencyMissing: a child is to come after one that is not composed.
+	ReasonDependencyMissing = "DependencyMissing"
+	// ReasonUnboundedRead: the author's code lists a kind without selecting.
+	ReasonUnboundedRead = "UnboundedRead"
+	// ReasonConflict: an object of the name of a child is somebody else's.
+	ReasonConflict = "Conflict"
+	// ReasonInvalidExternal: what is declared outside of the cluster, or said of it, cannot be.
+	ReasonInvalidExternal = "InvalidExternal"
+	// ReasonExternalRecord: the record of what is outside cannot be used.
+	ReasonExternalRecord = "ExternalRecord"
+	// ReasonPanicked: the author's code panicked.
+	ReasonPanicked = "Panicked"
+	// ReasonFailed: anything else; time may cure it.
+	ReasonFailed = "ReconcileFailed"
+)
+
+// slowRetry is the pace at which what only a person can mend is tried again, as the person
+// may mend it somewhere that sends no event.
+const slowRetry = 30 * time.Second
+
+// explain is the rule by which an error becomes an outcome: what somebody else may cure
+// at any time is tried again soon and then ever later; what only a person can, at slowRetry.
+func explain(err error) outcome.Outcome {
+	if reason := cmp.Or(workMistake(err), mistake(err)); reason != "" && !is[*TimeoutError](err) {
+		return again(outcome.Stalled(reason, err.Error()))
+	}
+	switch {
+	case is[*TimeoutError](err):
+		return outcome.Retry(0, ReasonTimedOut, err.Error())
+	case is[*resourceclient.MissingKindError](err):
+		return outcome.Retry(0, ReasonKindMissing, err.Error())
+	case isMissingNamespace(err):
+		return outcome.Retry(0, ReasonNamespaceMissing, err.Error())
+	case apierrors.IsForbidden(err) && !isTerminating(err):
+		return outcome.Retry(0, ReasonPermissionDenied, err.Error())
+	}
+	return outcome.Retry(0, ReasonFailed, err.Error())
+}
+
+// mistake is the reason of an error that a person has to cure: in the spec, in the
+// operator's code, or in an object that is in the way. It is empty for other errors.
+func mistake(err error) string {
+	switch {
+	case is[*apply.ConflictError](err):
+		return ReasonConflict
+	case is[*panicError](err):
+		return ReasonPanicked
+	case is[*apply.ImmutableError](err):
+		return ReasonImmutableField
+	case is[*apply.InvalidError](err):
+		return ReasonInvalidChild
+	case is[*InvalidExternalError](err):
+		return ReasonInvalidExternal
+	case is[*external.RecordError](err):
+		return ReasonExternalRecord
+	case is[*DuplicateError](err):
+		return ReasonDuplicateChild
+	case is[*watches.UnboundedError](err):
+		return ReasonUnboundedRead
+	case is[*plan.CycleError](err):
+		return ReasonDependencyCycle
+	case is[*plan.MissingError](err):
+		return ReasonDependencyMissing
+	case is[*StatusError](err):
+		return ReasonStatusRefused
+	case isTooLarge(err):
+		return ReasonChildTooLarge
+	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || isAgainstSchema(err):
+		return ReasonChildRefused
+	}
+	return ""
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// isTooLarge: a request has a limit in the API server, and an object another one in etcd.
+func isTooLarge(err error) bool {
+	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "etcdserver: request is too large")
+}
+
+// isAgainstSchema: a field that its kind does not have, or a value of the wrong type. The API
+// server calls its failure to read such an apply an error of its own.
+func isAgainstSchema(err error) bool {
+	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to create typed patch object")
+}
+
+// isMissingNamespace: of an apply, it can only be the namespace that is not found.
+func isMissingNamespace(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && apierrors.IsNotFound(err) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
+}
+
+// again lets a stalled object be tried again slowly.
+func again(stalled outcome.Outcome) outcome.Outcome {
+	return outcome.Combine(stalled, outcome.Retry(slowRetry, "", ""))
+}
+
+// isTerminating: a namespace that is going away refuses new objects in the same way as a
+// missing permission.
+func isTerminating(err error) bool {
+	return apierrors.HasStatusCause(err, "NamespaceTerminating")
+}
+
+// panicError is a panic of the author's code.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func newPanicError(value any) *panicError {
+	return &panicError{value: value, stack: debug.Stack()}
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("the operator's code panicked: %v", e.value) }

@@ -1,0 +1,40 @@
+package reconcile
+
+import (
+	"context"
+	"time"
+
+	"github.com/operon-framework/operon/internal/runtime/shard"
+	"github.com/operon-framework/operon/internal/runtime/watches"
+)
+
+// finishing is how long a reconcile that runs when the operator is told to stop may go on. It
+// is less than the 30 s for which controller-runtime waits for its workers.
+const finishing = 20 * time.Second
+
+// finish returns a context for a reconcile that outlives the operator's by a while, so that
+// writes are not cut off halfway, and reads not told as failed. Only the first read of a whole kind is
+// given up sooner: nothing is lost with it, and it may never end where the API server is away. After
+// release, the context is over, and at once where the object is another replica's.
+func finish(ctx context.Context) (_ context.Context, release func()) {
+	own, cancel := context.WithCancel(watches.Until(context.WithoutCancel(ctx), ctx))
+	stopped := context.AfterFunc(ctx, func() {
+		if shard.Lost(ctx) {
+			cancel()
+			return
+		}
+		timer := time.AfterFunc(finishing, cancel)
+		context.AfterFunc(own, func() { timer.Stop() })
+	})
+	return own, func() {
+		stopped()
+		cancel()
+	}
+}
+
+// interrupted ends a pass that failed while the operator stops: what stopping breaks is no
+// news, neither for the object's status nor for its user. The next operator begins anew.
+func (p *pass[T]) interrupted() bool {
+	p.over = p.over || p.operator.Err() != nil
+	return p.operator.Err() != nil
+}

@@ -1,0 +1,98 @@
+package reconcilelog
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Path is where an operator answers what it is, and below it what it did.
+const Path = "/debug/operon"
+
+// clusterScope stands for the namespace of an object that has none.
+const clusterScope = "-"
+
+// Serve adds the endpoint to a server:
+//
+//	GET /debug/operon                                     an Operator
+//	GET /debug/operon/objects/{kind}/{namespace}/{name}   an Object
+//
+// kind is Kind or Kind.group, in letters of any case, namespace - for an object that has none.
+// Only this machine is answered, as messages of conditions may say what others must not read;
+// `kubectl port-forward` arrives from there too.
+func (s *Store) Serve(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+Path, local(s.serveOperator))
+	mux.HandleFunc("GET "+Path+"/objects/{kind}/{namespace}/{name}", local(s.serveObject))
+}
+
+// local refuses who is not on this machine, and pages of other sites that a browser on this
+// machine shows.
+func local(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		peer, err := netip.ParseAddrPort(r.RemoteAddr)
+		if err != nil || !peer.Addr().Unmap().IsLoopback() || !namesThisMachine(r.Host) {
+			problem(w, http.StatusForbidden, "this is answered on loopback only; from elsewhere use kubectl port-forward")
+			return
+		}
+		next(w, r)
+	}
+}
+
+func namesThisMachine(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return host == "localhost" || err == nil && address.IsLoopback()
+}
+
+func (s *Store) serveOperator(w http.ResponseWriter, _ *http.Request) {
+	s.mu.Lock()
+	operator := s.operator
+	s.mu.Unlock()
+	answer(w, http.StatusOK, operator)
+}
+
+func (s *Store) serveObject(w http.ResponseWriter, r *http.Request) {
+	kinds := s.kinds(r.PathValue("kind"))
+	if len(kinds) != 1 {
+		problem(w, http.StatusNotFound, s.whichKind(r.PathValue("kind"), kinds))
+		return
+	}
+	namespace := strings.TrimPrefix(r.PathValue("namespace"), clusterScope)
+	object, ok := s.object(key{kinds[0], namespace, r.PathValue("name")})
+	if !ok {
+		problem(w, http.StatusNotFound, fmt.Sprintf("no reconcile of %s %s is remembered: there was none since the operator started, or those of others came after it", kinds[0].Kind, r.PathValue("name")))
+		return
+	}
+	answer(w, http.StatusOK, object)
+}
+
+// whichKind says why a name is not the name of one kind.
+func (s *Store) whichKind(text string, found []schema.GroupKind) string {
+	if len(found) > 1 {
+		return fmt.Sprintf("%s is a kind of several groups: name one of %v", text, found)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	for _, kind := range s.operator.Kinds {
+		names = append(names, kind.Kind)
+	}
+	return fmt.Sprintf("%s does not manage the kind %s, but %s", s.operator.Name, text, strings.Join(names, ", "))
+}
+
+func problem(w http.ResponseWriter, status int, text string) {
+	answer(w, status, map[string]string{"error": text})
+}
+
+func answer(w http.ResponseWriter, status int, what any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(what) // who asked is gone
+}

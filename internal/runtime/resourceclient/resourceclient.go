@@ -1,0 +1,109 @@
+// Package resourceclient speaks to the API server about the objects of one kind, in the form that
+// costs least: their metadata alone, Go types (in protobuf, for built-in kinds), or maps.
+//
+// It is three clients of client-go behind one interface, so that what watches and what
+// writes an object choose the same form, and the answer of a write can stand for what a
+// watch will show. All share the operator's connections.
+package resourceclient
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+)
+
+// Form is in which form objects come from the API server.
+type Form string
+
+const (
+	// Metadata: *metav1.PartialObjectMetadata.
+	Metadata Form = "metadata"
+	// Typed: the Go types of the scheme.
+	Typed Form = "typed"
+	// Loose: *unstructured.Unstructured.
+	Loose Form = "loose"
+)
+
+// Config of a Wire. All fields are required.
+type Config struct {
+	REST   *rest.Config
+	HTTP   *http.Client
+	Mapper meta.RESTMapper
+	Scheme *runtime.Scheme
+}
+
+// Wire makes endpoints. It may be used by several goroutines.
+type Wire struct {
+	cfg      Config
+	metadata metadata.Interface
+	dynamic  dynamic.Interface
+
+	mu    sync.Mutex
+	typed map[schema.GroupVersionKind]*typed
+}
+
+// New returns a Wire. It sends nothing yet.
+func New(cfg Config) (*Wire, error) {
+	w := &Wire{cfg: cfg, typed: map[schema.GroupVersionKind]*typed{}}
+	var err error
+	if w.metadata, err = metadata.NewForConfigAndClient(cfg.REST, cfg.HTTP); err != nil {
+		return nil, err
+	}
+	w.dynamic, err = dynamic.NewForConfigAndClient(cfg.REST, cfg.HTTP)
+	return w, err
+}
+
+// Endpoint reads and writes the objects of one kind in one form. Namespaces are empty for
+// kinds in none, and for reading all namespaces. Errors are the API server's.
+type Endpoint interface {
+	Get(ctx context.Context, namespace, name string) (runtime.Object, error)
+	List(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error)
+	Watch(ctx context.Context, namespace string, options metav1.ListOptions) (watch.Interface, error)
+	// Apply sends an object as JSON by server-side apply and returns what became of it.
+	Apply(ctx context.Context, namespace, name string, body []byte, options metav1.PatchOptions) (runtime.Object, error)
+	// Example is an empty object of the form.
+	Example() runtime.Object
+}
+
+// Endpoint returns the endpoint of a kind. A kind that the cluster does not have is a
+// *MissingKindError; Typed is an error for kinds that the scheme does not have.
+func (w *Wire) Endpoint(kind schema.GroupVersionKind, form Form) (Endpoint, error) {
+	mapping, err := w.cfg.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return nil, &MissingKindError{Kind: kind}
+	}
+	if err != nil {
+		return nil, err
+	}
+	switch form {
+	case Metadata:
+		return metadataOnly{w.metadata.Resource(mapping.Resource)}, nil
+	case Typed:
+		return w.typedEndpoint(kind, mapping)
+	}
+	return loose{w.dynamic.Resource(mapping.Resource), kind}, nil
+}
+
+// Namespaced tells whether the objects of a kind are in namespaces. It is false for a kind
+// that the cluster does not have.
+func (w *Wire) Namespaced(kind schema.GroupVersionKind) bool {
+	mapping, err := w.cfg.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	return err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace
+}
+
+// MissingKindError says that the cluster does not have a kind. It may come.
+type MissingKindError struct{ Kind schema.GroupVersionKind }
+
+func (e *MissingKindError) Error() string {
+	return fmt.Sprintf("the cluster has no kind %s in %s; is its CRD installed?", e.Kind.Kind, e.Kind.GroupVersion())
+}

@@ -1,0 +1,85 @@
+package shard
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/internal/core/shardtable"
+)
+
+// updated is a client that takes note of what is updated, and answers nothing of use.
+type updated struct {
+	client.WithWatch
+	tables []string
+	times  map[metav1.MicroTime]bool
+}
+
+// Update implements client.Client.
+func (u *updated) Update(_ context.Context, object client.Object, _ ...client.UpdateOption) error {
+	u.tables = append(u.tables, object.GetAnnotations()[TableAnnotation])
+	if lease, ok := object.(*coordinationv1.Lease); ok && lease.Spec.RenewTime != nil {
+		u.times[*lease.Spec.RenewTime] = true
+	}
+	return errLossy
+}
+
+// A member gave a slot away by a write that was not answered, and would have it now, as the other one is gone: it does not
+// work on it before a write over the same version has told whether it is still its own.
+func TestWhatMayBeGivenAwayIsNotWorkedOn(t *testing.T) {
+	t.Parallel()
+	m := holding(t)
+	took := &updated{times: map[metav1.MicroTime]bool{}}
+	m.Client = took
+	tableNow := func(revision string) *coordinationv1.Lease {
+		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: m.tableKey().Name, ResourceVersion: revision}}
+		l.Annotations = map[string]string{TableAnnotation: shardtable.Table{Holders: []string{m.id, m.id}}.String()}
+		return l
+	}
+	m.shown(tableNow("1"))
+	m.revokeAll()
+	given := shardtable.Table{Holders: []string{"b-1", m.id}}
+	m.write(t.Context(), m.lease, given)
+	m.shown(tableNow("1")) // read again after the watch broke: it tells nothing of the write
+	m.step(t.Context())
+	if m.grants[0] != nil || m.grants[1] == nil {
+		t.Errorf("worked on are %v, want slot 1 only", m.grants)
+	}
+	if len(took.tables) != 2 || took.tables[1] != m.parsed.String() {
+		t.Errorf("written are %q, want the table that gives it away and then the one as it was", took.tables)
+	}
+	if len(took.times) != 2 {
+		t.Errorf("a table that is written as it was is not changed, and API servers make no version of it")
+	}
+	m.shown(tableNow("2")) // our second write was taken, and so the first one was not
+	m.step(t.Context())
+	if m.grants[0] == nil {
+		t.Error("nobody works on the slot that stayed ours")
+	}
+}
+
+// The table is deleted while others hold slots by it, who had no time to say that they work: it is made
+// anew when they have noticed.
+func TestATableThatWasDeleted(t *testing.T) {
+	t.Parallel()
+	for other, waits := range map[string]bool{"b-1": true, "-": false} {
+		m, clock := watching(t)
+		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: m.tableKey().Name, ResourceVersion: "1"}}
+		l.Annotations = map[string]string{TableAnnotation: "0 " + m.id + "\n1 " + other + "\n"}
+		m.shown(l)
+		m.removed(l)
+		for _, after := range []time.Duration{0, lease - time.Millisecond, time.Millisecond} {
+			clock.SetTime(clock.Now().Add(after))
+			m.mu.Lock()
+			view, _ := m.view()
+			m.mu.Unlock()
+			if want := waits && after != time.Millisecond; (shardtable.Decide(view).Write == nil) != want {
+				t.Errorf("with a slot of %q, %s later: it waits is %t, want %t", other, after, !want, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package watches
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
+)
+
+// A kind that is read and missing is asked for after firstLook and then ever later, up to
+// lastLook. To watch CRDs would need a permission that most operators lack.
+const (
+	firstLook = time.Second
+	lastLook  = 10 * time.Second
+)
+
+// lack lets the reader be queued when a kind comes.
+func (s *Session) lack(kind schema.GroupVersionKind) {
+	s.lacks = append(s.lacks, kind)
+	t := s.tracker
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.missing[kind] == nil {
+		t.missing[kind] = map[reader]bool{}
+		go t.await(kind)
+	}
+	t.missing[kind][s.reader] = true
+}
+
+// await looks for a kind until it is there or nobody wants it any more.
+func (t *Tracker) await(kind schema.GroupVersionKind) {
+	timer := time.NewTimer(firstLook)
+	defer timer.Stop()
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+		timer.Reset(pause)
+		select {
+		case <-t.life.Done():
+			return
+		case <-timer.C:
+		}
+		if !t.lacked(kind) {
+			return
+		}
+		if t.exists(kind) {
+			tell(t.came(kind), ofKind(kind, appeared, "the cluster has the kind now"))
+			return
+		}
+	}
+}
+
+// lacked tells whether anybody reads a missing kind. Of one that nobody wants, nothing is kept.
+func (t *Tracker) lacked(kind schema.GroupVersionKind) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.missing[kind]) == 0 {
+		delete(t.missing, kind)
+		return false
+	}
+	return true
+}
+
+// came returns the readers of a kind that is missing no more, those included that looked for
+// it while it came.
+func (t *Tracker) came(kind schema.GroupVersionKind) []reader {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	readers := slices.Collect(maps.Keys(t.missing[kind]))
+	delete(t.missing, kind)
+	return readers
+}
+
+// exists asks the API server itself: what is known of kinds may be of before one went. Any
+// answer but that the kind is not found, a refusal too, comes from a kind that is there.
+func (t *Tracker) exists(kind schema.GroupVersionKind) bool {
+	endpoint, err := t.Wire.Endpoint(kind, resourceclient.Metadata)
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(t.life, syncDeadline)
+	defer cancel()
+	namespace := ""
+	if len(t.Namespaces) > 0 && t.Wire.Namespaced(kind) {
+		namespace = t.Namespaces[0] // elsewhere it is refused, be there such a kind or not
+	}
+	_, err = endpoint.List(ctx, namespace, metav1.ListOptions{Limit: 1})
+	return err == nil || apierrors.IsForbidden(err)
+}

@@ -1,0 +1,172 @@
+package watches
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
+)
+
+// Children returns the objects of a kind that carry an owner's label, as watches show them.
+// They must not be changed. A refused permission is the API server's error; a kind that the
+// cluster lacks a *wire.MissingKindError.
+func (s *Session) Children(ctx context.Context, kind resourceclient.Children, owner types.UID) ([]*plan.Live, error) {
+	sc := scope{kind: kind.Kind, form: s.tracker.Wire.Form(kind), child: true, whole: kind.Whole, keys: plan.OwnerLabel}
+	if s.tracker.Shard != nil {
+		sc.shard = s.tracker.Shard(owner)
+	}
+	w, err := s.watch(ctx, sc, string(owner))
+	if err != nil {
+		return nil, err
+	}
+	found, err := w.read(string(owner))
+	if err != nil {
+		return nil, err
+	}
+	children := make([]*plan.Live, 0, len(found))
+	for _, object := range found {
+		if live, ok := object.(*plan.Live); ok {
+			children = append(children, live)
+		}
+	}
+	return children, nil
+}
+
+// List reads the selected objects into list, ordered by namespace and name. A refused
+// permission is the API server's error; a kind that the cluster lacks has no objects.
+func (s *Session) List(ctx context.Context, list client.ObjectList, selection Selection) error {
+	kind, form, err := s.tracker.identify(list)
+	if err != nil {
+		return err
+	}
+	kind.Kind = strings.TrimSuffix(kind.Kind, "List")
+	if !selection.Bounded() {
+		return &UnboundedError{Kind: kind.Kind}
+	}
+	if !s.tracker.Wire.Namespaced(kind) {
+		selection.Namespace = "" // it is of no meaning
+	}
+	sc, index := selection.scope(kind, form)
+	if s.tracker.outside(selection.Namespace) {
+		sc.namespace = selection.Namespace
+	}
+	w, err := s.watch(ctx, sc, index)
+	if isMissing(err) {
+		return meta.SetList(list, nil)
+	}
+	if err != nil {
+		return err
+	}
+	objects, err := w.copies(index)
+	if err != nil {
+		return err
+	}
+	list.GetObjectKind().SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+	return meta.SetList(list, objects)
+}
+
+// outside tells whether a namespace is none of those that are watched by default. To read
+// there is a watch of its own.
+func (t *Tracker) outside(namespace string) bool {
+	return namespace != "" && len(t.Namespaces) > 0 && !slices.Contains(t.Namespaces, namespace)
+}
+
+// Get reads one object, by its name, and its namespace if its kind is in any. It returns false when it is not there,
+// or its kind is not.
+func (s *Session) Get(ctx context.Context, object client.Object) (bool, error) {
+	kind, form, err := s.tracker.identify(object)
+	if err != nil {
+		return false, err
+	}
+	if object.GetName() == "" {
+		return false, fmt.Errorf("get a %s: it has no name", kind.Kind)
+	}
+	sc := scope{kind: kind, form: form, name: object.GetName()}
+	if s.tracker.Wire.Namespaced(kind) {
+		sc.namespace = object.GetNamespace()
+	}
+	w, err := s.watch(ctx, sc, "")
+	if isMissing(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	found, err := w.copies("")
+	if err != nil || len(found) == 0 {
+		return false, err
+	}
+	return true, resourceclient.Copy(found[0], object)
+}
+
+// UnboundedError says that a list would hold every object of a kind in memory.
+type UnboundedError struct{ Kind string }
+
+func (e *UnboundedError) Error() string {
+	return fmt.Sprintf("a list of every %s would be held in memory as a whole; select by labels, with client.MatchingLabels, or say operon.Everything", e.Kind)
+}
+
+// identify tells the kind of what is read, and the form in which it is to be.
+func (t *Tracker) identify(into runtime.Object) (schema.GroupVersionKind, resourceclient.Form, error) {
+	kind, err := apiutil.GVKForObject(into, t.Scheme)
+	switch into.(type) {
+	case *unstructured.Unstructured, *unstructured.UnstructuredList:
+		return kind, resourceclient.Loose, err
+	case *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
+		return kind, resourceclient.Metadata, err
+	}
+	return kind, resourceclient.Typed, err
+}
+
+// read returns what is held under an index.
+func (w *watch) read(index string) ([]any, error) {
+	var all []any
+	for _, informer := range w.informers {
+		found, err := informer.GetIndexer().ByIndex(selected, index)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// copies are the objects that are held under an index, for somebody to keep.
+func (w *watch) copies(index string) ([]runtime.Object, error) {
+	found, err := w.read(index)
+	if err != nil {
+		return nil, err
+	}
+	copies := make([]runtime.Object, 0, len(found))
+	for _, held := range found {
+		if object, ok := held.(runtime.Object); ok {
+			copies = append(copies, object.DeepCopyObject())
+		}
+	}
+	slices.SortFunc(copies, byName)
+	return copies, nil
+}
+
+func byName(a, b runtime.Object) int {
+	return strings.Compare(keyOf(a), keyOf(b))
+}
+
+func keyOf(o runtime.Object) string {
+	found, err := meta.Accessor(o)
+	if err != nil {
+		return ""
+	}
+	return found.GetNamespace() + separator + found.GetName()
+}

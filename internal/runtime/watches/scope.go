@@ -1,0 +1,116 @@
+package watches
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
+)
+
+// scope is what a watch shows. Equal scopes share a watch.
+type scope struct {
+	kind schema.GroupVersionKind
+	form resourceclient.Form
+	// child: what is held is a plan.Live; whole: with the object itself.
+	child, whole bool
+	// namespace is empty for all that the operator may see.
+	namespace string
+	// name is that of the only object, or empty.
+	name string
+	// selector is a selection by labels, or empty.
+	selector string
+	// shard selects the objects that belong to the owners of a shard, or is empty.
+	shard string
+	// keys are the labels that objects must carry, whatever their values, between commas.
+	keys string
+}
+
+// separator is in no name, label key or value.
+const separator = "\x00"
+
+// narrow asks the API server for what the scope shows.
+func (s scope) narrow(options *metav1.ListOptions) {
+	options.LabelSelector = s.selector
+	if s.keys != "" {
+		options.LabelSelector = s.keys // a key alone selects what has it
+	}
+	if s.shard != "" {
+		options.LabelSelector += "," + s.shard
+	}
+	if s.name != "" {
+		options.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, s.name).String()
+	}
+}
+
+// indexes are the indexes of readers that an object concerns: of those who read its
+// namespace and of those who read all.
+func (s scope) indexes(object any) []string {
+	if s.keys == "" {
+		return []string{""}
+	}
+	if live, ok := object.(*plan.Live); ok {
+		return []string{live.Owner}
+	}
+	found, ok := object.(metav1.Object)
+	if !ok {
+		return nil
+	}
+	values := s.values(found.GetLabels())
+	return []string{index("", values), index(found.GetNamespace(), values)}
+}
+
+func index(namespace, values string) string { return namespace + separator + values }
+
+// values are those of the labels in the order of the scope's keys.
+func (s scope) values(all map[string]string) string {
+	var values []string
+	for key := range strings.SplitSeq(s.keys, ",") {
+		values = append(values, all[key])
+	}
+	return strings.Join(values, separator)
+}
+
+// Selection is what a reconcile reads: the objects of a kind in a namespace, or in all, that
+// carry the labels and that the selector finds.
+type Selection struct {
+	Namespace string
+	Labels    map[string]string
+	// Selector may be nil.
+	Selector labels.Selector
+	// Everything: neither labels nor a selector are required.
+	Everything bool
+}
+
+// scope is the watch that serves a selection, and index what the reader reads of it.
+func (s Selection) scope(kind schema.GroupVersionKind, form resourceclient.Form) (_ scope, index_ string) {
+	sc := scope{kind: kind, form: form}
+	if s.Selector == nil && len(s.Labels) > 0 {
+		sc.keys = strings.Join(slices.Sorted(maps.Keys(s.Labels)), ",")
+		return sc, index(s.Namespace, sc.values(s.Labels))
+	}
+	sc.namespace = s.Namespace
+	sc.selector = s.Merged().String()
+	return sc, ""
+}
+
+// Merged are the labels and the selector as one.
+func (s Selection) Merged() labels.Selector {
+	selector := s.Selector
+	if selector == nil {
+		selector = labels.Everything()
+	}
+	exact, _ := labels.SelectorFromSet(s.Labels).Requirements()
+	return selector.Add(exact...)
+}
+
+// Bounded tells whether the selection says what it reads.
+func (s Selection) Bounded() bool {
+	return s.Everything || len(s.Labels) > 0 || s.Selector != nil && !s.Selector.Empty()
+}

@@ -1,0 +1,193 @@
+package watches
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
+)
+
+// syncDeadline bounds how long a reconcile waits for a new watch to have read its kind.
+const syncDeadline = 30 * time.Second
+
+// watch is what is held of a scope, and who reads it.
+type watch struct {
+	scope
+	tracker *Tracker
+	life    context.Context
+	stop    context.CancelFunc
+	// readers by what they read; the tracker's lock guards them.
+	readers map[string][]reader
+
+	starting sync.Mutex // held while the informers start
+	started  bool
+	// informers are one, or one for each of the operator's namespaces.
+	informers []toolscache.SharedIndexInformer
+}
+
+// watch returns the watch of a scope, started, with the reader registered: before anything
+// is read, so that no change in between is missed.
+func (s *Session) watch(ctx context.Context, sc scope, index string) (*watch, error) {
+	w := s.use(sc, index)
+	err := w.start(ctx)
+	if isMissing(err) {
+		s.lack(sc.kind)
+	}
+	return w, err
+}
+
+func (s *Session) use(sc scope, index string) *watch {
+	t := s.tracker
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w := t.watches[sc]
+	if w == nil {
+		life, stop := context.WithCancel(t.life)
+		w = &watch{scope: sc, tracker: t, life: life, stop: stop, readers: map[string][]reader{}}
+		t.watches[sc] = w
+	}
+	u := use{w, index}
+	t.register(u, s.reader)
+	if !slices.Contains(s.used, u) {
+		s.used = append(s.used, u)
+	}
+	return w
+}
+
+// all are the readers, in any order. The tracker's lock is held.
+func (w *watch) all() []reader {
+	var all []reader
+	for _, readers := range w.readers {
+		all = append(all, readers...)
+	}
+	return all
+}
+
+// start starts the informers, once, and waits until they have read what there is.
+func (w *watch) start(ctx context.Context) error {
+	w.starting.Lock()
+	defer w.starting.Unlock()
+	if w.started {
+		return nil
+	}
+	endpoint, err := w.tracker.Wire.Endpoint(w.kind, w.form)
+	if err != nil {
+		return err
+	}
+	patient, cancel := context.WithTimeout(ctx, syncDeadline)
+	defer cancel()
+	defer whenStopped(ctx, cancel)()
+	running, abort := context.WithCancel(w.life)
+	for _, namespace := range w.namespaces() {
+		informer, err := w.inform(patient, running, endpoint, namespace)
+		if err != nil {
+			abort()
+			w.informers = nil
+			return err
+		}
+		w.informers = append(w.informers, informer)
+	}
+	w.started = true
+	context.AfterFunc(w.life, abort)
+	return nil
+}
+
+// namespaces are those to watch; "" is all.
+func (w *watch) namespaces() []string {
+	if w.namespace != "" || len(w.tracker.Namespaces) == 0 || !w.tracker.Wire.Namespaced(w.kind) {
+		return []string{w.namespace}
+	}
+	return w.tracker.Namespaces
+}
+
+// inform starts an informer, which runs until running ends, and waits until it has read what
+// there is.
+func (w *watch) inform(ctx, running context.Context, endpoint resourceclient.Endpoint, namespace string) (toolscache.SharedIndexInformer, error) {
+	if err := w.mayRead(ctx, endpoint, namespace); err != nil {
+		return nil, err
+	}
+	informer := toolscache.NewSharedIndexInformerWithOptions(w.source(endpoint, namespace), endpoint.Example(), toolscache.SharedIndexInformerOptions{
+		Indexers:          toolscache.Indexers{selected: func(o any) ([]string, error) { return w.indexes(o), nil }},
+		ObjectDescription: w.kind.Kind,
+	})
+	if err := informer.SetTransform(w.hold); err != nil {
+		return nil, err
+	}
+	if err := informer.SetWatchErrorHandlerWithContext(w.failed); err != nil {
+		return nil, err
+	}
+	if _, err := informer.AddEventHandler(w.handler()); err != nil {
+		return nil, err
+	}
+	go informer.RunWithContext(running)
+	select {
+	case <-informer.HasSyncedChecker().Done():
+		return informer, nil
+	case <-w.life.Done():
+		return nil, fmt.Errorf("watch %s: it ended before everything was read", w.kind.Kind)
+	case <-ctx.Done():
+		return nil, fmt.Errorf("watch %s: not everything was read in time: %w", w.kind.Kind, ctx.Err())
+	}
+}
+
+// selected is the index of an informer by what readers select. Without it, each read would
+// look at every object of the kind.
+const selected = "selected"
+
+// source lists and watches what the scope shows in a namespace.
+func (w *watch) source(endpoint resourceclient.Endpoint, namespace string) *toolscache.ListWatch {
+	return &toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			w.narrow(&options)
+			return endpoint.List(ctx, namespace, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
+			w.narrow(&options)
+			return endpoint.Watch(ctx, namespace, options)
+		},
+	}
+}
+
+// mayRead lists one object and opens a watch. An informer without permission would try for
+// ever and tell nobody but the log.
+func (w *watch) mayRead(ctx context.Context, endpoint resourceclient.Endpoint, namespace string) error {
+	options := metav1.ListOptions{Limit: 1}
+	w.narrow(&options)
+	if _, err := endpoint.List(ctx, namespace, options); err != nil {
+		return w.explain(err)
+	}
+	options.Limit = 0
+	opened, err := endpoint.Watch(ctx, namespace, options)
+	if err != nil {
+		return w.explain(err)
+	}
+	opened.Stop()
+	return nil
+}
+
+// explain: what is not found of a kind that was there is the kind itself.
+func (w *watch) explain(err error) error {
+	if apierrors.IsNotFound(err) {
+		return &resourceclient.MissingKindError{Kind: w.kind}
+	}
+	return err
+}
+
+// failed ends a watch whose kind is gone or that the operator may not read any more. All
+// other failures may pass, and the informer goes on.
+func (w *watch) failed(ctx context.Context, reflector *toolscache.Reflector, err error) {
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) {
+		go w.tracker.lose(w) // the informer waits for this function
+		return
+	}
+	toolscache.DefaultWatchErrorHandler(ctx, reflector, err)
+}

@@ -1,0 +1,111 @@
+package webhook
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	"github.com/operon-framework/operon/internal/runtime/migrate"
+)
+
+// ConvertPath is where versions of objects are converted into each other.
+const ConvertPath = "/convert"
+
+var definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
+
+// definition is a CustomResourceDefinition whose versions the operator converts into each other.
+// It is somebody else's: only the conversion is the operator's.
+type definition struct {
+	name  string
+	reads string // the version in which the operator reads objects
+	place place
+	// unconverted: this process saw the definition when it converted nothing.
+	unconverted bool
+	// seen is when this process first saw it convert.
+	seen time.Time
+}
+
+func (d *definition) id() ident { return ident{kind: definitionKind, name: d.name, foreign: true} }
+
+// conversionOf reads the conversion of a definition.
+func conversionOf(live *unstructured.Unstructured) (*apiextensionsv1.CustomResourceConversion, error) {
+	var found apiextensionsv1.CustomResourceConversion
+	content, ok, err := unstructured.NestedMap(live.Object, "spec", "conversion")
+	if err != nil || !ok {
+		return &found, err
+	}
+	return &found, runtime.DefaultUnstructuredConverter.FromUnstructured(content, &found)
+}
+
+// settled is when every API server knows that a definition converts, which it does since it was
+// last changed, at the latest. Until then one may give objects that are stored in another version
+// without what the operator's version calls otherwise. Clocks may differ.
+func (d *definition) settled(live *unstructured.Unstructured, now time.Time) time.Time {
+	if d.seen.IsZero() {
+		d.seen = now
+	}
+	stored, _, err := unstructured.NestedStringSlice(live.Object, "status", "storedVersions")
+	if err == nil && !slices.ContainsFunc(stored, func(version string) bool { return version != d.reads }) {
+		return now // nothing is to be converted
+	}
+	if d.unconverted {
+		return d.seen.Add(migrate.Settle)
+	}
+	if d.place.address != "" {
+		return now // no other process of this operator began to convert just now
+	}
+	changed := migrate.Changed(live)
+	if changed.After(d.seen) {
+		changed = d.seen
+	}
+	return changed.Add(migrate.Settle)
+}
+
+// asked implements registration.
+func (d *definition) asked(live *unstructured.Unstructured) []asked {
+	found, err := conversionOf(live)
+	if err != nil || found.Webhook == nil || found.Webhook.ClientConfig == nil {
+		return nil
+	}
+	return []asked{{url: ptr.Deref(found.Webhook.ClientConfig.URL, ""), bundle: found.Webhook.ClientConfig.CABundle}}
+}
+
+// wanted implements registration. Every replica sees to it, whoever leads: caches fill only when
+// objects can be converted, and who cannot fill them cannot lead.
+func (d *definition) wanted(live *unstructured.Unstructured, bundle bundler, _ bool) (*unstructured.Unstructured, error) {
+	if live == nil {
+		return nil, fmt.Errorf("there is no CustomResourceDefinition %s: install it, its versions are converted by this operator", d.name)
+	}
+	found, err := conversionOf(live)
+	if err != nil {
+		return nil, err
+	}
+	var before []byte
+	if found.Webhook != nil && found.Webhook.ClientConfig != nil {
+		before = found.Webhook.ClientConfig.CABundle
+	}
+	want := &apiextensionsv1.CustomResourceConversion{
+		Strategy: apiextensionsv1.WebhookConverter,
+		Webhook: &apiextensionsv1.WebhookConversion{
+			ClientConfig:             d.place.converter(ConvertPath, bundle(before)),
+			ConversionReviewVersions: []string{"v1"},
+		},
+	}
+	if equality.Semantic.DeepEqual(found, want) {
+		return nil, nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"conversion": content}}}
+	object.SetGroupVersionKind(definitionKind)
+	object.SetName(d.name)
+	return object, nil
+}

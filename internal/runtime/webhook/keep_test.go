@@ -1,0 +1,279 @@
+package webhook
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/operon-framework/operon/internal/core/rotation"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
+	"github.com/operon-framework/operon/local/localtest"
+)
+
+// replicas are the loops of an operator's replicas, which a test turns by hand.
+type replicas struct {
+	*testing.T
+	cfg Config
+}
+
+// TestReplicas has a test of each thing that replicas may do to each other.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	cluster := newReplicas(t)
+	for name, test := range map[string]func(*replicas){
+		"an old bundle is not put back":                oldBundle,
+		"who does not lead changes bundles only":       bundlesOnly,
+		"a contest is bounded":                         contest,
+		"of decisions at the same time one is carried": oneDecision,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := cluster.cfg
+			cfg.Name += "." + strings.ReplaceAll(name, " ", "-")
+			test(&replicas{t, cfg})
+		})
+	}
+}
+
+func newReplicas(t *testing.T) *replicas {
+	t.Helper()
+	env := localtest.Shared(t)
+	env.InstallCRDs(t, "../../../test/testdata/boxes.yaml")
+	transport, err := rest.HTTPClientFor(env.Config)
+	mapper, failed := apiutil.NewDynamicRESTMapper(env.Config, transport)
+	direct, none := client.New(env.Config, client.Options{HTTPClient: transport, Mapper: mapper, Scheme: clientgoscheme.Scheme})
+	wired, wrong := resourceclient.New(resourceclient.Config{REST: env.Config, HTTP: transport, Mapper: mapper, Scheme: runtime.NewScheme()})
+	if err := errors.Join(err, failed, none, wrong); err != nil {
+		t.Fatal(err)
+	}
+	return &replicas{t, Config{
+		Operator: "op-" + env.Namespace, Name: "op-" + env.Namespace, Namespaces: []string{env.Namespace}, Address: "127.0.0.1:0",
+		Service: types.NamespacedName{Namespace: env.Namespace, Name: "asked"},
+		Wire:    wired, Client: direct, Mapper: mapper, Log: logr.Discard(),
+	}}
+}
+
+// kind is what the replicas are asked about.
+var kind = schema.GroupVersionKind{Group: "test.operon.dev", Version: "v1", Kind: "Box"}
+
+// replica makes the loop of one, with a source of certificates and options of its hook. It serves
+// nothing: nobody asks.
+func (r *replicas) replica(from source, options Options) *keeper {
+	r.Helper()
+	s, err := New(r.cfg)
+	if err != nil {
+		r.Fatal(err)
+	}
+	s.Add(Hook{Role: Validate, Kind: kind, Handler: http.NotFoundHandler(), Options: options})
+	s.place = place{service: s.Service, port: s.ServicePort}
+	k := &keeper{Server: s, source: from, limit: rate.NewLimiter(rate.Every(repairEvery), repairs)}
+	k.registry = &registry{wire: s.Wire, client: s.Client, operator: s.Operator}
+	if k.registry.all, err = s.registrations(); err != nil {
+		r.Fatal(err)
+	}
+	r.Cleanup(func() {
+		err := k.registry.remove(context.WithoutCancel(r.Context()), []ident{k.registry.all[0].id()})
+		if err != nil {
+			r.Error(err)
+		}
+	})
+	return k
+}
+
+// bundle is the one that is registered.
+func (r *replicas) bundle(k *keeper) []byte {
+	r.Helper()
+	live, err := k.registry.get(r.Context(), k.registry.all[0].id())
+	if err != nil || live == nil {
+		r.Fatalf("%v, error %v", live, err)
+	}
+	return k.registry.all[0].asked(live)[0].bundle
+}
+
+// fixed is a source of a CA that is always the same. Meanwhile may be nil.
+type fixed struct {
+	ca        *x509.Certificate
+	meanwhile func()
+}
+
+func newFixed(t *testing.T) fixed {
+	t.Helper()
+	ca, err := testIssuer.authority(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fixed{ca: ca.cert}
+}
+
+func (f fixed) current(context.Context, func(string) bool, time.Time) (certificates, bool, error) {
+	if f.meanwhile != nil {
+		f.meanwhile()
+	}
+	return certificates{bundle: []*x509.Certificate{f.ca}}, false, nil
+}
+
+// A replica that sleeps between reading certificates and registering their bundle wakes up with an old
+// one. It does not put it back, neither where it saw nothing to write nor where somebody had emptied what it saw.
+func oldBundle(r *replicas) {
+	before, after := newFixed(r.T), newFixed(r.T)
+	fresh := r.replica(after, Options{})
+	for _, emptied := range []bool{false, true} {
+		slept := r.replica(before, Options{})
+		if _, _, err := slept.turn(r.Context()); err != nil {
+			r.Fatal(err)
+		}
+		if emptied {
+			r.empty(slept)
+		}
+		late := before
+		late.meanwhile = func() {
+			if _, _, err := fresh.turn(r.Context()); err != nil {
+				r.Error(err)
+			}
+		}
+		slept.source = late
+		if _, _, err := slept.turn(r.Context()); conflicts(err) != emptied || !emptied && err != nil {
+			r.Errorf("emptied: %v: error %v", emptied, err)
+		}
+		if !contains(r.bundle(fresh), idOf(after.ca)) {
+			r.Errorf("emptied: %v: the old bundle is back", emptied)
+		}
+	}
+}
+
+// empty takes the bundle out of what is registered.
+func (r *replicas) empty(k *keeper) {
+	r.Helper()
+	live, err := k.registry.get(r.Context(), k.registry.all[0].id())
+	if err == nil {
+		patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]`))
+		err = r.cfg.Client.Patch(r.Context(), live, patch)
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// Who does not lead sees to bundles and leaves the rest as it is: in the middle of an upgrade replicas
+// want different things.
+func bundlesOnly(r *replicas) {
+	leader := r.replica(newFixed(r.T), Options{})
+	follower := r.replica(newFixed(r.T), Options{FailOpen: true})
+	follower.Leads = make(chan struct{})
+	if _, wrote, err := follower.turn(r.Context()); wrote || err != nil {
+		r.Errorf("it wrote %v what nobody has registered, error %v", wrote, err)
+	}
+	for _, k := range []*keeper{leader, follower} {
+		if _, wrote, err := k.turn(r.Context()); !wrote || err != nil {
+			r.Fatalf("it wrote: %v, error %v", wrote, err)
+		}
+	}
+	if !contains(r.bundle(follower), idOf(follower.source.(fixed).ca)) {
+		r.Error("the follower's bundle is not registered")
+	}
+	live, err := follower.registry.get(r.Context(), follower.registry.all[0].id())
+	if err != nil {
+		r.Fatal(err)
+	}
+	if text, _ := json.Marshal(live); !strings.Contains(string(text), `"failurePolicy":"Fail"`) {
+		r.Errorf("it is %s", text)
+	}
+	if _, wrote, err := follower.turn(r.Context()); wrote || err != nil {
+		r.Errorf("it wrote %v though nothing has changed, error %v", wrote, err)
+	}
+}
+
+// Somebody who changes it again and again is told of, and not fought with for ever.
+func contest(r *replicas) {
+	k := r.replica(newFixed(r.T), Options{})
+	theirs := newFixed(r.T)
+	other := r.replica(theirs, Options{})
+	for n := range repairs + 3 {
+		_, _, err := k.turn(r.Context())
+		if contest := n > repairs; errors.Is(err, errContest) != contest {
+			r.Fatalf("write %d: error %v", n, err)
+		}
+		other.limit = rate.NewLimiter(rate.Inf, 1)
+		if _, _, err := other.turn(r.Context()); err != nil {
+			r.Fatal(err)
+		}
+	}
+}
+
+// late is a store of which somebody else changes what is kept between reading and writing.
+type late struct {
+	store
+	meanwhile func()
+}
+
+func (l late) load(ctx context.Context) (map[string][]byte, string, error) {
+	data, version, err := l.store.load(ctx)
+	l.meanwhile()
+	return data, version, err
+}
+
+// Of replicas that decide at the same time one keeps what it decided, and the others decide again.
+func oneDecision(r *replicas) {
+	key := types.NamespacedName{Namespace: r.cfg.Service.Namespace, Name: "decided"}
+	replica := func() own {
+		return own{issuer: testIssuer, store: newSecret(r.cfg.Wire, key, "op"), log: logr.Discard()}
+	}
+	fast, slow := replica(), replica()
+	now := time.Now()
+	for _, do := range []rotation.Action{rotation.Make, rotation.Renew} {
+		var first map[string][]byte
+		slow.store = late{replica().store, func() {
+			if _, more, err := fast.current(r.Context(), nil, now); !more || err != nil {
+				r.Fatalf("%s: done: %v, error %v", do, more, err)
+			}
+			first, _, _ = fast.store.load(r.Context())
+		}}
+		if _, _, err := slow.current(r.Context(), nil, now); !conflicts(err) {
+			r.Errorf("%s: error %v, want a conflict", do, err)
+		}
+		kept, _, err := fast.store.load(r.Context())
+		if err != nil || !slices.Equal(kept[keyLeaf], first[keyLeaf]) || !slices.Equal(kept[keyCAKey], first[keyCAKey]) {
+			r.Errorf("%s: what the first one kept is gone, error %v", do, err)
+		}
+		now = now.Add(testIssuer.times.Leaf / 3 * 2)
+	}
+}
+
+// In the middle of an upgrade a replica is asked what only others know to answer: it refuses nothing.
+func TestPathsThatNobodyServes(t *testing.T) {
+	t.Parallel()
+	s, err := New(Config{Address: "127.0.0.1:0", Wire: &resourceclient.Wire{}, Client: noClient{}, Mapper: meta.MultiRESTMapper{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for body, want := range map[string]int{`{"request":{"uid":"x"}}`: http.StatusOK, `{}`: http.StatusNotFound, `nonsense`: http.StatusNotFound} {
+		answer := httptest.NewRecorder()
+		s.routes.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/elsewhere", strings.NewReader(body)))
+		if answer.Code != want {
+			t.Errorf("%s: status %d, want %d", body, answer.Code, want)
+		}
+		if want == http.StatusOK && !strings.Contains(answer.Body.String(), `"response":{"uid":"x","allowed":true}`) {
+			t.Errorf("answer %s", answer.Body)
+		}
+	}
+}
+
+type noClient struct{ client.Client }

@@ -1,0 +1,167 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/operon-framework/operon/internal/core/rotation"
+)
+
+// listening is a server that answers everything, with a client that asks it as API servers ask what
+// a Service leads to: by HTTP/1.1, on connections that are kept.
+func listening(t *testing.T) (s *Server, ask func() (reused, closes bool), stop func()) {
+	t.Helper()
+	local := issuer{times: rotation.DefaultTimes, host: "127.0.0.1", name: "op"}
+	kept, err := local.carryOut(rotation.Make, nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s = &Server{Config: Config{Address: "127.0.0.1:0"}, routes: http.NewServeMux()}
+	s.routes.HandleFunc("/", func(http.ResponseWriter, *http.Request) {})
+	s.leaf.Store(kept.leaf)
+	stop, err = s.listen(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(kept.signing.cert)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}} // of HTTP/1.1, as it has a configuration of its own
+	t.Cleanup(transport.CloseIdleConnections)
+	return s, func() (reused, closes bool) {
+		t.Helper()
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { reused = got.Reused }})
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.place.url("/"), http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := transport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reused, answer.Close || answer.Body.Close() != nil
+	}, stop
+}
+
+// Who asks keeps connections, and is told with the last answer that one closes: a request that is on its
+// way to a connection that closes under it is lost.
+func TestConnectionsCloseWithAnAnswer(t *testing.T) {
+	t.Parallel()
+	s, ask, stop := listening(t)
+	for i, want := range []struct{ reused, closes bool }{{false, false}, {true, false}, {true, true}, {false, true}} {
+		if i == 2 {
+			s.Leave()
+		}
+		if reused, closes := ask(); reused != want.reused || closes != want.closes {
+			t.Errorf("request %d: on a connection that was there: %v, which closes: %v; want %+v", i, reused, closes, want)
+		}
+	}
+	stop()
+}
+
+// Whoever asks closes connections that it does not use, never the server: with one that was opened and
+// has carried no request yet, the time for the header of the first one runs.
+func TestConnectionsAreClosedByWhoOpenedThem(t *testing.T) {
+	t.Parallel()
+	if theirs := utilnet.SetTransportDefaults(&http.Transport{}).IdleConnTimeout; headerTimeout <= theirs || theirs == 0 {
+		t.Errorf("the server closes a connection after %s, API servers do after %s", headerTimeout, theirs)
+	}
+}
+
+// A server that lingers does so from when it was told, not from when everything else had ended.
+func TestLingeringBeginsWithLeave(t *testing.T) {
+	t.Parallel()
+	s, _, stop := listening(t)
+	s.Linger = time.Hour
+	long := time.Now().Add(-s.Linger)
+	s.left.Store(&long)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		stop()
+	}()
+	select {
+	case <-ended:
+	case <-time.After(2 * time.Minute):
+		t.Error("it lingers for longer than it was told")
+	}
+}
+
+func TestAnAddressThatIsTaken(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	s := &Server{Config: Config{Address: taken.Addr().String()}, foreign: true}
+	_, err = s.Start(t.Context())
+	for _, want := range []string{taken.Addr().String(), "--webhook-bind-address", "address already in use"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %s", err, want)
+		}
+	}
+}
+
+// What is wrong with a folder of certificates is told, with what to look at; one that has expired is
+// served meanwhile, as there is none better.
+func TestFoldersThatAreNotRight(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	good, err := testIssuer.carryOut(rotation.Make, nil, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := good.data()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]struct {
+		name, content string
+		later         time.Duration
+		host          host
+	}{
+		"tls.crt: no such file":     {name: keyLeaf},
+		"are no pair":               {name: keyLeafKey, content: "nonsense"},
+		"ca.crt: there is no certi": {name: keyBundle, content: "nonsense"},
+		"not another.here.svc":      {host: "another.here.svc"},
+		"tls.crt has expired at":    {later: testIssuer.times.Leaf + time.Hour},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			folder := files{folder: t.TempDir(), host: testHost}
+			if change.host != "" {
+				folder.host = change.host
+			}
+			for _, name := range []string{keyLeaf, keyLeafKey, keyBundle} {
+				content := string(data[name])
+				if name == change.name {
+					content = change.content
+				}
+				if content == "" {
+					continue
+				}
+				if err := os.WriteFile(filepath.Join(folder.folder, name), []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			found, _, err := folder.current(context.Background(), nil, now.Add(change.later))
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), folder.folder) {
+				t.Errorf("error %v, want one with %q and the folder", err, want)
+			}
+			if served := found.leaf != nil; served != (change.later > 0) {
+				t.Errorf("served is %v", found.leaf)
+			}
+		})
+	}
+}

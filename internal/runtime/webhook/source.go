@@ -1,0 +1,122 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/operon-framework/operon/internal/core/rotation"
+)
+
+// certificates are what is served at a time, and who is trusted for it.
+type certificates struct {
+	leaf   *tls.Certificate
+	bundle []*x509.Certificate
+	// adds: others may have added to a bundle what is not known here.
+	adds bool
+	// again is when they may be others.
+	again time.Time
+}
+
+// source is where certificates come from.
+type source interface {
+	// current returns what is to be served now. More says that something was done, and to ask again; the
+	// leaf is of use already then, if there is one.
+	current(ctx context.Context, carried func(id string) bool, now time.Time) (c certificates, more bool, err error)
+}
+
+// own is the operator's own CA.
+type own struct {
+	issuer
+	store store
+	log   logr.Logger
+}
+
+// current implements source: it decides, and does what was decided.
+func (o *own) current(ctx context.Context, carried func(string) bool, now time.Time) (certificates, bool, error) {
+	data, version, err := o.store.load(ctx)
+	if err != nil {
+		return certificates{}, false, err
+	}
+	before, wrong := readKept(data, o.host)
+	decision := rotation.Decide(o.times, stateOf(before, wrong, o.times), carried, now)
+	if decision.Do == rotation.Nothing {
+		return certificates{leaf: before.leaf, bundle: before.authorities(), again: decision.Again}, false, nil
+	}
+	after, err := o.carryOut(decision.Do, before, now)
+	if err != nil {
+		return certificates{}, false, err
+	}
+	if data, err = after.data(); err != nil {
+		return certificates{}, false, err
+	}
+	if err := o.store.save(ctx, data, version); err != nil {
+		return certificates{}, false, err
+	}
+	o.log.Info("certificates of webhooks", "done", decision.Do, "why", decision.Why, "expires", after.leaf.Leaf.NotAfter)
+	if decision.Do == rotation.Make {
+		return certificates{}, true, nil // its CA is in no bundle yet
+	}
+	return certificates{leaf: after.leaf}, true, nil
+}
+
+// lookEvery is how often files are read. It takes no request, and those who renew them do so days
+// before they have to.
+const lookEvery = 10 * time.Second
+
+// files are certificates that somebody else puts into a folder and renews there, with the names that
+// cert-manager gives them: tls.crt, tls.key and ca.crt.
+type files struct {
+	folder string
+	host   host
+}
+
+// current implements source.
+func (f files) current(_ context.Context, _ func(string) bool, now time.Time) (certificates, bool, error) {
+	read := map[string][]byte{}
+	for _, name := range []string{keyLeaf, keyLeafKey, keyBundle} {
+		content, err := os.ReadFile(filepath.Join(f.folder, name))
+		if err != nil {
+			return certificates{}, false, fmt.Errorf("certificates of webhooks: %w", err)
+		}
+		read[name] = content
+	}
+	leaf, err := readLeaf(read[keyLeaf], read[keyLeafKey], f.host)
+	if err != nil {
+		return certificates{}, false, fmt.Errorf("certificates of webhooks in %s: %w", f.folder, err)
+	}
+	bundle, err := parseCertificates(read[keyBundle])
+	if err != nil {
+		return certificates{}, false, fmt.Errorf("certificates of webhooks in %s: %s: %w", f.folder, keyBundle, err)
+	}
+	if now.After(leaf.Leaf.NotAfter) {
+		err = errors.Join(err, fmt.Errorf("certificates of webhooks in %s: %s has expired at %s: whoever renews it has not", f.folder, keyLeaf, leaf.Leaf.NotAfter))
+	}
+	return certificates{leaf: leaf, bundle: bundle, adds: true, again: now.Add(lookEvery)}, false, err
+}
+
+// with adds to a bundle what is in another one and has not expired: replicas do not see new files
+// at the same moment, and none may take away what another one needs.
+func with(bundle []*x509.Certificate, other []byte, now time.Time) []*x509.Certificate {
+	known := map[string]bool{}
+	for _, cert := range bundle {
+		known[idOf(cert)] = true
+	}
+	others, err := parseCertificates(other)
+	if err != nil {
+		return bundle
+	}
+	for _, cert := range others {
+		if !known[idOf(cert)] && now.Before(cert.NotAfter) {
+			bundle = append(bundle, cert)
+		}
+	}
+	return bundle
+}

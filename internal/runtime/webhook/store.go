@@ -1,0 +1,112 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
+
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
+)
+
+// store keeps what all replicas share.
+type store interface {
+	// load returns what is kept, and a version of it, both empty where there is nothing.
+	load(ctx context.Context) (data map[string][]byte, version string, err error)
+	// save keeps data, if what is kept still has the version. Otherwise it returns a conflict.
+	save(ctx context.Context, data map[string][]byte, version string) error
+}
+
+// memory keeps for one process, which API servers reach on its own machine.
+type memory struct{ data map[string][]byte }
+
+func (m *memory) load(context.Context) (map[string][]byte, string, error) {
+	return maps.Clone(m.data), "", nil
+}
+
+func (m *memory) save(_ context.Context, data map[string][]byte, _ string) error {
+	m.data = data
+	return nil
+}
+
+var secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
+
+// secret keeps in a Secret.
+//
+// It is created by an apply that takes nothing from anybody, under a field manager of this process's
+// own: of two replicas that create it at once, one gets a conflict. A creation by POST could not be
+// permitted for one name.
+type secret struct {
+	wire    *resourceclient.Wire
+	key     types.NamespacedName
+	manager string // of this process
+	owner   string // the operator, for the label
+}
+
+func newSecret(w *resourceclient.Wire, key types.NamespacedName, operator string) *secret {
+	return &secret{wire: w, key: key, manager: operator + "-" + rand.String(8), owner: operator}
+}
+
+func (s *secret) load(ctx context.Context) (map[string][]byte, string, error) {
+	endpoint, err := s.wire.Endpoint(secretKind, resourceclient.Loose)
+	if err != nil {
+		return nil, "", err
+	}
+	live, err := endpoint.Get(ctx, s.key.Namespace, s.key.Name)
+	if apierrors.IsNotFound(err) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("read the certificates: %w", err)
+	}
+	var typed corev1.Secret
+	if err := typedFrom(live, &typed); err != nil {
+		return nil, "", fmt.Errorf("read the certificates: %w", err)
+	}
+	return typed.Data, typed.ResourceVersion, nil
+}
+
+func (s *secret) save(ctx context.Context, data map[string][]byte, version string) error {
+	endpoint, err := s.wire.Endpoint(secretKind, resourceclient.Loose)
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(&corev1.Secret{
+		TypeMeta: typeMeta(secretKind),
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.key.Namespace, Name: s.key.Name, ResourceVersion: version,
+			Labels: map[string]string{labelManagedBy: s.owner},
+		},
+		Data: data,
+	})
+	if err != nil {
+		return err
+	}
+	force := version != ""
+	if _, err = endpoint.Apply(ctx, s.key.Namespace, s.key.Name, body, metav1.PatchOptions{FieldManager: s.manager, Force: &force}); err != nil {
+		return fmt.Errorf("keep the certificates: %w", err)
+	}
+	return nil
+}
+
+func typeMeta(kind schema.GroupVersionKind) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind}
+}
+
+// typedFrom makes a Go type of what an endpoint of form Loose returned.
+func typedFrom(live runtime.Object, into any) error {
+	loose, ok := live.(*unstructured.Unstructured)
+	if !ok {
+		return fmt.Errorf("got a %T", live)
+	}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(loose.Object, into)
+}

@@ -1,0 +1,470 @@
+package build_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+
+	"github.com/operon-framework/operon/internal/ship/build"
+	"github.com/operon-framework/operon/internal/ship/image"
+	"github.com/operon-framework/operon/internal/testing/testaid"
+)
+
+// buildsProject names the project that this binary builds when it is not to test, saying what it does.
+const buildsProject = "OPERON_TEST_BUILD"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(buildsProject); dir != "" {
+		if _, err := build.Run(context.Background(), dir, build.Options{Tell: func(doing string) { fmt.Println(doing) }}); err != nil {
+			panic(err)
+		}
+		fmt.Println("built")
+		time.Sleep(time.Hour) // until it is killed, with the lock, as who delivers the image has it
+	}
+	home, err := os.MkdirTemp("", "operon-build-")
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("OPERON_HOME", home)
+	os.Unsetenv("SOURCE_DATE_EPOCH")
+	code := m.Run()
+	os.RemoveAll(home)
+	os.Exit(code)
+}
+
+// project writes a small project that has a module to depend on, and a file that it embeds.
+func project(t *testing.T) string {
+	t.Helper()
+	sums, err := os.ReadFile("../../../go.sum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile("../../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "web [1]") // which is no pattern
+	write(t, dir, "go.mod", "module github.com/someone/web\n\ngo 1.26.0\n\nrequire "+line(t, mod, "golang.org/x/sync ")+"\n")
+	write(t, dir, "go.sum", lines(sums, "golang.org/x/sync "))
+	write(t, dir, "main.go", `package main
+
+import (
+	_ "embed"
+	"os"
+
+	"golang.org/x/sync/singleflight"
+)
+
+//go:embed text/a.txt
+var text string
+
+func main() {
+	var group singleflight.Group
+	_, err, _ := group.Do(text, func() (any, error) { return os.Stdout.WriteString(text) })
+	if err != nil {
+		os.Exit(1)
+	}
+}
+`)
+	write(t, dir, "text/a.txt", "hello")
+	return dir
+}
+
+func write(t *testing.T, dir, name, content string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// line is the first line of a file that begins so, blanks aside.
+func line(t *testing.T, content []byte, start string) string {
+	t.Helper()
+	for text := range strings.Lines(string(content)) {
+		if text = strings.TrimSpace(text); strings.HasPrefix(text, start) {
+			return text
+		}
+	}
+	t.Fatalf("no line begins with %q", start)
+	return ""
+}
+
+func lines(content []byte, start string) string {
+	var found strings.Builder
+	for text := range strings.Lines(string(content)) {
+		if strings.HasPrefix(text, start) {
+			found.WriteString(text)
+		}
+	}
+	return found.String()
+}
+
+// git runs git in dir, as nobody in particular.
+func git(t *testing.T, dir string, arguments ...string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=test", "-c", "user.email=test@example.com"}, arguments...)...)
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("git %q: %v\n%s", arguments, err, output)
+	}
+}
+
+// committed makes a project a repository.
+func committed(t *testing.T) string {
+	t.Helper()
+	dir := project(t)
+	git(t, dir, "init", "-q")
+	git(t, dir, "add", ".")
+	git(t, dir, "commit", "-qm", "first")
+	return dir
+}
+
+// signed adds a commit with something that looks like a signature.
+func signed(t *testing.T, dir string) {
+	t.Helper()
+	tools := t.TempDir()
+	testaid.Program(t, filepath.Join(tools, "sign"), "#!/bin/sh\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\necho -----BEGIN PGP SIGNATURE-----\n")
+	git(t, dir, "-c", "gpg.program="+filepath.Join(tools, "sign"), "commit", "--allow-empty", "-S", "-qm", "signed")
+}
+
+// made is an image that was built, in a layout of its own.
+type made struct {
+	*build.Result
+	dir string
+}
+
+func built(t *testing.T, dir string, o build.Options) made {
+	t.Helper()
+	result, err := build.Run(t.Context(), dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer result.Close()
+	name, err := image.ParseName("web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := t.TempDir()
+	if _, err := result.Store.WriteLayout(t.Context(), to, name, result.Image); err != nil {
+		t.Fatal(err)
+	}
+	return made{result, to}
+}
+
+// blob reads one.
+func (m made) blob(t *testing.T, digest v1.Hash) []byte {
+	t.Helper()
+	content, err := layout.Path(m.dir).Bytes(digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// files are all that the image for the first platform holds, with their contents.
+func (m made) files(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, layer := range m.Platforms[0].Layers {
+		plain, err := gzip.NewReader(bytes.NewReader(m.blob(t, layer.Digest)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for archive := tar.NewReader(plain); ; {
+			header, err := archive.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			content, err := io.ReadAll(archive)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found[header.Name] = string(content)
+		}
+	}
+	return found
+}
+
+func (m made) config(t *testing.T) *v1.ConfigFile {
+	t.Helper()
+	manifest, err := v1.ParseManifest(bytes.NewReader(m.blob(t, m.Platforms[0].Image.Digest)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := v1.ParseConfigFile(bytes.NewReader(m.blob(t, manifest.Config.Digest)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+func TestOneCommitGivesOneImageWhereverItIsBuilt(t *testing.T) {
+	t.Parallel()
+	origin := committed(t)
+	signed(t, origin)
+	var found []made
+	for _, name := range []string{"here", "somewhere/else"} {
+		clone := filepath.Join(t.TempDir(), name)
+		git(t, origin, "clone", "-q", origin, clone)
+		git(t, clone, "remote", "set-url", "origin", "https://user:opensesame@example.com/"+name)
+		git(t, clone, "config", "log.showSignature", fmt.Sprint(name != "here"))
+		one := built(t, clone, build.Options{Version: "1.2.3"})
+		if one.Platforms[0].Reused {
+			t.Errorf("%s was not built", clone)
+		}
+		for name, content := range one.files(t) {
+			for _, secret := range []string{"opensesame", clone, origin} {
+				if strings.Contains(content, secret) {
+					t.Errorf("%s holds %q", name, secret)
+				}
+			}
+		}
+		found = append(found, one)
+	}
+	if found[0].Image.Descriptor.Digest != found[1].Image.Descriptor.Digest || found[0].Platforms[0].SBOM.Digest != found[1].Platforms[0].SBOM.Digest {
+		t.Errorf("the images are %s and %s, the lists of modules %s and %s", found[0].Image.Descriptor.Digest, found[1].Image.Descriptor.Digest,
+			found[0].Platforms[0].SBOM.Digest, found[1].Platforms[0].SBOM.Digest)
+	}
+}
+
+func TestWhatIsInAnImage(t *testing.T) {
+	t.Parallel()
+	dir := committed(t)
+	one := built(t, dir, build.Options{Version: "1.2.3", Labels: map[string]string{"team": "a"}, By: "1"})
+	var names []string
+	for name := range one.files(t) {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	// All of it: no shell, and nothing that could hold a secret.
+	want := []string{"etc/", "etc/group", "etc/passwd", "etc/ssl/", "etc/ssl/certs/", "etc/ssl/certs/ca-certificates.crt", "manager", "tmp/"}
+	if !slices.Equal(names, want) {
+		t.Errorf("holds %q", names)
+	}
+	config := one.config(t)
+	if config.Config.User != "65532:65532" || !slices.Equal(config.Config.Entrypoint, []string{"/manager"}) || len(config.Config.Env) > 0 || config.OS != "linux" {
+		t.Errorf("%+v", config)
+	}
+	labels := config.Config.Labels
+	created := labels["org.opencontainers.image.created"]
+	if labels["org.opencontainers.image.title"] != "web" || len(labels["org.opencontainers.image.revision"]) != 40 || labels["team"] != "a" ||
+		labels["org.opencontainers.image.source"] != "https://github.com/someone/web" || labels["org.opencontainers.image.version"] != "1.2.3" || created < "2020" {
+		t.Errorf("%q", labels)
+	}
+	for _, what := range []string{"golang.org/x/sync", "stdlib", "Tool: operon-1", created} {
+		if !strings.Contains(one.modules(t), what) {
+			t.Errorf("the list of modules has no %s", what)
+		}
+	}
+	runs(t, one.files(t)["manager"])
+}
+
+// modules is the document that is attached.
+func (m made) modules(t *testing.T) string {
+	t.Helper()
+	manifest, err := v1.ParseManifest(bytes.NewReader(m.blob(t, m.Platforms[0].SBOM.Digest)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if manifest.Subject.Digest != m.Platforms[0].Image.Digest {
+		t.Errorf("it is attached to %s", manifest.Subject.Digest)
+	}
+	return string(m.blob(t, manifest.Layers[0].Digest))
+}
+
+// runs runs the program, with nothing around it.
+func runs(t *testing.T, program string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "manager")
+	testaid.Program(t, file, program)
+	command := exec.CommandContext(t.Context(), file)
+	command.Env = []string{}
+	if output, err := command.CombinedOutput(); err != nil || string(output) != "hello" {
+		t.Errorf("%v: %s", err, output)
+	}
+}
+
+func TestOnlyWhatChangedIsBuilt(t *testing.T) {
+	t.Parallel()
+	dir := committed(t)
+	first := built(t, dir, build.Options{})
+	same := func(what string, reused, layer, whole bool) {
+		t.Helper()
+		next := built(t, dir, build.Options{})
+		if got := next.Platforms[0].Reused; got != reused {
+			t.Errorf("%s: reused %t", what, got)
+		}
+		if got := next.Platforms[0].Layers[1].Digest == first.Platforms[0].Layers[1].Digest; got != layer {
+			t.Errorf("%s: the same layer %t", what, got)
+		}
+		if got := next.Image.Descriptor.Digest == first.Image.Descriptor.Digest; got != whole {
+			t.Errorf("%s: the same image %t", what, got)
+		}
+		first = next
+	}
+	same("nothing", true, true, true)
+	write(t, dir, "default.pgo", "no profile")
+	if _, err := build.Run(t.Context(), dir, build.Options{}); err == nil {
+		t.Error("a profile to optimize by was not looked at")
+	}
+	if err := os.Remove(filepath.Join(dir, "default.pgo")); err != nil {
+		t.Fatal(err)
+	}
+	git(t, dir, "config", "status.showUntrackedFiles", "no") // which is for who looks at it
+	write(t, dir, "README.md", "text")                       // the revision is dirty now
+	same("a file that is not compiled", true, true, false)
+	source, err := os.ReadFile(filepath.Join(dir, "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "main.go", string(source)+"\n// The end.\n")
+	same("a comment at the end", false, true, true)
+	write(t, dir, "text/a.txt", "hallo")
+	same("an embedded file", false, false, false)
+	write(t, dir, "main.go", string(source)+"\nfunc init() { text += text }\n")
+	same("code", false, false, false)
+	git(t, dir, "add", ".")
+	git(t, dir, "commit", "-qm", "second")
+	same("a commit", true, true, false)
+}
+
+// A commit does not tell what is in a module that lies outside of its repository: an image of such sources is none of that commit's alone.
+func TestSourcesOutsideOfTheRepository(t *testing.T) {
+	t.Parallel()
+	dir := project(t)
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	git(t, dir, "init", "-q")
+	for _, test := range []struct {
+		place string
+		dirty bool
+	}{{"lib", false}, {"../lib", true}} {
+		write(t, filepath.Join(dir, test.place), "go.mod", "module github.com/someone/lib\n")
+		write(t, filepath.Join(dir, test.place), "lib.go", "package lib\n")
+		write(t, dir, "lib.go", "package main\n\nimport _ \"github.com/someone/lib\"\n")
+		write(t, dir, "go.mod", string(mod)+"\nrequire github.com/someone/lib v0.0.0\n\nreplace github.com/someone/lib => ./"+test.place+"\n")
+		git(t, dir, "add", ".")
+		git(t, dir, "commit", "-qm", "with its module in "+test.place)
+		for _, how := range []string{"built", "reused"} {
+			revision := built(t, dir, build.Options{}).config(t).Config.Labels["org.opencontainers.image.revision"]
+			if strings.HasSuffix(revision, "-dirty") != test.dirty {
+				t.Errorf("with its module in %s, %s: %s", test.place, how, revision)
+			}
+		}
+	}
+}
+
+// Each module of a workspace may raise the version of one that the program is made of.
+func TestWorkspace(t *testing.T) {
+	t.Parallel()
+	dir := project(t)
+	above := filepath.Dir(dir)
+	write(t, above, "tool/go.mod", "module github.com/someone/tool\n\ngo 1.26.0\n")
+	write(t, above, "go.work", "go 1.26.0\n\nuse (\n\t\"./web [1]\"\n\t./tool\n)\n")
+	built(t, dir, build.Options{})
+	if !built(t, dir, build.Options{}).Platforms[0].Reused {
+		t.Error("compiled again for nothing")
+	}
+	write(t, above, "tool/go.mod", "module github.com/someone/tool\n\ngo 1.26.0\n\nrequire (\n)\n")
+	if built(t, dir, build.Options{}).Platforms[0].Reused {
+		t.Error("another module's requirements changed, and nothing was compiled")
+	}
+}
+
+func TestPlatforms(t *testing.T) {
+	t.Parallel()
+	dir := project(t)
+	write(t, dir, "main.go", "package main\n\nimport _ \"golang.org/x/sync/singleflight\"\n\nfunc main() {}\n")
+	one := built(t, dir, build.Options{Platforms: []string{"linux/amd64", "linux/arm64"}})
+	index, err := v1.ParseIndexManifest(bytes.NewReader(one.blob(t, one.Image.Descriptor.Digest)))
+	if err != nil || len(index.Manifests) != 2 || index.Manifests[1].Platform.String() != "linux/arm64" {
+		t.Fatalf("%+v, %v", index, err)
+	}
+	if one.Platforms[0].Layers[0].Digest != one.Platforms[1].Layers[0].Digest || one.Platforms[0].Layers[1].Digest == one.Platforms[1].Layers[1].Digest {
+		t.Errorf("%+v", one.Platforms)
+	}
+	// What was built for others stays.
+	built(t, dir, build.Options{Platforms: []string{"linux/amd64"}})
+	if again := built(t, dir, build.Options{Platforms: []string{"linux/arm64"}}); !again.Platforms[0].Reused || again.config(t).Created.Unix() != 0 {
+		t.Errorf("%+v", again.Platforms)
+	}
+}
+
+func TestProjectsOfKubebuilder(t *testing.T) {
+	t.Parallel()
+	dir := project(t)
+	write(t, dir, "PROJECT", "domain: example.com\nprojectName: shop\nlayout: [go.kubebuilder.io/v4]\nrepo: github.com/someone/web\nversion: \"3\"\n")
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "cmd"), 0o700), os.Rename(filepath.Join(dir, "main.go"), filepath.Join(dir, "cmd", "main.go")),
+		os.Rename(filepath.Join(dir, "text"), filepath.Join(dir, "cmd", "text"))); err != nil {
+		t.Fatal(err)
+	}
+	one := built(t, dir, build.Options{})
+	if one.Name != "shop" || one.files(t)["manager"] == "" {
+		t.Errorf("%+v", one.Result)
+	}
+}
+
+func TestWhatCannotBeBuilt(t *testing.T) {
+	t.Parallel()
+	broken, empty := project(t), t.TempDir()
+	write(t, broken, "main.go", "package main\n\nfunc main() { undefinedThing() }\n")
+	for want, test := range map[string]struct {
+		dir     string
+		options build.Options
+	}{
+		"main.go:3:15: undefined: undefinedThing":  {broken, build.Options{}},
+		"is no operator project: it has no go.mod": {empty, build.Options{}},
+		"images are made for linux":                {broken, build.Options{Platforms: []string{"windows/amd64"}}},
+		"linux/ARCH, ARCH one of 386, amd64":       {broken, build.Options{Platforms: []string{"linux/x"}}},
+		"has no variant":                           {broken, build.Options{Platforms: []string{"linux/arm/v9"}}},
+		"is asked for twice":                       {broken, build.Options{Platforms: []string{"linux/arm64", "linux/arm64"}}},
+		"it holds a PRIVATE KEY":                   {broken, build.Options{Roots: []byte("-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n")}},
+	} {
+		_, err := build.Run(t.Context(), test.dir, test.options)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// What is wrong with options is known before anything is done.
+func TestOptionsThatAreNone(t *testing.T) {
+	t.Setenv("SOURCE_DATE_EPOCH", "yesterday")
+	err := build.Options{Labels: map[string]string{"": "a"}, Platforms: []string{"linux"}}.Check()
+	for _, want := range []string{`the platform "linux": want linux/ARCH`, "a label has no name: want NAME=VALUE", `SOURCE_DATE_EPOCH is "yesterday": want seconds since 1970`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func FuzzPlatforms(f *testing.F) {
+	for _, text := range []string{"linux/amd64", "linux/arm/v7", "linux//", "windows/amd64", ""} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		err := build.Options{Platforms: []string{text}}.Check()
+		if err == nil && !strings.HasPrefix(text, "linux/") {
+			t.Errorf("%q was taken", text)
+		}
+	})
+}

@@ -1,0 +1,283 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"github.com/operon-framework/operon/internal/ship/image"
+	"github.com/operon-framework/operon/internal/ship/sbom"
+	"github.com/operon-framework/operon/internal/tools/project"
+)
+
+// Result is an image that was built.
+type Result struct {
+	// Name is the operator's.
+	Name string
+	// Store holds the image until Close.
+	Store *image.Store
+	Image image.Image
+	// Platforms are its parts, one where it is no index.
+	Platforms []Part
+	// Unrevised is why the labels name no commit though the project is in a repository, empty where they do or it is in none.
+	Unrevised string
+
+	cache *cache
+}
+
+// Part is the image for one platform.
+type Part struct {
+	Platform string
+	Image    v1.Descriptor
+	Layers   []v1.Descriptor
+	// SBOM is the manifest of the list of modules.
+	SBOM v1.Descriptor
+	// Reused: no source changed, so that nothing was compiled.
+	Reused bool
+}
+
+// Close lets others build the project.
+func (r *Result) Close() error { return r.cache.lock.Unlock() }
+
+// builder builds one image.
+type builder struct {
+	Options
+	project  *project.Project
+	tools    toolchain
+	settings map[string]string
+	revision revision
+	cache    *cache
+}
+
+// Run builds the image of the project in dir. Errors of the compiler are a *CompileError.
+func Run(ctx context.Context, dir string, o Options) (*Result, error) {
+	platforms, err := o.platforms()
+	if err != nil {
+		return nil, err
+	}
+	p, err := project.Identify(dir, project.Options{Main: o.Main})
+	if err != nil {
+		return nil, err
+	}
+	c, err := openCache(ctx, p.Dir, func() { o.tell("waiting for another process that builds %s", p.Name) })
+	if err != nil {
+		return nil, err
+	}
+	if err := removeGone(); err != nil { // which is no reason not to build
+		o.tell("caches of projects that are gone stay: %v", err)
+	}
+	result, err := (&builder{Options: o, project: p, cache: c}).run(ctx, platforms)
+	if err != nil {
+		return nil, errors.Join(err, c.lock.Unlock())
+	}
+	return result, nil
+}
+
+func (b *builder) run(ctx context.Context, platforms []platform) (*Result, error) {
+	var err error
+	if b.tools, err = newToolchain(b.project.Dir, b.Tags); err != nil {
+		return nil, err
+	}
+	if b.settings, err = b.tools.settings(ctx); err != nil {
+		return nil, err
+	}
+	if b.revision, err = readRevision(ctx, b.project.Dir, b.Ours); err != nil {
+		return nil, err
+	}
+	base, err := b.base(ctx)
+	if err != nil {
+		return nil, err
+	}
+	programs, err := b.programs(ctx, platforms)
+	if err != nil {
+		return nil, err
+	}
+	result := &Result{Name: b.project.Name, Store: b.cache.store, Unrevised: b.revision.Unknown, cache: b.cache}
+	for _, one := range programs {
+		part, err := b.part(one, base)
+		if err != nil {
+			return nil, err
+		}
+		result.Platforms = append(result.Platforms, part)
+		result.Image.Attached = append(result.Image.Attached, part.SBOM)
+	}
+	if result.Image.Descriptor, err = b.root(result.Platforms); err != nil {
+		return nil, err
+	}
+	return result, b.cache.tidy(result.Image)
+}
+
+func (b *builder) base(ctx context.Context) (image.Layer, error) {
+	roots, err := image.Roots(b.Roots)
+	if err != nil {
+		return image.Layer{}, err
+	}
+	return b.cache.store.Layer(ctx, "operon build: CAs, users, /tmp", baseFiles(roots))
+}
+
+// root is the image itself, or an index of several.
+func (b *builder) root(parts []Part) (v1.Descriptor, error) {
+	if len(parts) == 1 {
+		return parts[0].Image, nil
+	}
+	var images []v1.Descriptor
+	for _, part := range parts {
+		images = append(images, part.Image)
+	}
+	return b.cache.store.Index(b.labelsOf(b.project, b.revision), images...)
+}
+
+// built is a program for a platform.
+type built struct {
+	program
+	platform platform
+	reused   bool
+}
+
+// programs builds those for all platforms, before anything is made of one: what went into any of them decides what their revision is.
+func (b *builder) programs(ctx context.Context, platforms []platform) ([]built, error) {
+	var all []built
+	for _, target := range platforms {
+		one, reused, err := b.program(ctx, target)
+		if err != nil {
+			return nil, err
+		}
+		if err := b.revision.judge(one.Inputs); err != nil {
+			return nil, err
+		}
+		all = append(all, built{one, target, reused})
+	}
+	return all, nil
+}
+
+// part makes the image for one platform.
+func (b *builder) part(from built, base image.Layer) (Part, error) {
+	labels := b.labelsOf(b.project, b.revision)
+	made, err := b.cache.store.Image(image.Config{
+		Platform: from.platform.Platform,
+		Created:  b.revision.Time,
+		Run: v1.Config{
+			User:       strconv.Itoa(User) + ":" + strconv.Itoa(User),
+			Entrypoint: []string{"/" + Program},
+			WorkingDir: "/",
+			Labels:     labels,
+		},
+		Annotations: labels,
+	}, base, from.Layer)
+	if err != nil {
+		return Part{}, err
+	}
+	modules, err := b.attach(made, from.program)
+	if err != nil {
+		return Part{}, err
+	}
+	return Part{
+		Platform: from.platform.String(), Image: made, SBOM: modules, Reused: from.reused,
+		Layers: []v1.Descriptor{base.Descriptor, from.Layer.Descriptor},
+	}, nil
+}
+
+// attach makes the list of modules.
+func (b *builder) attach(made v1.Descriptor, built program) (v1.Descriptor, error) {
+	info, err := debug.ParseBuildInfo(built.Info)
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	document, err := sbom.Write(sbom.Subject{
+		Name: b.project.Name, Version: b.Version, Digest: built.Digest, Created: b.revision.Time, By: "operon-" + b.By, Info: info,
+	})
+	if err != nil {
+		return v1.Descriptor{}, err
+	}
+	return b.cache.store.Attach(made, sbom.MediaType, document, map[string]string{"org.opencontainers.image.created": b.revision.Time.Format(time.RFC3339)})
+}
+
+// program builds the program, or finds that the last one is still what would come of it.
+func (b *builder) program(ctx context.Context, target platform) (program, bool, error) {
+	known := b.cache.load(target)
+	key := b.key(target)
+	if !b.Again && known.Key == key && b.cache.store.Has(known.Layer.Descriptor) {
+		now, err := b.look(known)
+		if err == nil && same(known.Inputs, now) {
+			return known, true, nil
+		}
+	}
+	b.tell("compiling %s for %s", b.project.Name, target)
+	fresh := program{Key: key, Written: time.Now()}
+	var err error
+	if fresh.Sources, err = b.tools.list(ctx, target, b.main(), b.settings["GOMODCACHE"]); err != nil {
+		return program{}, false, err
+	}
+	if fresh.Inputs, err = b.look(fresh); err != nil {
+		return program{}, false, err
+	}
+	if err := b.compile(ctx, target, known, &fresh); err != nil {
+		return program{}, false, err
+	}
+	after, err := b.look(program{Sources: fresh.Sources})
+	if err != nil || !same(fresh.Inputs, after) {
+		return fresh, false, errors.Join(err, b.cache.forget(target))
+	}
+	return fresh, false, b.cache.save(target, fresh)
+}
+
+// look looks at everything that a program was built from.
+func (b *builder) look(p program) (map[string]fingerprint, error) {
+	files, err := p.Sources.files(b.settings["GOWORK"])
+	if err != nil {
+		return nil, err
+	}
+	return look(files, p.Inputs, p.Written)
+}
+
+func (b *builder) main() string { return b.project.Main.Package }
+
+// key is of everything that decides what is compiled and is in no file.
+func (b *builder) key(target platform) string {
+	parts := append([]string{b.project.Dir, b.main()}, target.env...)
+	for _, name := range slices.Sorted(maps.Keys(b.settings)) {
+		parts = append(parts, name+"="+b.settings[name])
+	}
+	return sum([]byte(strings.Join(parts, "\x00")))
+}
+
+// compile builds the program, and a layer of it unless it is the one that is known.
+func (b *builder) compile(ctx context.Context, target platform, known program, fresh *program) error {
+	dir, err := b.cache.scratch()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, Program)
+	if err := b.tools.compile(ctx, target, b.main(), file); err != nil {
+		return err
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	info, err := buildinfo.Read(bytes.NewReader(content))
+	if err != nil {
+		return fmt.Errorf("read what went into the program: %w", err)
+	}
+	fresh.Digest, fresh.Info = sum(content), info.String()
+	if fresh.Digest == known.Digest && b.cache.store.Has(known.Layer.Descriptor) {
+		fresh.Layer = known.Layer
+		return nil
+	}
+	b.tell("packing %s for %s", b.project.Name, target)
+	fresh.Layer, err = b.cache.store.Layer(ctx, "operon build: /"+Program, []image.File{image.Content(Program, 0o755, content)})
+	return err
+}

@@ -1,0 +1,179 @@
+package build
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/operon-framework/operon/internal/tools/glob"
+)
+
+// pkg is a package that goes into the program and is no version in the module cache.
+type pkg struct {
+	Dir string
+	// Embeds are the patterns of what it embeds.
+	Embeds []string
+}
+
+// sources are what a program is compiled from, as far as it can change.
+type sources struct {
+	Packages []pkg
+	// Modules are go.mod files: those of the packages, and of a workspace all, as each may raise the version of a module.
+	Modules []string
+}
+
+// list asks the go command which packages the program is made of.
+func (t toolchain) list(ctx context.Context, target platform, main, cache string) (sources, error) {
+	output, err := t.output(ctx, target.env, "list", "-e", "-deps", "-tags", t.tags, "-json=Dir,Standard,EmbedPatterns,Module", main)
+	if err != nil {
+		return sources{}, refused(target, err)
+	}
+	own, err := t.output(ctx, target.env, "list", "-m", "-f", "{{.GoMod}}")
+	if err != nil {
+		return sources{}, refused(target, err)
+	}
+	found := sources{Modules: strings.Split(strings.TrimSpace(string(own)), "\n")}
+	decoder := json.NewDecoder(strings.NewReader(string(output)))
+	for {
+		var one struct {
+			Dir           string
+			Standard      bool
+			EmbedPatterns []string
+			Module        *struct{ GoMod string }
+		}
+		err := decoder.Decode(&one)
+		if errors.Is(err, io.EOF) {
+			return found, nil
+		}
+		if err != nil {
+			return sources{}, err
+		}
+		if one.Standard || one.Dir == "" || strings.HasPrefix(one.Dir, cache+string(filepath.Separator)) {
+			continue
+		}
+		found.Packages = append(found.Packages, pkg{one.Dir, one.EmbedPatterns})
+		if one.Module != nil && !slices.Contains(found.Modules, one.Module.GoMod) {
+			found.Modules = append(found.Modules, one.Module.GoMod)
+		}
+	}
+}
+
+// compiled are the extensions of files that the go command looks at in a package's folder, with those of profiles to optimize by.
+var compiled = []string{".pgo", ".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".h", ".hh", ".hpp", ".hxx", ".f", ".F", ".for", ".f90", ".s", ".S", ".sx", ".swig", ".swigcxx", ".syso"}
+
+// files are all files that go in, or would go in if they changed, absolute.
+func (s sources) files(workspace string) ([]string, error) {
+	var found []string
+	for _, module := range s.Modules {
+		found = append(found, module, filepath.Join(filepath.Dir(module), "go.sum"), filepath.Join(filepath.Dir(module), "vendor", "modules.txt"))
+	}
+	if workspace != "" && workspace != "off" {
+		found = append(found, workspace, workspace+".sum")
+	}
+	for _, one := range s.Packages {
+		entries, err := os.ReadDir(one.Dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range entries {
+			if slices.Contains(compiled, filepath.Ext(entry.Name())) && !strings.HasSuffix(entry.Name(), "_test.go") {
+				found = append(found, filepath.Join(one.Dir, entry.Name()))
+			}
+		}
+		embedded, err := one.embedded()
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, embedded...)
+	}
+	slices.Sort(found)
+	return slices.Compact(found), nil
+}
+
+// embedded are the files that the patterns of a package match.
+func (p pkg) embedded() ([]string, error) {
+	var found []string
+	for _, pattern := range p.Embeds {
+		matches, err := glob.In(p.Dir, strings.TrimPrefix(pattern, "all:"))
+		if err != nil {
+			return nil, err
+		}
+		for _, match := range matches {
+			err := filepath.WalkDir(match, func(path string, entry fs.DirEntry, err error) error {
+				if err == nil && !entry.IsDir() {
+					found = append(found, path)
+				}
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
+}
+
+// fingerprint is what a file looked like; without a Sum there was none.
+type fingerprint struct {
+	Size int64
+	Time time.Time
+	Sum  string
+}
+
+// settling is how old a change has to be before the time of a file tells that there was no other one after it.
+const settling = 2 * time.Second
+
+// look looks at files. One whose size and time are those of an earlier look, and old enough by then to be trusted, is not read again.
+func look(files []string, earlier map[string]fingerprint, then time.Time) (map[string]fingerprint, error) {
+	now := map[string]fingerprint{}
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			now[file] = fingerprint{}
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		seen := fingerprint{Size: info.Size(), Time: info.ModTime().UTC()}
+		if before := earlier[file]; before.Sum != "" && before.Size == seen.Size && before.Time.Equal(seen.Time) && then.Sub(seen.Time) > settling {
+			now[file] = before
+			continue
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		seen.Sum = sum(content)
+		now[file] = seen
+	}
+	return now, nil
+}
+
+// same tells whether all files are as they were.
+func same(before, now map[string]fingerprint) bool {
+	if len(before) != len(now) {
+		return false
+	}
+	for file, looks := range now {
+		was, there := before[file]
+		if !there || was.Sum != looks.Sum {
+			return false
+		}
+	}
+	return true
+}
+
+func sum(content []byte) string {
+	hash := sha256.Sum256(content)
+	return hex.EncodeToString(hash[:])
+}

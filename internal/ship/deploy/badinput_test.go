@@ -1,0 +1,348 @@
+package deploy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operon-framework/operon/internal/ship/deploy"
+	"github.com/operon-framework/operon/internal/testing/testaid"
+	"github.com/operon-framework/operon/internal/tools/up"
+	"github.com/operon-framework/operon/local"
+	"github.com/operon-framework/operon/local/localtest"
+)
+
+// noNamespace fails the test where the operator's namespace is there.
+func (f *fixture) noNamespace(t *testing.T) {
+	t.Helper()
+	if _, err := f.client.CoreV1().Namespaces().Get(t.Context(), f.namespace(), metav1.GetOptions{}); gone(err) != nil {
+		t.Errorf("namespace %s: %v", f.namespace(), gone(err))
+	}
+}
+
+func TestDeployWithoutPermission(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	kubeconfig := f.nobody(t)
+	_, _, err := f.deploy(t, func(o *deploy.Options) { o.Where = up.Where{Kubeconfig: kubeconfig} })
+	if missing := refuses(err, "nothing was done", "create namespaces\n", "patch deployments.apps in namespace "+f.namespace(), "get pods/log in namespace"); missing != nil {
+		t.Error(missing)
+	}
+	f.noNamespace(t)
+}
+
+// nobody is the kubeconfig of somebody without rights.
+func (f *fixture) nobody(t *testing.T) string {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{GenerateName: "nobody-"}}
+	made, err := f.client.CoreV1().ServiceAccounts(f.env.Namespace).Create(t.Context(), account, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.client.CoreV1().ServiceAccounts(made.Namespace).Delete(context.WithoutCancel(t.Context()), made.Name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	return identity(t, f.env, t.TempDir(), made.Namespace, made.Name)
+}
+
+// Pods that no node takes are told about in the scheduler's words.
+func TestUnscheduled(t *testing.T) {
+	t.Parallel()
+	f := fixtureIn(t, localtest.New(t, local.Options{}))
+	nodes, err := f.client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(nodes.Items) != 1 {
+		t.Fatalf("%d nodes, %v", len(nodes.Items), err)
+	}
+	if _, err := f.client.CoreV1().Nodes().Patch(t.Context(), nodes.Items[0].Name, types.MergePatchType, []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var missing error
+	for patience := 5 * time.Second; patience < timeout; patience *= 4 { // the first is enough where there is little else to do
+		_, said, err := f.deploy(t, func(o *deploy.Options) {
+			o.Timeout = patience
+			// Other pods each time: the scheduler may have heard of the node too late for those of before.
+			o.PodAnnotations = map[string]string{"patience": patience.String()}
+		})
+		missing = errors.Join(lacks(said, "no node takes pod "+f.name), refuses(err, fmt.Sprintf("not ready after %s: no node takes pod %s", patience, f.name),
+			"0/1 nodes are available: 1 node(s) were unschedulable", "operon undeploy"))
+		if missing == nil {
+			break
+		}
+	}
+	if missing != nil {
+		t.Error(missing)
+	}
+}
+
+// What the API server would refuse is known before anything is written.
+func TestDeployWhatIsRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.edit(t, "config/crd/gadgets.yaml", "type: object", "type: objekt")
+	_, _, err := f.deploy(t, nil)
+	if missing := refuses(err, "nothing was deployed", "CustomResourceDefinition gadgets."+f.group, "objekt"); missing != nil {
+		t.Error(missing)
+	}
+	f.noNamespace(t)
+}
+
+// A first deployment that fails halfway is taken back.
+func TestTakeBack(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.refuseDeployments(t)
+	_, said, err := f.deploy(t, nil)
+	if missing := refuses(err, "apply Deployment "+f.namespace()+"/"+f.name, "what was made so far is removed again"); missing != nil {
+		t.Fatal(missing, said)
+	}
+	f.noNamespace(t)
+	if _, err := f.client.RbacV1().ClusterRoles().Get(t.Context(), f.name, metav1.GetOptions{}); gone(err) != nil {
+		t.Errorf("the ClusterRole: %v", gone(err))
+	}
+}
+
+// Of two first deployments at the same time one does not touch what the other made.
+func TestDeployMeanwhile(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	records := f.client.CoreV1().ConfigMaps(f.env.Namespace)
+	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: f.name + "-deployment", Labels: map[string]string{"operon.dev/deployment": f.name}}}
+	_, _, err := f.deploy(t, func(o *deploy.Options) {
+		o.Namespace = f.env.Namespace
+		o.Progress = writerFunc(func(said string) { // after it was looked at what is there
+			if strings.Contains(said, "Namespace "+f.env.Namespace+" was there before") {
+				if _, err := records.Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	})
+	if missing := refuses(err, "somebody else has begun to deploy it", "ConfigMap "+f.env.Namespace+"/"+theirs.Name); missing != nil {
+		t.Error(missing)
+	}
+	if err := records.Delete(t.Context(), theirs.Name, metav1.DeleteOptions{}); err != nil {
+		t.Errorf("what the other one made: %v", err)
+	}
+}
+
+// A first deployment that fails takes nothing back where somebody else has gone on with it.
+func TestTakeBackNothingOfOthers(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.refuseDeployments(t)
+	record := f.name + "-deployment"
+	_, _, err := f.deploy(t, func(o *deploy.Options) {
+		o.Progress = writerFunc(func(said string) {
+			if strings.Contains(said, "removing what was made so far") {
+				_, err := f.client.CoreV1().ConfigMaps(f.namespace()).Patch(t.Context(), record, types.MergePatchType, []byte(`{"data":{"begun":"another"}}`), metav1.PatchOptions{})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	})
+	if missing := refuses(err, "apply Deployment", "nothing is removed again: somebody else has begun to deploy it"); missing != nil {
+		t.Error(missing)
+	}
+	if _, err := f.client.RbacV1().ClusterRoles().Get(t.Context(), f.name, metav1.GetOptions{}); err != nil {
+		t.Errorf("what both made: %v", err)
+	}
+}
+
+// writerFunc is an io.Writer.
+type writerFunc func(string)
+
+func (f writerFunc) Write(p []byte) (int, error) {
+	f(string(p))
+	return len(p), nil
+}
+
+// refuseDeployments refuses the operator's Deployment, but in a dry run, and those in the test's namespace.
+func (f *fixture) refuseDeployments(t *testing.T) {
+	t.Helper()
+	policies := f.client.AdmissionregistrationV1().ValidatingAdmissionPolicies()
+	bindings := f.client.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	create, named := admissionv1.Create, metav1.ObjectMeta{Name: f.name}
+	_, err := policies.Create(t.Context(), &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: named, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{create},
+			Rule:       admissionv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
+		}}}},
+		MatchConditions: []admissionv1.MatchCondition{{Name: "it", Expression: "request.namespace in ['" + f.namespace() + "', '" + f.env.Namespace + "']"}},
+		Validations:     []admissionv1.Validation{{Expression: "has(request.dryRun) && request.dryRun"}},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		if err := errors.Join(policies.Delete(ctx, f.name, metav1.DeleteOptions{}), bindings.Delete(ctx, f.name, metav1.DeleteOptions{})); err != nil {
+			t.Error(err)
+		}
+	})
+	_, err = bindings.Create(t.Context(), &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: named, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: f.name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	localtest.Eventually(t, "the policy to be in force", func(ctx context.Context) error {
+		labels := map[string]string{"app": "probe"}
+		probe := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"}, Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}},
+		}}
+		_, err := f.client.AppsV1().Deployments(f.env.Namespace).Create(ctx, probe, metav1.CreateOptions{})
+		return refuses(err, "ValidatingAdmissionPolicy '"+f.name+"'")
+	})
+}
+
+// One operator is deployed in one namespace.
+func TestDeployElsewhere(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.mustDeploy(t, nil)
+	_, _, err := f.deploy(t, func(o *deploy.Options) { o.Namespace = f.env.Namespace })
+	if missing := refuses(err, "ClusterRole "+f.name+" is there already, of the deployment of "+f.name+" in namespace "+f.namespace(), "operon undeploy --namespace "+f.namespace()); missing != nil {
+		t.Error(missing)
+	}
+}
+
+func TestDeployOverUp(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace(), Labels: map[string]string{"operon.dev/up": f.name}}}
+	if _, err := f.client.CoreV1().Namespaces().Create(t.Context(), made, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.removeNamespace(t) })
+	_, _, err := f.deploy(t, nil)
+	if missing := refuses(err, "Namespace "+f.namespace()+" was made by `operon up`: remove that first, by `operon down`"); missing != nil {
+		t.Error(missing)
+	}
+}
+
+// Definitions that break stored objects are not applied.
+func TestUnsafeDefinitions(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.mustDeploy(t, nil)
+	create(t, f.gadgets(), f.gadget("stored"))
+	f.edit(t, "config/crd/gadgets.yaml", "size:", "sice:")
+	_, _, err := f.deploy(t, nil)
+	if missing := refuses(err, "nothing was deployed", "--unsafe-crds", "spec.size"); missing != nil {
+		t.Error(missing)
+	}
+	f.mustDeploy(t, func(o *deploy.Options) { o.UnsafeCRDs = true })
+}
+
+// A quota that refuses pods is named.
+func TestQuota(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	into := func(o *deploy.Options) { o.Namespace = f.env.Namespace }
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "small"},
+		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{
+			corev1.ResourcePods: resource.MustParse("1"), corev1.ResourceSecrets: resource.MustParse("0"),
+		}},
+	}
+	if _, err := f.client.CoreV1().ResourceQuotas(f.env.Namespace).Create(t.Context(), quota, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	localtest.Eventually(t, "the quota to be in force", func(ctx context.Context) error {
+		_, err := f.client.CoreV1().Secrets(f.env.Namespace).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}, dry)
+		return refuses(err, "exceeded quota: small")
+	})
+	t.Cleanup(func() { f.undeployFrom(t, f.env.Namespace) })
+	_, _, err := f.deploy(t, into)
+	if missing := refuses(err, "pods are refused by a quota of the namespace", "exceeded quota: small"); missing != nil {
+		t.Error(missing)
+	}
+}
+
+func (f *fixture) undeployFrom(t *testing.T, namespace string) {
+	if _, said, err := f.undeploy(t, func(o *deploy.UndeployOptions) { o.Namespace = namespace }); err != nil {
+		t.Errorf("%v\n%s", err, said)
+	}
+}
+
+// A webhook that API servers do not reach is named, though the pods are ready.
+func TestWebhookIsNotReached(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.deaf(t, func(o *deploy.Options) { o.Image = "registry.example.com/gadget:1.0" })
+	f.undeployFrom(t, "")
+	if _, err := f.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), f.name, metav1.GetOptions{}); gone(err) != nil {
+		t.Errorf("what the operator registered: %v", gone(err))
+	}
+}
+
+// registersWebhook has the operator register webhooks that nobody serves, one of them for something else in the test's
+// namespace, which tells when API servers have heard of both.
+func (f *fixture) registersWebhook(t *testing.T) {
+	t.Helper()
+	f.edit(t, "config/rbac/role.yaml", "rules:\n", "rules:\n- apiGroups: [admissionregistration.k8s.io]\n  resources: [validatingwebhookconfigurations]\n  verbs: [get]\n")
+	hooks := f.client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	none := admissionv1.SideEffectClassNone
+	hook := func(name, group, resource string, in *metav1.LabelSelector) admissionv1.ValidatingWebhook {
+		return admissionv1.ValidatingWebhook{
+			Name: name + "." + f.group, SideEffects: &none, AdmissionReviewVersions: []string{"v1"}, TimeoutSeconds: new(int32(1)), NamespaceSelector: in,
+			ClientConfig: admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: f.namespace(), Name: f.name + "-webhook"}},
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{admissionv1.Create},
+				Rule:       admissionv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{resource}},
+			}},
+		}
+	}
+	here := &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: f.env.Namespace}}
+	_, err := hooks.Create(t.Context(), &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: f.name, Labels: map[string]string{"app.kubernetes.io/managed-by": f.name}},
+		Webhooks:   []admissionv1.ValidatingWebhook{hook("check", f.group, "*", nil), hook("probe", "", "limitranges", here)},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	localtest.Eventually(t, "the webhooks to be asked", func(ctx context.Context) error {
+		_, err := f.client.CoreV1().LimitRanges(f.env.Namespace).Create(ctx, &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Name: "probe"}}, dry)
+		return refuses(err, "failed calling webhook")
+	})
+}
+
+// dry asks for what would come of an object.
+var dry = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+
+// Webhooks of kubebuilder's need what is not made here.
+func TestWebhooksOfKubebuilders(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../../tools/project/testdata/v4")); err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{dir: dir, env: newFixture(t).env}
+	testaid.Write(t, dir+"/config/rbac/role.yaml", "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: manager-role}\n")
+	_, _, err := f.deploy(t, nil)
+	if missing := refuses(err, "PROJECT:", "cert-manager", "--without-webhooks"); missing != nil {
+		t.Error(missing)
+	}
+}
+
+// removeNamespace removes the operator's namespace.
+func (f *fixture) removeNamespace(t *testing.T) {
+	if err := f.client.CoreV1().Namespaces().Delete(context.WithoutCancel(t.Context()), f.namespace(), metav1.DeleteOptions{}); err != nil && !strings.Contains(err.Error(), "not found") {
+		t.Error(err)
+	}
+}

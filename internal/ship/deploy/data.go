@@ -1,0 +1,313 @@
+package deploy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/tools/crdinstall"
+)
+
+// data are the custom resources that an operator works on.
+type data struct {
+	// ours go with the deployment; leaving are those of others that are being removed already, and may
+	// wait for the operator; staying stay.
+	ours, leaving, staying []*unstructured.Unstructured
+	// users are other deployments that work with a definition, by its name.
+	users map[string]*record
+	// converted are definitions whose versions the operator converts.
+	converted []string
+}
+
+// going are those that are waited for.
+func (d *data) going() []*unstructured.Unstructured { return slices.Concat(d.ours, d.leaving) }
+
+// findData lists the custom resources of all definitions that the operator works with.
+func (u *undeployer) findData(ctx context.Context) (*data, error) {
+	found := &data{users: map[string]*record{}}
+	others, err := u.cluster.records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range others {
+		for _, name := range other.definitions {
+			if other.id() != u.record.id() {
+				found.users[name] = other
+			}
+		}
+	}
+	for _, name := range u.record.definitions {
+		if err := u.gather(ctx, found, name); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// gather adds the objects of a definition.
+func (u *undeployer) gather(ctx context.Context, to *data, name string) error {
+	definition, err := u.cluster.dynamic.Resource(crdinstall.Resource).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read CustomResourceDefinition %s: %w", name, err)
+	}
+	if space, _, _ := unstructured.NestedString(definition.Object, "spec", "conversion", "webhook", "clientConfig", "service", "namespace"); space == u.record.namespace {
+		to.converted = append(to.converted, name)
+	}
+	all, err := u.cluster.objectsOf(ctx, definition)
+	if err != nil {
+		return err
+	}
+	ours := partOf(definition) == u.record.id() && u.keeps(definition, to.users) == ""
+	for _, object := range all {
+		switch {
+		case ours:
+			to.ours = append(to.ours, object)
+		case object.GetDeletionTimestamp() != nil && len(foreignFinalizers(object)) > 0 && to.users[name] == nil:
+			to.leaving = append(to.leaving, object)
+		default:
+			to.staying = append(to.staying, object)
+		}
+	}
+	return nil
+}
+
+// objectsOf are all objects of a definition.
+func (c *cluster) objectsOf(ctx context.Context, definition *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	kind, is := storedAs(definition)
+	if !is {
+		return nil, nil
+	}
+	list, err := c.dynamic.Resource(kind).List(ctx, metav1.ListOptions{})
+	if err != nil && strings.Contains(err.Error(), "conversion webhook for") {
+		return nil, fmt.Errorf("list the objects of CustomResourceDefinition %s: %w; the operator converts them, and has to run for that: see `operon logs`, or deploy it again", definition.GetName(), err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the objects of CustomResourceDefinition %s: %w", definition.GetName(), err)
+	}
+	return itemsOf(list), nil
+}
+
+// storedAs is the version in which objects are stored, which nobody has to convert, or if that is not served
+// another one.
+func storedAs(definition *unstructured.Unstructured) (schema.GroupVersionResource, bool) {
+	served := crdinstall.Resources(definition)
+	if len(served) == 0 {
+		return schema.GroupVersionResource{}, false
+	}
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	for _, one := range versions {
+		version, _ := one.(map[string]any)
+		for _, kind := range served {
+			if version["storage"] == true && version["name"] == kind.Version {
+				return kind, true
+			}
+		}
+	}
+	return served[0], true
+}
+
+// foreignFinalizers are those of others than Kubernetes' garbage collector.
+func foreignFinalizers(object *unstructured.Unstructured) []string {
+	return slices.DeleteFunc(slices.Clone(object.GetFinalizers()), func(finalizer string) bool {
+		return finalizer == metav1.FinalizerDeleteDependents || finalizer == metav1.FinalizerOrphanDependents
+	})
+}
+
+// tell says what becomes of the objects that stay.
+func (d *data) tell(u *undeployer) {
+	waiting := map[string]int{}
+	for _, object := range d.staying {
+		for _, finalizer := range foreignFinalizers(object) {
+			waiting[finalizer]++
+		}
+	}
+	if len(d.staying) > 0 {
+		u.options.say("%s stay; nobody works on them until an operator is deployed again", count(len(d.staying), "custom resource"))
+		u.result.Kept = append(u.result.Kept, count(len(d.staying), "custom resource"))
+	}
+	for _, finalizer := range slices.Sorted(keysOf(waiting)) {
+		u.options.say("  %d of them have the finalizer %s: deleted meanwhile, they wait until an operator is deployed that clears it", waiting[finalizer], finalizer)
+	}
+	if len(d.staying) == 0 {
+		return
+	}
+	for _, name := range d.converted {
+		u.options.say("  versions of %s are converted by the operator: only the stored one can be read meanwhile", name)
+	}
+}
+
+// attended refuses to begin where custom resources would wait for an operator that does not run.
+func (u *undeployer) attended(ctx context.Context) error {
+	var waiting []*unstructured.Unstructured
+	for _, object := range u.data.going() {
+		if len(foreignFinalizers(object)) > 0 {
+			waiting = append(waiting, object)
+		}
+	}
+	if len(waiting) == 0 || u.options.GiveUpFinalizers || u.options.DryRun {
+		return nil
+	}
+	why, err := u.absent(ctx)
+	if err != nil || why == "" {
+		return err
+	}
+	return fmt.Errorf("nothing was removed: %s waits for finalizers, and %s\n%s\nlet the operator run again, with `operon deploy`; or give the finalizers up with --give-up-finalizers: what the operator would have cleaned up outside of the cluster then stays", count(len(waiting), "custom resource"), why, strings.Join(waitingLines(waiting), "\n"))
+}
+
+// absent tells why the operator does not run; empty: it does.
+func (u *undeployer) absent(ctx context.Context) (string, error) {
+	deployment, err := u.cluster.typed.AppsV1().Deployments(u.record.namespace).Get(ctx, u.record.operator, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return "the operator is not there any more", nil
+	}
+	if err != nil || deployment.Status.ReadyReplicas > 0 {
+		return "", err
+	}
+	r := &rollout{cluster: u.cluster, namespace: u.record.namespace, name: u.record.operator}
+	pods, err := r.pods(ctx, deployment)
+	if err != nil {
+		return "", err
+	}
+	found := troubleOf(deployment, pods)
+	if found.text == "" {
+		return "the operator has no pod that is ready", nil
+	}
+	return "the operator does not run: " + found.tell(ctx, r), nil
+}
+
+// waitingLines say what each object waits for.
+func waitingLines(objects []*unstructured.Unstructured) []string {
+	var lines []string
+	for _, object := range objects {
+		line := "  " + addressOf(object)
+		if finalizers := object.GetFinalizers(); len(finalizers) > 0 {
+			line += " waits for its finalizer " + strings.Join(finalizers, ", ")
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// removeData removes custom resources, and those that are made meanwhile, until there are none.
+func (u *undeployer) removeData(ctx context.Context) error {
+	for going := u.data.going(); len(going) > 0; {
+		if err := u.removeResources(ctx, going); err != nil {
+			return err
+		}
+		now, err := u.findData(ctx)
+		if err != nil {
+			return err
+		}
+		going = now.going()
+	}
+	return nil
+}
+
+func (u *undeployer) removeResources(ctx context.Context, going []*unstructured.Unstructured) error {
+	if err := u.delete(ctx, going); err != nil {
+		return err
+	}
+	if !u.options.GiveUpFinalizers {
+		return u.waitGone(ctx, going)
+	}
+	left, err := u.leftUnattended(ctx, going)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	if err := u.giveUp(ctx, left); err != nil {
+		return err
+	}
+	return u.waitGone(ctx, left)
+}
+
+// leftUnattended gives an operator that runs half of the time, and one that does not, none.
+func (u *undeployer) leftUnattended(ctx context.Context, going []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	why, err := u.absent(ctx)
+	if err != nil {
+		return nil, err
+	}
+	patience := u.options.timeout() / 2
+	if why != "" {
+		patience = grace / 5 // for those that wait for nobody
+	}
+	return u.waitUntil(ctx, going, patience)
+}
+
+// giveUp takes finalizers off objects, those of the garbage collector left out.
+func (u *undeployer) giveUp(ctx context.Context, objects []*unstructured.Unstructured) error {
+	var problems []error
+	for _, object := range objects {
+		given, err := u.strip(ctx, object)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("take the finalizers off %s: %w", addressOf(object), err))
+		}
+		if len(given) > 0 {
+			u.options.say("gave up the finalizer %s of %s: what it was to clean up may be there still", strings.Join(given, ", "), addressOf(object))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// strip takes the finalizers off an object and returns them: none where it is gone, or is another one by now. Where
+// somebody else changes it at the same time, it is read and tried again.
+func (u *undeployer) strip(ctx context.Context, object *unstructured.Unstructured) (given []string, err error) {
+	client, err := u.cluster.objects(object)
+	if err != nil {
+		return nil, err
+	}
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		now, err := client.Get(ctx, object.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if given = foreignFinalizers(now); len(given) == 0 || now.GetUID() != object.GetUID() {
+			given = nil
+			return nil
+		}
+		left := slices.DeleteFunc(now.GetFinalizers(), func(one string) bool { return slices.Contains(given, one) })
+		body, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": left, "uid": now.GetUID(), "resourceVersion": now.GetResourceVersion()}})
+		if err != nil {
+			return err
+		}
+		_, err = client.Patch(ctx, object.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
+		return err
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return given, nil
+}
+
+// handOver lets a definition that stays be of the deployment that works with it.
+func (u *undeployer) handOver(ctx context.Context, definition *unstructured.Unstructured) error {
+	other := u.data.users[definition.GetName()]
+	if other == nil {
+		return nil // --keep-data: the next deployment takes it up again
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{plan.PartOfLabel: other.id()}}})
+	if err != nil {
+		return err
+	}
+	_, err = u.cluster.dynamic.Resource(crdinstall.Resource).Patch(ctx, definition.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
+	if err != nil {
+		return fmt.Errorf("hand CustomResourceDefinition %s over to the deployment of %s: %w", definition.GetName(), other.operator, err)
+	}
+	return nil
+}

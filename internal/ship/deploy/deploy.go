@@ -1,0 +1,301 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/ship/image"
+	"github.com/operon-framework/operon/internal/tools/crdcompat"
+	"github.com/operon-framework/operon/internal/tools/generate/manifests"
+	"github.com/operon-framework/operon/internal/tools/project"
+)
+
+// Result is what a deployment came to.
+type Result struct {
+	Operator  string `json:"operator"`
+	Namespace string `json:"namespace"`
+	Cluster   string `json:"cluster"`
+	Image     string `json:"image"`
+	// DryRun: nothing was written, and the lists tell what would be.
+	DryRun bool `json:"dryRun,omitempty"`
+	// Created, Changed, Unchanged and Pruned are objects.
+	Created   []string `json:"created,omitempty"`
+	Changed   []string `json:"changed,omitempty"`
+	Unchanged []string `json:"unchanged,omitempty"`
+	Pruned    []string `json:"pruned,omitempty"`
+	// Untried are objects that a dry run could not try, as their namespace is not there.
+	Untried []string `json:"untried,omitempty"`
+	// Kept is what this deployment does not have any more, and what was left with its reason.
+	Kept []string `json:"kept,omitempty"`
+	// Replicas that are ready.
+	Replicas int32 `json:"replicas"`
+	// Simulated: the pods are on nodes that run no program.
+	Simulated bool `json:"simulated,omitempty"`
+	// Seconds that it took.
+	Seconds float64 `json:"seconds"`
+}
+
+// deployer is one Run.
+type deployer struct {
+	options  Options
+	project  *project.Project
+	operator manifests.Operator
+	to       image.Delivery
+	cluster  *cluster
+	record   *record
+	before   *record // nil for a first deployment
+	items    []*item
+	result   *Result
+}
+
+// item is an object of the deployment.
+type item struct {
+	want, live *unstructured.Unstructured
+	// foreign was there before, and is not the deployment's: it is updated, and stays.
+	foreign bool
+	// tried tells that the API server takes it.
+	tried bool
+	// differs: what is there is not as it is to be.
+	differs bool
+}
+
+// Run deploys a project's operator and waits until it is ready. Its image is built where none is named; it goes to the
+// cluster's nodes or the registry when all else has been tried, and is not taken back. A first deployment whose objects are
+// not all taken leaves nothing. One that does not become ready is left for a look at it, with the
+// reason and what undoes it in the error.
+func Run(ctx context.Context, options Options) (*Result, error) {
+	started := time.Now()
+	d := &deployer{options: options}
+	var err error
+	if d.project, d.operator, err = options.operator(); err != nil {
+		return nil, err
+	}
+	if _, err := d.operator.Objects(); err != nil { // before a cluster is asked for
+		return nil, err
+	}
+	if d.to, err = options.destination(ctx); err != nil {
+		return nil, err
+	}
+	if d.cluster, err = connect(ctx, options.Where); err != nil {
+		return nil, err
+	}
+	d.result = &Result{Operator: d.operator.Name, Namespace: d.operator.Namespace, Cluster: d.cluster.Title, Image: d.operator.Image, DryRun: options.DryRun}
+	if err := d.provide(ctx); err != nil {
+		return nil, err
+	}
+	if options.DryRun {
+		return d.result, d.foretell(ctx)
+	}
+	err = d.carryOut(ctx)
+	d.result.Seconds = time.Since(started).Seconds()
+	if err != nil {
+		return nil, err
+	}
+	return d.result, nil
+}
+
+// provide has everything be there that the deployment takes: its image, once it is known that all else will be taken.
+func (d *deployer) provide(ctx context.Context) error {
+	if err := d.allowed(ctx); err != nil {
+		return err
+	}
+	made, err := d.build(ctx)
+	if err != nil {
+		return err
+	}
+	err = d.prepare(ctx)
+	if err == nil && !d.options.DryRun {
+		err = made.deliver(ctx)
+	}
+	return errors.Join(err, made.close())
+}
+
+// allowed makes sure that who deploys may.
+func (d *deployer) allowed(ctx context.Context) error {
+	var err error
+	if d.operator.Monitor, err = d.cluster.has(schema.GroupKind{Group: "monitoring.coreos.com", Kind: "ServiceMonitor"}); err != nil {
+		return err
+	}
+	objects, err := d.operator.Objects()
+	if err != nil {
+		return err
+	}
+	d.record = newRecord(d.operator.Name, d.operator.Namespace).of(objects)
+	return d.permitted(ctx, objects)
+}
+
+// prepare finds out whether everything will be taken, and writes nothing.
+func (d *deployer) prepare(ctx context.Context) error {
+	d.record.image = d.operator.Image
+	objects, err := d.operator.Objects()
+	if err != nil {
+		return err
+	}
+	if d.before, err = d.cluster.readRecord(ctx, d.record.operator, d.record.namespace); err != nil {
+		return err
+	}
+	if err := d.survey(ctx, objects); err != nil {
+		return err
+	}
+	if err := d.safe(ctx); err != nil {
+		return err
+	}
+	return d.rehearse(ctx)
+}
+
+// permitted asks for all that Run may do.
+func (d *deployer) permitted(ctx context.Context, objects []*unstructured.Unstructured) error {
+	needs, err := d.cluster.needs(append(objects, d.record.object()), "get", "list", "create", "patch", "delete")
+	if err != nil {
+		return err
+	}
+	needs = append(needs, watching(d.operator.Namespace)...)
+	return d.cluster.mayAll(ctx, needs)
+}
+
+// watching is what it takes to see the pods.
+func watching(namespace string) []need {
+	return []need{
+		{Verb: "get", Group: "apps", Resource: "deployments", Namespace: namespace},
+		{Verb: "list", Group: "apps", Resource: "replicasets", Namespace: namespace},
+		{Verb: "list", Resource: "pods", Namespace: namespace},
+		{Verb: "get", Resource: "pods", Subresource: "log", Namespace: namespace},
+	}
+}
+
+// survey looks at what is there, and refuses to take over what is somebody else's.
+func (d *deployer) survey(ctx context.Context, objects []*unstructured.Unstructured) error {
+	var problems []error
+	for _, object := range objects {
+		live, err := d.cluster.get(ctx, object)
+		if err != nil {
+			return fmt.Errorf("look for %s: %w", addressOf(object), err)
+		}
+		one := &item{want: object.DeepCopy(), live: live}
+		if err := d.claim(ctx, one); err != nil {
+			problems = append(problems, err)
+		}
+		d.items = append(d.items, one)
+	}
+	return errors.Join(problems...)
+}
+
+// claim tells whose an object is. Namespaces and definitions may be somebody else's.
+func (d *deployer) claim(ctx context.Context, one *item) error {
+	own := d.record.id()
+	if one.live == nil || partOf(one.live) == own {
+		label(one.want, plan.PartOfLabel, own)
+		if one.live != nil && one.live.GetDeletionTimestamp() != nil {
+			return fmt.Errorf("%s is being removed: wait until it is gone", addressOf(one.live))
+		}
+		return nil
+	}
+	address := addressOf(one.live)
+	if one.live.GetLabels()[upLabel] != "" {
+		return fmt.Errorf("%s was made by `operon up`: remove that first, by `operon down`", address)
+	}
+	if isNamespace(one.live) || isDefinition(one.live) {
+		one.foreign = true
+		if other := partOf(one.live); other != "" {
+			label(one.want, plan.PartOfLabel, other) // it stays whose it is
+		}
+		d.options.say("%s was there before: `operon undeploy` will leave it there", address)
+		return nil
+	}
+	return fmt.Errorf("%s is there already%s: remove it, or give the operator another name", address, d.whose(ctx, one.live))
+}
+
+// whose names the deployment that an object is of.
+func (d *deployer) whose(ctx context.Context, object *unstructured.Unstructured) string {
+	all, err := d.cluster.records(ctx)
+	if err != nil {
+		return " and not of this deployment"
+	}
+	for _, other := range all {
+		if other.id() == partOf(object) {
+			return fmt.Sprintf(", of the deployment of %s in namespace %s, which `operon undeploy --namespace %s` removes", other.operator, other.namespace, other.namespace)
+		}
+	}
+	return " and was not made by `operon deploy`"
+}
+
+// safe refuses definitions that break stored objects.
+func (d *deployer) safe(ctx context.Context) error {
+	if d.options.UnsafeCRDs {
+		return nil
+	}
+	report, err := crdcompat.Check(ctx, d.cluster.Config, nil, d.operator.Definitions...)
+	if err != nil {
+		return fmt.Errorf("see what changed definitions do to stored objects: %w; --unsafe-crds leaves that out", err)
+	}
+	if report.Safe() {
+		return nil
+	}
+	return fmt.Errorf("nothing was deployed, as the definitions would break stored objects; change them, move the objects first, or take the loss with --unsafe-crds\n%s", strings.TrimRight(report.String(), "\n"))
+}
+
+// rehearse lets the API server try each object that it can. Those in a namespace that is to be made
+// are tried when it is there.
+func (d *deployer) rehearse(ctx context.Context) error {
+	var problems []error
+	for _, one := range d.items {
+		if d.skips(one) || one.tried || d.missesNamespace(one) {
+			continue
+		}
+		made, err := d.cluster.apply(ctx, one.want, true)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", addressOf(one.want), err))
+			continue
+		}
+		one.tried, one.differs = true, one.live == nil || !same(one.live, made)
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return fmt.Errorf("nothing was deployed, as %s would not be taken:\n%w", count(len(problems), "object"), errors.Join(problems...))
+}
+
+// skips tells what is not touched at all: a namespace of somebody else's.
+func (d *deployer) skips(one *item) bool { return one.foreign && isNamespace(one.want) }
+
+func (d *deployer) missesNamespace(one *item) bool {
+	return one.want.GetNamespace() == d.operator.Namespace && slices.ContainsFunc(d.items, func(other *item) bool {
+		return isNamespace(other.want) && other.live == nil
+	})
+}
+
+// foretell fills the result of a dry run.
+func (d *deployer) foretell(ctx context.Context) error {
+	for _, one := range d.items {
+		d.note(one)
+		if !one.tried && !d.skips(one) {
+			d.result.Untried = append(d.result.Untried, addressOf(one.want))
+		}
+	}
+	surplus, err := d.surplus(ctx)
+	for _, object := range surplus {
+		d.result.Pruned = append(d.result.Pruned, addressOf(object))
+	}
+	return err
+}
+
+// note puts an object into the result.
+func (d *deployer) note(one *item) {
+	into := &d.result.Unchanged
+	switch {
+	case d.skips(one):
+	case one.live == nil:
+		into = &d.result.Created
+	case one.differs:
+		into = &d.result.Changed
+	}
+	*into = append(*into, addressOf(one.want))
+}

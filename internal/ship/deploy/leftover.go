@@ -1,0 +1,189 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+
+	"github.com/operon-framework/operon/internal/core/plan"
+)
+
+const (
+	// managedByLabel is on what an operator registers for itself, with its name.
+	managedByLabel = "app.kubernetes.io/managed-by"
+	// shardsLabel is on the Leases of replicas that share objects.
+	shardsLabel = "operon.dev/shards"
+)
+
+// runtimeKinds are what an operator registers in no namespace while it runs.
+var runtimeKinds = []schema.GroupVersionResource{
+	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"},
+	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"},
+	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"},
+	{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"},
+	{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
+}
+
+// ownKinds are what it keeps beside itself.
+var ownKinds = []schema.GroupVersionResource{
+	{Version: "v1", Resource: "secrets"},
+	{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"},
+}
+
+// removeOwn removes what the operator made for itself. Left, API servers would ask for it in vain.
+func (u *undeployer) removeOwn(ctx context.Context) error {
+	var all []*unstructured.Unstructured
+	for _, kind := range runtimeKinds {
+		found, err := u.cluster.list(ctx, kind, "", managedByLabel+"="+u.record.operator)
+		if err != nil {
+			return err
+		}
+		all = append(all, found...)
+	}
+	for _, kind := range ownKinds {
+		found, err := u.cluster.list(ctx, kind, u.record.namespace, "")
+		if err != nil {
+			return err
+		}
+		all = append(all, slices.DeleteFunc(found, func(object *unstructured.Unstructured) bool { return !u.made(object) })...)
+	}
+	return u.remove(ctx, all)
+}
+
+// made tells Secrets and Leases of the operator's from those of others in the namespace.
+func (u *undeployer) made(object *unstructured.Unstructured) bool {
+	name, labels := object.GetName(), object.GetLabels()
+	if object.GetKind() == "Lease" {
+		return name == u.record.operator || name == u.record.operator+"-kinds" || labels[shardsLabel] == u.record.operator
+	}
+	return labels[managedByLabel] == u.record.operator
+}
+
+func (c *cluster) list(ctx context.Context, kind schema.GroupVersionResource, namespace, selector string) ([]*unstructured.Unstructured, error) {
+	list, err := c.dynamic.Resource(kind).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", kind.GroupResource(), err)
+	}
+	return itemsOf(list), nil
+}
+
+// removeNamespaces removes the operator's namespace, unless somebody else has things there.
+func (u *undeployer) removeNamespaces(ctx context.Context, namespaces []*unstructured.Unstructured) error {
+	for _, namespace := range namespaces {
+		others, err := u.cluster.inside(ctx, namespace.GetName())
+		if err != nil {
+			return err
+		}
+		if len(others) == 0 {
+			if err := u.remove(ctx, []*unstructured.Unstructured{namespace}); err != nil {
+				return err
+			}
+			continue
+		}
+		u.keep(namespace, "it holds what `operon deploy` did not make: "+strings.Join(others, ", "))
+		if err := u.disown(ctx, namespace); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// disown takes the deployment's label off a namespace that stays.
+func (u *undeployer) disown(ctx context.Context, namespace *unstructured.Unstructured) error {
+	objects, err := u.cluster.objects(namespace)
+	if err != nil {
+		return err
+	}
+	body := fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, plan.PartOfLabel)
+	if _, err := objects.Patch(ctx, namespace.GetName(), types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: manager}); err != nil {
+		return fmt.Errorf("take the deployment's label off %s, which stays: %w", addressOf(namespace), err)
+	}
+	return nil
+}
+
+// inside are the objects in a namespace that Kubernetes did not make there by itself.
+func (c *cluster) inside(ctx context.Context, namespace string) ([]string, error) {
+	c.mapper.Reset() // definitions are gone
+	lists, err := c.kinds.ServerPreferredResources()
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return nil, fmt.Errorf("ask the API server for its kinds: %w", err)
+	}
+	able := discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, lists)
+	var all []string
+	for _, list := range able {
+		group, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, resource := range list.APIResources {
+			if !resource.Namespaced {
+				continue
+			}
+			found, err := c.unnatural(ctx, group.WithResource(resource.Name), namespace)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// unnatural are the objects of a kind in a namespace that somebody made.
+func (c *cluster) unnatural(ctx context.Context, kind schema.GroupVersionResource, namespace string) ([]string, error) {
+	found, err := c.list(ctx, kind, namespace, "")
+	if apierrors.IsForbidden(err) { // then nobody knows
+		return []string{kind.Resource + ", which you may not list"}, nil
+	}
+	if apierrors.IsMethodNotSupported(err) {
+		return nil, nil
+	}
+	var all []string
+	for _, object := range found {
+		if !natural(object) && !c.ownedInside(object) {
+			all = append(all, addressOf(object))
+		}
+	}
+	return all, err
+}
+
+// ownedInside tells what goes with another object of its namespace, or is going already. An owner without a namespace may stay,
+// and with it what it owns.
+func (c *cluster) ownedInside(object *unstructured.Unstructured) bool {
+	owners := object.GetOwnerReferences()
+	if len(owners) == 0 || object.GetDeletionTimestamp() != nil {
+		return len(owners) > 0
+	}
+	return slices.ContainsFunc(owners, func(owner metav1.OwnerReference) bool {
+		found, err := c.mapper.RESTMapping(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind())
+		return err != nil || found.Scope.Name() == meta.RESTScopeNameNamespace // of a kind that is gone there is no owner
+	})
+}
+
+// natural tells what Kubernetes makes in each namespace.
+func natural(object *unstructured.Unstructured) bool {
+	switch object.GetKind() {
+	case "ConfigMap":
+		return object.GetName() == "kube-root-ca.crt"
+	case "ServiceAccount":
+		return object.GetName() == "default"
+	case "Event", "Lease":
+		return true
+	case "Endpoints":
+		return object.GetLabels()["endpoints.kubernetes.io/managed-by"] != ""
+	}
+	return false
+}

@@ -1,0 +1,68 @@
+package deploy
+
+import (
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/tools/up/tree"
+)
+
+func addressOf(object *unstructured.Unstructured) string { return tree.Address(object) }
+
+// itemsOf are the objects of a list.
+func itemsOf(list *unstructured.UnstructuredList) []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+	return all
+}
+
+func isDefinition(object *unstructured.Unstructured) bool {
+	return object.GetKind() == "CustomResourceDefinition"
+}
+
+func isNamespace(object *unstructured.Unstructured) bool {
+	return object.GetKind() == "Namespace" && object.GetAPIVersion() == "v1"
+}
+
+func isDeployment(object *unstructured.Unstructured) bool {
+	return object.GetKind() == "Deployment" && object.GroupVersionKind().Group == "apps"
+}
+
+// partOf is the deployment that an object belongs to.
+func partOf(object *unstructured.Unstructured) string { return object.GetLabels()[plan.PartOfLabel] }
+
+func label(object *unstructured.Unstructured, key, value string) {
+	labels := object.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[key] = value
+	object.SetLabels(labels)
+}
+
+// same tells whether two states of an object say the same.
+func same(a, b *unstructured.Unstructured) bool {
+	return reflect.DeepEqual(content(a), content(b))
+}
+
+// content is an object without what a write changes by itself.
+func content(object *unstructured.Unstructured) map[string]any {
+	bare := object.DeepCopy()
+	for _, field := range []string{"managedFields", "resourceVersion", "generation", "creationTimestamp", "uid"} {
+		unstructured.RemoveNestedField(bare.Object, "metadata", field)
+	}
+	delete(bare.Object, "status")
+	return bare.Object
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,202 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/internal/core/plan"
+)
+
+const (
+	// recordLabel is on the record of each deployment, with the operator's name.
+	recordLabel = "operon.dev/deployment"
+	// tooling names who manages the set of objects.
+	tooling = "operon/v1"
+	// upLabel is on what `operon up` made.
+	upLabel = "operon.dev/up"
+)
+
+// record is what is known in the cluster of a deployment: a ConfigMap beside the operator. It is written
+// before anything else, so that whatever interrupts a deployment, all of it is found again.
+type record struct {
+	operator, namespace string
+	// kinds that the deployment has or may have, and the namespaces besides its own.
+	kinds      map[schema.GroupKind]bool
+	namespaces map[string]bool
+	// definitions that the operator works with, whoever made them.
+	definitions []string
+	image       string
+	// begun tells who is about to deploy it for the first time: a word that nobody else has. It is empty once that is done.
+	begun string
+}
+
+func newRecord(operator, namespace string) *record {
+	return &record{operator: operator, namespace: namespace, kinds: map[schema.GroupKind]bool{}, namespaces: map[string]bool{}}
+}
+
+func (r *record) name() string { return r.operator + "-deployment" }
+
+// id is the value of the label of all that belongs to the deployment.
+func (r *record) id() string {
+	return plan.ApplySetID(plan.ID{GroupKind: schema.GroupKind{Kind: "ConfigMap"}, Namespace: r.namespace, Name: r.name()})
+}
+
+// of makes the record speak of objects.
+func (r *record) of(objects []*unstructured.Unstructured) *record {
+	made := newRecord(r.operator, r.namespace)
+	for _, object := range objects {
+		made.kinds[object.GroupVersionKind().GroupKind()] = true
+		if space := object.GetNamespace(); space != "" && space != r.namespace {
+			made.namespaces[space] = true
+		}
+		if isDefinition(object) {
+			made.definitions = append(made.definitions, object.GetName())
+		}
+	}
+	return made
+}
+
+// with is the record of what there was and what there will be.
+func (r *record) with(before *record) *record {
+	made := r.of(nil)
+	made.image, made.begun = r.image, r.begun
+	for _, one := range []*record{r, before} {
+		if one == nil {
+			continue
+		}
+		for kind := range one.kinds {
+			made.kinds[kind] = true
+		}
+		for space := range one.namespaces {
+			made.namespaces[space] = true
+		}
+		made.definitions = append(made.definitions, one.definitions...)
+	}
+	slices.Sort(made.definitions)
+	made.definitions = slices.Compact(made.definitions)
+	return made
+}
+
+// object is the record as it is stored.
+func (r *record) object() *unstructured.Unstructured {
+	var spaces []string
+	for space := range r.namespaces {
+		spaces = append(spaces, space)
+	}
+	slices.Sort(spaces)
+	data := map[string]any{"operator": r.operator, "image": r.image, "definitions": strings.Join(r.definitions, ",")}
+	if r.begun != "" {
+		data["begun"] = r.begun
+	}
+	made := &unstructured.Unstructured{Object: map[string]any{"data": data}}
+	made.SetAPIVersion("v1")
+	made.SetKind("ConfigMap")
+	made.SetNamespace(r.namespace)
+	made.SetName(r.name())
+	made.SetLabels(map[string]string{recordLabel: r.operator, plan.SetLabel: r.id()})
+	made.SetAnnotations(map[string]string{
+		plan.ToolingAnnotation: tooling, plan.KindsAnnotation: plan.GroupKinds(r.kinds), plan.NamespacesAnnotation: strings.Join(spaces, ","),
+	})
+	return made
+}
+
+// readRecord is the record of a deployment, nil where there is none.
+func (c *cluster) readRecord(ctx context.Context, operator, namespace string) (*record, error) {
+	r := newRecord(operator, namespace)
+	found, err := c.get(ctx, r.object())
+	if err != nil {
+		return nil, fmt.Errorf("read the record of the deployment: %w", err)
+	}
+	if found == nil {
+		return nil, nil
+	}
+	if found.GetLabels()[recordLabel] != operator {
+		return nil, fmt.Errorf("the ConfigMap %s/%s is not of a deployment, and has the name that its record is to have: remove it, or choose another --namespace", namespace, r.name())
+	}
+	return parseRecord(found), nil
+}
+
+// records are those of all deployments that can be seen.
+func (c *cluster) records(ctx context.Context) ([]*record, error) {
+	list, err := c.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).List(ctx, metav1.ListOptions{LabelSelector: recordLabel})
+	if err != nil {
+		return nil, fmt.Errorf("look for other deployments: %w", err)
+	}
+	var all []*record
+	for i := range list.Items {
+		all = append(all, parseRecord(&list.Items[i]))
+	}
+	return all, nil
+}
+
+func parseRecord(stored *unstructured.Unstructured) *record {
+	r := newRecord(stored.GetLabels()[recordLabel], stored.GetNamespace())
+	for _, kind := range plan.ParseGroupKinds(stored.GetAnnotations()[plan.KindsAnnotation]) {
+		r.kinds[kind] = true
+	}
+	for _, space := range words(stored.GetAnnotations()[plan.NamespacesAnnotation]) {
+		r.namespaces[space] = true
+	}
+	data, _, _ := unstructured.NestedStringMap(stored.Object, "data")
+	r.definitions, r.image, r.begun = words(data["definitions"]), data["image"], data["begun"]
+	return r
+}
+
+func words(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
+}
+
+// members are all objects that belong to the deployment.
+func (c *cluster) members(ctx context.Context, r *record) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	var problems []error
+	for kind := range r.kinds {
+		found, err := c.labelled(ctx, r, kind)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("list %s: %w", kind.Kind, err))
+		}
+		all = append(all, found...)
+	}
+	slices.SortFunc(all, func(a, b *unstructured.Unstructured) int { return strings.Compare(addressOf(a), addressOf(b)) })
+	return all, errors.Join(problems...)
+}
+
+// labelled are the objects of a kind that belong to the deployment. A kind that is gone has none.
+func (c *cluster) labelled(ctx context.Context, r *record, kind schema.GroupKind) ([]*unstructured.Unstructured, error) {
+	is, err := c.has(kind)
+	if err != nil || !is {
+		return nil, err
+	}
+	found, err := c.mapper.RESTMapping(kind)
+	if err != nil {
+		return nil, err
+	}
+	spaces := []string{""}
+	if found.Scope.Name() == meta.RESTScopeNameNamespace {
+		spaces = []string{r.namespace}
+		for space := range r.namespaces {
+			spaces = append(spaces, space)
+		}
+	}
+	var all []*unstructured.Unstructured
+	for _, space := range spaces {
+		list, err := c.dynamic.Resource(found.Resource).Namespace(space).List(ctx, metav1.ListOptions{LabelSelector: plan.PartOfLabel + "=" + r.id()})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, itemsOf(list)...)
+	}
+	return all, nil
+}

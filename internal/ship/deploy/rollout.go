@@ -1,0 +1,180 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operon-framework/operon/internal/core/readiness"
+)
+
+const (
+	// lookInterval is how often pods are looked at.
+	lookInterval = 200 * time.Millisecond
+	// grace is how long a trouble has to stand to be believed: a registry that hiccups, a pod that
+	// starts before its Secret is there.
+	grace = 5 * time.Second
+	// revision is which template a ReplicaSet is of, and which one is the Deployment's.
+	revision = "deployment.kubernetes.io/revision"
+	// simulatedLabel marks nodes that run no program.
+	simulatedLabel = "sim.operon.dev/node"
+)
+
+// deploymentKind is that of the operator's workload.
+var deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
+
+// rollout waits until the pods of a Deployment are ready.
+type rollout struct {
+	cluster         *cluster
+	target          Target
+	namespace, name string
+
+	ready     int32
+	simulated bool
+
+	said    string
+	trouble trouble
+	since   time.Time
+	// told: the trouble was said.
+	told bool
+}
+
+// wait returns nil when all pods are ready and of the newest template. It ends with the reason when
+// they will not be, or when ctx ends.
+func (r *rollout) wait(ctx context.Context) error {
+	tick := time.NewTicker(lookInterval)
+	defer tick.Stop()
+	for {
+		done, err := r.look(ctx)
+		if done {
+			return nil
+		}
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return r.late(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+// late is the error at the end of the time.
+func (r *rollout) late(ctx context.Context) error {
+	if r.trouble.text == "" {
+		return fmt.Errorf("%w: %s", context.Cause(ctx), r.said)
+	}
+	return fmt.Errorf("%w: %s", context.Cause(ctx), r.trouble.tell(context.WithoutCancel(ctx), r))
+}
+
+// look looks once. An error is final.
+func (r *rollout) look(ctx context.Context) (done bool, err error) {
+	deployment, err := r.cluster.typed.AppsV1().Deployments(r.namespace).Get(ctx, r.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, fmt.Errorf("somebody removed the Deployment %s/%s", r.namespace, r.name)
+	}
+	if err != nil {
+		return false, err
+	}
+	r.ready = deployment.Status.ReadyReplicas
+	pods, err := r.pods(ctx, deployment)
+	if err != nil {
+		return false, err
+	}
+	r.progress(deployment)
+	if readiness.Of(deploymentKind, deployment).Status == readiness.Ready {
+		return true, r.whereabouts(ctx, pods)
+	}
+	newest, err := r.newest(ctx, deployment)
+	if err != nil || newest == "" {
+		return false, err
+	}
+	pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] != newest })
+	return false, r.judge(ctx, deployment, pods)
+}
+
+// newest tells pods of the newest template from those of earlier ones, whose trouble is over with
+// them. It is empty as long as the Deployment has not been looked at.
+func (r *rollout) newest(ctx context.Context, deployment *appsv1.Deployment) (string, error) {
+	if deployment.Status.ObservedGeneration < deployment.Generation {
+		return "", nil
+	}
+	sets, err := r.cluster.typed.AppsV1().ReplicaSets(r.namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(deployment.Spec.Selector)})
+	if err != nil {
+		return "", err
+	}
+	for _, set := range sets.Items {
+		if set.Annotations[revision] == deployment.Annotations[revision] {
+			return set.Labels[appsv1.DefaultDeploymentUniqueLabelKey], nil
+		}
+	}
+	return "", nil
+}
+
+// pods are those of the Deployment.
+func (r *rollout) pods(ctx context.Context, deployment *appsv1.Deployment) ([]corev1.Pod, error) {
+	list, err := r.cluster.typed.CoreV1().Pods(r.namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(deployment.Spec.Selector)})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// progress says how far it is, when that changed.
+func (r *rollout) progress(deployment *appsv1.Deployment) {
+	status := deployment.Status
+	now := fmt.Sprintf("%d of %d pods ready", min(status.ReadyReplicas, status.UpdatedReplicas), *deployment.Spec.Replicas)
+	if status.ObservedGeneration < deployment.Generation {
+		now = "the Deployment is not looked at yet"
+	}
+	if now != r.said {
+		r.said = now
+		r.target.say("%s", now)
+	}
+}
+
+// judge ends the waiting when what is wrong has stood long enough.
+func (r *rollout) judge(ctx context.Context, deployment *appsv1.Deployment, pods []corev1.Pod) error {
+	found := troubleOf(deployment, pods)
+	if found.reason != r.trouble.reason {
+		r.since, r.told = time.Now(), false
+	}
+	r.trouble = found
+	stands := time.Since(r.since) >= grace
+	if found.text != "" && !r.told && (stands || !found.usual) {
+		r.told = true
+		r.target.say("%s", found.text)
+	}
+	if found.text == "" || !found.lasting || !stands {
+		return nil
+	}
+	return errors.New(found.tell(ctx, r))
+}
+
+// whereabouts tells whether the pods are on nodes that only simulate them. Who may not look at nodes does not
+// learn it.
+func (r *rollout) whereabouts(ctx context.Context, pods []corev1.Pod) error {
+	for _, pod := range pods {
+		node, err := r.cluster.typed.CoreV1().Nodes().Get(ctx, pod.Spec.NodeName, metav1.GetOptions{})
+		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if node.Labels[simulatedLabel] == "true" {
+			r.simulated = true
+			r.target.say("the pods are on simulated nodes, which run no program: the operator does nothing there; `operon up` runs it on this machine")
+			return nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package deploy
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/operon-framework/operon/internal/tools/generate/manifests"
+)
+
+// A pod that is not ready is no trouble before that stands; one that waits for something strange is at once. Either is
+// told once.
+func TestTroubleIsToldWhenItIsNotUsual(t *testing.T) {
+	t.Parallel()
+	starting := corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+	strange := corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "Strange"}}}
+	for name, test := range map[string]struct {
+		status       corev1.ContainerStatus
+		first, later int
+	}{
+		"starting": {starting, 0, 1},
+		"strange":  {strange, 1, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var said bytes.Buffer
+			r := &rollout{target: Target{Progress: &said}}
+			look := func() int {
+				pod := corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{test.status}}}
+				if err := r.judge(t.Context(), &appsv1.Deployment{}, []corev1.Pod{pod}); err != nil {
+					t.Error(err)
+				}
+				return bytes.Count(said.Bytes(), []byte("\n"))
+			}
+			if got := look(); got != test.first {
+				t.Errorf("%s: at first %d lines were said\n%s", name, got, &said)
+			}
+			for range 3 {
+				time.Sleep(grace) // which takes no time in a bubble
+				if got := look(); got != test.later {
+					t.Errorf("%s: later %d lines were said\n%s", name, got, &said)
+				}
+			}
+		})
+	}
+}
+
+// The log of a container that ended again since it was looked at is not that of the previous one any more.
+func TestLogsOfWhatEndedAgain(t *testing.T) {
+	t.Parallel()
+	const (
+		removed  = "unable to retrieve container logs for containerd://a"
+		unlinked = `failed to try resolving symlinks in path "/logs/1.log": lstat /logs/1.log: no such file or directory`
+		ends     = "its log ends with\n  there is no database"
+	)
+	for name, test := range map[string]struct {
+		previous, current []string
+		want              string
+	}{
+		"not ended again":   {[]string{"there is no database"}, []string{"another"}, ends},
+		"ended again":       {[]string{removed}, []string{"there is no database"}, ends},
+		"ends just now":     {[]string{unlinked}, []string{"there is no database"}, ends},
+		"runs, ended again": {[]string{removed, "there is no database"}, []string{""}, ends},
+		"nothing is kept":   {[]string{removed}, []string{removed}, "its log cannot be read: " + removed},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			kubelet := roundTripper(func(request *http.Request) (*http.Response, error) {
+				logs := &test.current
+				if request.URL.Query().Get("previous") == "true" {
+					logs = &test.previous
+				}
+				text := (*logs)[0]
+				*logs = (*logs)[min(1, len(*logs)-1):]
+				return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(text))}, nil
+			})
+			r := &rollout{namespace: "n", cluster: &cluster{typed: kubernetes.NewForConfigOrDie(&rest.Config{Host: "http://x", Transport: kubelet})}}
+			if got := (trouble{text: "it ends", pod: "p", previous: true}).tell(t.Context(), r); got != "it ends; "+test.want {
+				t.Errorf("%s: %q", name, got)
+			}
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
+// Webhooks are asked in the namespaces that the operator works in: about others, API servers do not ask it.
+func TestWhereWebhooksAreAsked(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		watch        []string
+		sample, want string
+	}{
+		{nil, "", "default"},
+		{nil, "a", "a"},
+		{[]string{"b", "a"}, "", "b"},
+		{[]string{"b", "a"}, "a", "a"},
+		{[]string{"b", "a"}, "c", "b"},
+	} {
+		d := &deployer{operator: manifests.Operator{Watch: test.watch}}
+		if got := d.asked(test.sample); got != test.want {
+			t.Errorf("%+v: asked in %q", test, got)
+		}
+	}
+}

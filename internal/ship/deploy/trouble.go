@@ -1,0 +1,246 @@
+package deploy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/operon-framework/operon/internal/tools/up/process"
+)
+
+// shownTail is how many lines of a log's end are shown.
+const shownTail = 20
+
+// trouble is why pods are not ready.
+type trouble struct {
+	// reason tells kinds of trouble apart, text says it.
+	reason, text string
+	// lasting trouble does not go by itself.
+	lasting bool
+	// usual: every pod has it for a moment after its start, so that it is said only when it stands.
+	usual bool
+	// pod whose log tells more, and whether it is that of an earlier container.
+	pod       string
+	container string
+	previous  bool
+}
+
+// tell is the trouble with the log's end, where that says more.
+func (t trouble) tell(ctx context.Context, r *rollout) string {
+	if t.pod == "" {
+		return t.text
+	}
+	lines, err := r.tail(ctx, t)
+	if err != nil {
+		return fmt.Sprintf("%s; its log cannot be read: %v", t.text, err)
+	}
+	if len(lines) == 0 {
+		return t.text + "; its log is empty"
+	}
+	end := strings.Join(process.Crash(lines, shownTail), "\n  ")
+	return t.text + adviceOfLog(t.text, end) + "; its log ends with\n  " + end
+}
+
+// gone begins what kubelets say, in place of a log, of a container that they have removed in the meantime, as of the
+// kubelet and cri-client of Kubernetes 1.36.
+var gone = []string{"unable to retrieve container logs", "failed to try resolving symlinks", "failed to open log file"}
+
+// tail is the end of the log of a container that is in trouble. The kubelet keeps that of the one that ended last: where
+// the container has ended again since it was looked at, that one is not the previous one any more.
+func (r *rollout) tail(ctx context.Context, t trouble) ([]string, error) {
+	tick := time.NewTicker(lookInterval)
+	defer tick.Stop()
+	until := time.Now().Add(grace)
+	for previous := t.previous; ; previous = !previous {
+		lines, err := r.cluster.tail(ctx, r.namespace, t.pod, t.container, previous)
+		removed := len(lines) == 1 && slices.ContainsFunc(gone, func(word string) bool { return strings.HasPrefix(lines[0], word) })
+		begins := len(lines) == 0 && previous != t.previous
+		if err != nil || !removed && !begins {
+			return lines, err
+		}
+		if removed {
+			lines, err = nil, errors.New(lines[0])
+		}
+		if time.Now().After(until) {
+			return lines, err
+		}
+		select {
+		case <-ctx.Done():
+			return lines, err
+		case <-tick.C:
+		}
+	}
+}
+
+// tail are the last lines of a container's log.
+func (c *cluster) tail(ctx context.Context, namespace, pod, container string, previous bool) ([]string, error) {
+	lines := int64(200)
+	log, err := c.typed.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container, Previous: previous, TailLines: &lines}).DoRaw(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return strings.FieldsFunc(string(log), func(r rune) bool { return r == '\n' }), nil
+}
+
+// troubleOf finds what keeps a Deployment's pods from being ready: pods that are not made first, then
+// what a pod says of itself.
+func troubleOf(deployment *appsv1.Deployment, pods []corev1.Pod) trouble {
+	for _, condition := range deployment.Status.Conditions {
+		if condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue {
+			return notMade(condition.Message)
+		}
+	}
+	slices.SortFunc(pods, func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+	for _, pod := range pods {
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		if found := troubleIn(pod); found.text != "" {
+			return found
+		}
+	}
+	return trouble{}
+}
+
+// notMade is why the API server refuses pods.
+func notMade(message string) trouble {
+	switch {
+	case strings.Contains(message, "exceeded quota"):
+		return trouble{reason: "quota", text: "pods are refused by a quota of the namespace: " + message, lasting: true}
+	case strings.Contains(message, "violates PodSecurity"):
+		return trouble{reason: "security", text: "pods are refused by the pod security of the namespace: " + message, lasting: true}
+	}
+	return trouble{reason: "refused", text: "pods are refused: " + message, lasting: true}
+}
+
+// troubleIn is what is wrong with a pod.
+func troubleIn(pod corev1.Pod) trouble {
+	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if found := troubleOfContainer(pod, container); found.text != "" {
+			return found
+		}
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			return trouble{reason: "unscheduled", text: fmt.Sprintf("no node takes pod %s: %s", pod.Name, condition.Message)}
+		}
+	}
+	return trouble{}
+}
+
+func troubleOfContainer(pod corev1.Pod, container corev1.ContainerStatus) trouble {
+	waiting := container.State.Waiting
+	if waiting == nil {
+		return troubleOfRunning(pod, container)
+	}
+	switch waiting.Reason {
+	case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName", "ImageInspectError":
+		return trouble{reason: "image", lasting: true, text: fmt.Sprintf("pod %s: the image %s cannot be pulled%s; %s", pod.Name, container.Image, said(waiting.Message), adviceOfPull(waiting.Message))}
+	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
+		return trouble{reason: waiting.Reason, lasting: true, text: fmt.Sprintf("pod %s cannot be started%s%s", pod.Name, said(waiting.Message), advice(waiting.Message))}
+	case "CrashLoopBackOff":
+		return crash(pod, container, waiting.Message)
+	case "", "ContainerCreating", "PodInitializing":
+		return trouble{}
+	}
+	return trouble{reason: waiting.Reason, text: fmt.Sprintf("pod %s waits: %s%s", pod.Name, waiting.Reason, said(waiting.Message))}
+}
+
+// crash is a container that ends again and again.
+func crash(pod corev1.Pod, container corev1.ContainerStatus, message string) trouble {
+	found := trouble{reason: "crash", lasting: true, pod: pod.Name, container: container.Name, previous: true}
+	if ended := container.LastTerminationState.Terminated; ended != nil {
+		found.text = endOf(pod, container.Name, ended)
+		return found
+	}
+	found.text = "the operator ends after its start" + said(message) + advice(message)
+	return found
+}
+
+// endOf is how a container ended.
+func endOf(pod corev1.Pod, container string, ended *corev1.ContainerStateTerminated) string {
+	text := fmt.Sprintf("the operator ends after its start, with exit code %d (%s)%s%s", ended.ExitCode, ended.Reason, said(ended.Message), advice(ended.Message))
+	if ended.Reason != outOfMemory {
+		return text
+	}
+	for _, one := range pod.Spec.Containers {
+		if one.Name == container && !one.Resources.Limits.Memory().IsZero() {
+			return text + fmt.Sprintf("; it takes more memory than its limit of %s: have it take less, or give it more with --memory", one.Resources.Limits.Memory())
+		}
+	}
+	return text + "; the node has no memory left for it"
+}
+
+// outOfMemory is why a container ended that took more memory than it may.
+const outOfMemory = "OOMKilled"
+
+// troubleOfRunning is a container that runs and is not ready, or has just ended.
+func troubleOfRunning(pod corev1.Pod, container corev1.ContainerStatus) trouble {
+	switch {
+	case container.State.Terminated != nil && container.State.Terminated.ExitCode != 0:
+		ended := container.State.Terminated
+		return trouble{
+			reason: "crash", pod: pod.Name, container: container.Name,
+			text: endOf(pod, container.Name, ended),
+		}
+	case container.State.Running != nil && !container.Ready:
+		return trouble{reason: "unready", usual: true, pod: pod.Name, container: container.Name, text: fmt.Sprintf("pod %s runs and is not ready: its probe /readyz fails, as while webhooks are not served", pod.Name)}
+	}
+	return trouble{}
+}
+
+// adviceOfPull is what to do about an image that does not get to a node.
+func adviceOfPull(message string) string {
+	switch {
+	case strings.Contains(message, "no space left on device"):
+		return "the disk of the node is full: make room there, as by removing images"
+	case strings.Contains(message, "no match for platform"):
+		return "the image is for another architecture than the node's: build it with --platform"
+	case strings.Contains(message, "x509:"):
+		return "the node does not trust the registry's certificate: add its CA to those of the nodes"
+	case strings.Contains(message, "401 Unauthorized"), strings.Contains(message, "403 Forbidden"), strings.Contains(message, "authorization failed"):
+		return "the registry wants credentials, or others: name a Secret with them in imagePullSecrets of the operator's ServiceAccount"
+	}
+	return "see that it is in the registry, and that the nodes may read it, or put it into a local cluster's node by `operon image load`"
+}
+
+// advice explains what container runtimes say of an image that does not fit.
+func advice(message string) string {
+	switch {
+	case strings.Contains(message, "exec format error"):
+		return "; the image is for another architecture than the node's"
+	case strings.Contains(message, "no command specified"):
+		return "; the image names no command to run"
+	case strings.Contains(message, "executable file not found"), strings.Contains(message, "no such file or directory"):
+		return "; the image does not have the command that it is to run"
+	case strings.Contains(message, "non-numeric user"), strings.Contains(message, "will run as root"):
+		return "; the image has to name a numeric user that is not 0"
+	}
+	return ""
+}
+
+// adviceOfLog is that on what the runtime wrote into the container's log, in the place of a program.
+func adviceOfLog(text, end string) string {
+	found := advice(end)
+	if !strings.Contains(end, "exec format error") || strings.Contains(text, found) {
+		return ""
+	}
+	return found
+}
+
+// wire begins what a runtime says, and tells how it came to the kubelet.
+var wire = regexp.MustCompile(`^rpc error: code = \w+ desc = `)
+
+func said(message string) string {
+	if message == "" {
+		return ""
+	}
+	return ": " + strings.TrimSpace(wire.ReplaceAllString(message, ""))
+}

@@ -1,0 +1,66 @@
+package deploy
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/operon-framework/operon/internal/tools/generate/manifests"
+)
+
+// What container runtimes and API servers say, in words that tell what to do.
+func TestTrouble(t *testing.T) {
+	t.Parallel()
+	waiting := func(reason, message string) corev1.ContainerStatus {
+		return corev1.ContainerStatus{Image: "web:1", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
+	}
+	ended := func(message string) corev1.ContainerStatus {
+		status := waiting("CrashLoopBackOff", "back-off 10s")
+		status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 128, Reason: "StartError", Message: message}
+		return status
+	}
+	killed := waiting("CrashLoopBackOff", "back-off 10s")
+	killed.Name = "operator"
+	killed.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}
+	unpulled := func(message string) corev1.ContainerStatus { return waiting("ErrImagePull", message) }
+	for name, test := range map[string]struct {
+		status  corev1.ContainerStatus
+		want    string
+		lasting bool
+	}{
+		"no such image":      {waiting("ErrImagePull", "rpc error: code = NotFound desc = not found"), "pod p: the image web:1 cannot be pulled: not found; see that it is in the registry", true},
+		"a full disk":        {unpulled("write /x: no space left on device"), "no space left on device; the disk of the node is full: make room there", true},
+		"no such platform":   {unpulled("no match for platform in manifest: not found"), "for another architecture than the node's: build it with --platform", true},
+		"a certificate":      {unpulled("tls: failed to verify certificate: x509: certificate signed by unknown authority"), "does not trust the registry's certificate", true},
+		"no credentials":     {unpulled("unexpected status from HEAD request: 401 Unauthorized"), "name a Secret with them in imagePullSecrets", true},
+		"too much memory":    {killed, "with exit code 137 (OOMKilled); it takes more memory than its limit of 256Mi: have it take less, or give it more with --memory", true},
+		"another processor":  {ended("exec /web: exec format error"), "with exit code 128 (StartError): exec /web: exec format error; the image is for another architecture than the node's", true},
+		"no such command":    {waiting("RunContainerError", `exec: "/web": stat /web: no such file or directory`), "the image does not have the command that it is to run", true},
+		"root":               {waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root"), "the image has to name a numeric user that is not 0", true},
+		"starting":           {waiting("ContainerCreating", ""), "", false},
+		"something unknown":  {waiting("Strange", "thing"), "pod p waits: Strange: thing", false},
+		"running, not ready": {corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}, "pod p runs and is not ready", false},
+		"ready":              {corev1.ContainerStatus{Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}, "", false},
+	} {
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{test.status}}}
+		pod.Spec.Containers = []corev1.Container{{Name: "operator", Resources: manifests.DefaultResources()}}
+		got := troubleOf(&appsv1.Deployment{}, []corev1.Pod{pod})
+		if !strings.Contains(got.text, test.want) || test.want == "" && got.text != "" || got.lasting != test.lasting {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	for message, want := range map[string]string{
+		`pods "p" is forbidden: exceeded quota: small`:                    "a quota of the namespace",
+		`pods "p" is forbidden: violates PodSecurity "restricted:latest"`: "the pod security of the namespace",
+		`pods "p" is forbidden: somebody's webhook`:                       "pods are refused: pods",
+	} {
+		deployment := &appsv1.Deployment{}
+		deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: message}}
+		if got := troubleOf(deployment, nil); !strings.Contains(got.text, want) || !got.lasting {
+			t.Errorf("%s: %+v", message, got)
+		}
+	}
+}

@@ -1,0 +1,275 @@
+package deploy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/tools/generate/manifests"
+	"github.com/operon-framework/operon/internal/tools/project"
+)
+
+// UndeployOptions are options of Undeploy.
+type UndeployOptions struct {
+	Target
+	// KeepData keeps the definitions and the custom resources.
+	KeepData bool
+	// GiveUpFinalizers takes the finalizers off custom resources that nobody clears.
+	GiveUpFinalizers bool
+	// DryRun lists what would be removed.
+	DryRun bool
+}
+
+// Removal is what Undeploy came to.
+type Removal struct {
+	Operator  string `json:"operator"`
+	Namespace string `json:"namespace"`
+	Cluster   string `json:"cluster"`
+	DryRun    bool   `json:"dryRun,omitempty"`
+	// Absent: there was no deployment to remove.
+	Absent bool `json:"absent,omitempty"`
+	// Removed are objects, in order.
+	Removed []string `json:"removed"`
+	// Kept are objects that stay, each with the reason.
+	Kept    []string `json:"kept,omitempty"`
+	Seconds float64  `json:"seconds"`
+}
+
+// undeployer is one Undeploy.
+type undeployer struct {
+	options UndeployOptions
+	cluster *cluster
+	record  *record
+	stored  *unstructured.Unstructured // the record, nil where there is none
+	members []*unstructured.Unstructured
+	data    *data
+	result  *Removal
+}
+
+// Undeploy removes a deployment: custom resources first, while the operator clears their finalizers, then
+// the operator and all that it made for itself, then the definitions and the namespace. What somebody
+// else needs or made is kept, and said. Nothing is removed where custom resources would wait for an
+// operator that does not run.
+func Undeploy(ctx context.Context, options UndeployOptions) (*Removal, error) {
+	started := time.Now()
+	u := &undeployer{options: options}
+	if err := u.find(ctx); err != nil {
+		return nil, err
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, options.timeout(), fmt.Errorf("not done after %s", options.timeout()))
+	defer cancel()
+	if err := u.prepare(bounded); err != nil {
+		return nil, err
+	}
+	if len(u.members) == 0 && u.stored == nil {
+		u.result.Absent = true
+		options.say("nothing to remove: there is no deployment of %s in namespace %s of %s", u.record.operator, u.record.namespace, u.cluster.Title)
+		return u.result, nil
+	}
+	if options.DryRun {
+		u.foretell()
+		return u.result, nil
+	}
+	err := u.removeAll(bounded)
+	u.result.Seconds = time.Since(started).Seconds()
+	return u.result, err
+}
+
+// find finds the deployment of the project.
+func (u *undeployer) find(ctx context.Context) error {
+	name, namespace, err := u.options.names()
+	if err != nil {
+		return err
+	}
+	if u.cluster, err = connect(ctx, u.options.Where); err != nil {
+		return err
+	}
+	u.result = &Removal{Operator: name, Namespace: namespace, Cluster: u.cluster.Title, DryRun: u.options.DryRun, Removed: []string{}}
+	u.record = newRecord(name, namespace)
+	return nil
+}
+
+// names are those of the operator and its namespace. Manifests are not read: they may be broken, or gone.
+func (t Target) names() (name, namespace string, err error) {
+	p, err := project.Identify(t.Dir, project.Options{Main: t.Main})
+	if err != nil {
+		return "", "", err
+	}
+	name = manifests.NameOf(p)
+	return name, cmp.Or(t.Namespace, name+"-system"), nil
+}
+
+// prepare finds out what is to go, and whether it can.
+func (u *undeployer) prepare(ctx context.Context) error {
+	if err := u.read(ctx); err != nil {
+		return err
+	}
+	var err error
+	if u.members, err = u.cluster.members(ctx, u.record); err != nil {
+		return err
+	}
+	for _, object := range u.members {
+		if isDefinition(object) && !slices.Contains(u.record.definitions, object.GetName()) {
+			u.record.definitions = append(u.record.definitions, object.GetName())
+		}
+	}
+	if u.data, err = u.findData(ctx); err != nil {
+		return err
+	}
+	if err := u.permitted(ctx); err != nil {
+		return err
+	}
+	return u.attended(ctx)
+}
+
+// usualKinds are those of a deployment whose record is not there, as it was killed before it wrote one, or
+// somebody removed it.
+var usualKinds = plan.ParseGroupKinds("Namespace,ServiceAccount,Service,Deployment.apps,PodDisruptionBudget.policy,NetworkPolicy.networking.k8s.io," +
+	"Role.rbac.authorization.k8s.io,RoleBinding.rbac.authorization.k8s.io,ClusterRole.rbac.authorization.k8s.io,ClusterRoleBinding.rbac.authorization.k8s.io," +
+	"CustomResourceDefinition.apiextensions.k8s.io,ValidatingAdmissionPolicy.admissionregistration.k8s.io,ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io")
+
+// read reads the record.
+func (u *undeployer) read(ctx context.Context) error {
+	found, err := u.cluster.readRecord(ctx, u.record.operator, u.record.namespace)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		for _, kind := range usualKinds {
+			u.record.kinds[kind] = true
+		}
+		return nil
+	}
+	u.record = found
+	u.stored, err = u.cluster.get(ctx, found.object())
+	return err
+}
+
+// permitted asks for all that is to be done.
+func (u *undeployer) permitted(ctx context.Context) error {
+	needs, err := u.cluster.needs(slices.Concat(u.members, u.data.going()), "get", "delete")
+	if err != nil {
+		return err
+	}
+	verbs := []string{"list"}
+	if u.options.GiveUpFinalizers {
+		verbs = append(verbs, "patch")
+	}
+	more, err := u.cluster.needs(u.data.going(), verbs...)
+	if err != nil {
+		return err
+	}
+	needs = append(append(needs, more...), need{Verb: "list", Resource: "pods", Namespace: u.record.namespace})
+	for _, kind := range runtimeKinds {
+		needs = append(needs, need{Verb: "list", Group: kind.Group, Resource: kind.Resource}, need{Verb: "delete", Group: kind.Group, Resource: kind.Resource})
+	}
+	for _, kind := range ownKinds {
+		needs = append(needs, need{Verb: "list", Group: kind.Group, Resource: kind.Resource, Namespace: u.record.namespace}, need{Verb: "delete", Group: kind.Group, Resource: kind.Resource, Namespace: u.record.namespace})
+	}
+	return u.cluster.mayAll(ctx, needs)
+}
+
+// foretell lists what would be done.
+func (u *undeployer) foretell() {
+	for _, object := range slices.Concat(u.data.going(), u.members) {
+		if reason := u.keeps(object, u.data.users); reason != "" {
+			u.keep(object, reason)
+			continue
+		}
+		u.result.Removed = append(u.result.Removed, addressOf(object))
+	}
+	u.data.tell(u)
+}
+
+// keeps tells why an object of the deployment is not removed; empty: it is.
+func (u *undeployer) keeps(object *unstructured.Unstructured, users map[string]*record) string {
+	if !isDefinition(object) {
+		return ""
+	}
+	if u.options.KeepData {
+		return "kept with its objects, as --keep-data asks for"
+	}
+	if other := users[object.GetName()]; other != nil {
+		return fmt.Sprintf("the deployment of %s in namespace %s works with it too", other.operator, other.namespace)
+	}
+	return ""
+}
+
+func (u *undeployer) keep(object *unstructured.Unstructured, reason string) {
+	line := addressOf(object) + ": " + reason
+	if slices.Contains(u.result.Kept, line) {
+		return
+	}
+	u.result.Kept = append(u.result.Kept, line)
+	u.options.say("kept %s", line)
+}
+
+// removeAll removes in order: what the operator must still see to, the operator, and what it needed.
+func (u *undeployer) removeAll(ctx context.Context) error {
+	u.announce()
+	if err := u.removeData(ctx); err != nil {
+		return err
+	}
+	if err := u.removeOperator(ctx); err != nil {
+		return err
+	}
+	if err := u.removeDefinitions(ctx, u.which(isDefinition)); err != nil {
+		return err
+	}
+	u.data.tell(u)
+	if u.stored != nil {
+		if err := u.remove(ctx, []*unstructured.Unstructured{u.stored}); err != nil {
+			return err
+		}
+	}
+	return u.removeNamespaces(ctx, u.which(isNamespace))
+}
+
+// removeOperator ends the operator before it takes its rights, and removes in between what it would make again.
+func (u *undeployer) removeOperator(ctx context.Context) error {
+	if err := u.remove(ctx, u.which(isDeployment)); err != nil {
+		return err
+	}
+	if err := u.removeOwn(ctx); err != nil {
+		return err
+	}
+	return u.remove(ctx, u.which(func(object *unstructured.Unstructured) bool {
+		return !isNamespace(object) && !isDefinition(object) && !isDeployment(object)
+	}))
+}
+
+// which are the members that are of a sort.
+func (u *undeployer) which(is func(*unstructured.Unstructured) bool) []*unstructured.Unstructured {
+	return slices.DeleteFunc(slices.Clone(u.members), func(object *unstructured.Unstructured) bool { return !is(object) })
+}
+
+// announce lists what is to be removed before anything is.
+func (u *undeployer) announce() {
+	u.options.say("removing the deployment of %s in namespace %s of %s: %s, and %s of its own", u.record.operator, u.record.namespace, u.cluster.Title, count(len(u.data.going()), "custom resource"), count(len(u.members), "object"))
+	for _, object := range slices.Concat(u.data.going(), u.members) {
+		if u.keeps(object, u.data.users) == "" {
+			u.options.say("  %s", addressOf(object))
+		}
+	}
+}
+
+func (u *undeployer) removeDefinitions(ctx context.Context, definitions []*unstructured.Unstructured) error {
+	var going []*unstructured.Unstructured
+	for _, definition := range definitions {
+		reason := u.keeps(definition, u.data.users)
+		if reason == "" {
+			going = append(going, definition)
+			continue
+		}
+		u.keep(definition, reason)
+		if err := u.handOver(ctx, definition); err != nil {
+			return err
+		}
+	}
+	return u.remove(ctx, going)
+}

@@ -1,0 +1,252 @@
+package deploy
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/internal/tools/crdinstall"
+)
+
+// undoTimeout bounds the removal of what a failed first deployment made: as much as Undeploy has.
+const undoTimeout = DefaultTimeout
+
+// carryOut writes, prunes and waits.
+func (d *deployer) carryOut(ctx context.Context) error {
+	if err := d.write(ctx); err != nil {
+		return d.takeBack(ctx, err)
+	}
+	d.options.say("applied %s to %s: %d new, %d changed", count(len(d.items), "object"), d.cluster.Title, len(d.result.Created), len(d.result.Changed))
+	if err := d.prune(ctx); err != nil {
+		return err
+	}
+	d.record.begun = ""
+	if _, err := d.cluster.apply(ctx, d.record.object(), false); err != nil {
+		return fmt.Errorf("write the record of the deployment: %w", err)
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, d.options.timeout(), fmt.Errorf("not ready after %s", d.options.timeout()))
+	defer cancel()
+	r := &rollout{cluster: d.cluster, target: d.options.Target, namespace: d.operator.Namespace, name: d.operator.Name}
+	if err := r.wait(bounded); err != nil {
+		return d.unready(err)
+	}
+	if err := d.hooksAnswer(bounded); err != nil {
+		return d.unready(err)
+	}
+	d.result.Replicas, d.result.Simulated = r.ready, r.simulated
+	return nil
+}
+
+// write applies all objects: the namespace and the record first, by which the others are found again.
+func (d *deployer) write(ctx context.Context) error {
+	for _, one := range d.items {
+		if !isNamespace(one.want) {
+			continue
+		}
+		if err := d.applyOne(ctx, one); err != nil {
+			return err
+		}
+		if one.live == nil {
+			one.live = one.want
+		}
+	}
+	if err := d.rehearse(ctx); err != nil {
+		return err
+	}
+	if err := d.begin(ctx); err != nil {
+		return err
+	}
+	if err := d.writeDefinitions(ctx); err != nil {
+		return err
+	}
+	for _, one := range d.items {
+		if isNamespace(one.want) || isDefinition(one.want) {
+			continue
+		}
+		if err := d.applyOne(ctx, one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errBegun ends a first deployment that somebody else has begun with, too. What is there is theirs.
+var errBegun = errors.New("somebody else has begun to deploy it")
+
+// begin writes the record, of two first deployments at the same time that of one. Who finds one of a first deployment
+// that is not done, goes on with it, and is the one who has begun it from then on.
+func (d *deployer) begin(ctx context.Context) error {
+	if d.before == nil || d.before.begun != "" {
+		d.record.begun = rand.Text()
+	}
+	record := d.record.with(d.before).object()
+	objects, err := d.cluster.objects(record)
+	if err != nil {
+		return err
+	}
+	if d.before == nil {
+		_, err = objects.Create(ctx, record, metav1.CreateOptions{FieldManager: manager})
+	} else {
+		_, err = d.cluster.apply(ctx, record, false)
+	}
+	if apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("%w, as %s shows: `operon deploy` again when they are done", errBegun, addressOf(record))
+	}
+	if err != nil {
+		return fmt.Errorf("write the record of the deployment: %w", err)
+	}
+	return nil
+}
+
+// writeDefinitions applies the definitions and waits until they are served.
+func (d *deployer) writeDefinitions(ctx context.Context) error {
+	var all []*unstructured.Unstructured
+	for _, one := range d.items {
+		if isDefinition(one.want) {
+			all = append(all, one.want)
+			d.note(one)
+		}
+	}
+	if err := crdinstall.Install(ctx, d.cluster.Config, manager, all...); err != nil {
+		return err
+	}
+	d.cluster.mapper.Reset()
+	return nil
+}
+
+func (d *deployer) applyOne(ctx context.Context, one *item) error {
+	if !d.skips(one) {
+		if _, err := d.cluster.apply(ctx, one.want, false); err != nil {
+			return fmt.Errorf("apply %s: %w", addressOf(one.want), err)
+		}
+	}
+	d.note(one)
+	return nil
+}
+
+// takeBack removes what a first deployment made that failed halfway. A later one is left as far as it
+// came: what ran before goes on, and a repetition ends it.
+func (d *deployer) takeBack(ctx context.Context, failed error) error {
+	if errors.Is(failed, errBegun) {
+		return failed
+	}
+	if d.before != nil {
+		return fmt.Errorf("%w\nthe deployment is partly the new one: `operon deploy` again goes on with it", failed)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	defer cancel()
+	d.options.say("removing what was made so far")
+	err := d.undo(ctx)
+	if errors.Is(err, errBegun) {
+		return fmt.Errorf("%w\nnothing is removed again: %w", failed, err)
+	}
+	if err != nil {
+		return fmt.Errorf("%w\nand what was made so far could not all be removed: %w; `operon undeploy` removes it", failed, err)
+	}
+	return fmt.Errorf("%w\nwhat was made so far is removed again", failed)
+}
+
+// undo removes all that the deployment made, its namespace last. What was there before stays: definitions that were
+// kept with their objects, or all of a deployment whose record is lost. So does all of it where somebody else has gone
+// on with it, which cannot be told apart.
+func (d *deployer) undo(ctx context.Context) error {
+	stored, err := d.cluster.get(ctx, d.record.object())
+	if err != nil {
+		return err
+	}
+	if stored != nil && parseRecord(stored).begun != d.record.begun {
+		return errBegun
+	}
+	made, err := d.cluster.members(ctx, d.record)
+	if err != nil {
+		return err
+	}
+	made = slices.DeleteFunc(made, d.wasThere)
+	if stored != nil {
+		made = append(made, stored)
+	}
+	u := &undeployer{options: UndeployOptions{Target: d.options.Target}, cluster: d.cluster, record: d.record, result: &Removal{}}
+	others := func(object *unstructured.Unstructured) bool { return !isNamespace(object) }
+	namespaces := slices.DeleteFunc(slices.Clone(made), others)
+	if err := u.remove(ctx, slices.DeleteFunc(made, isNamespace)); err != nil {
+		return err
+	}
+	return u.remove(ctx, namespaces)
+}
+
+func (d *deployer) wasThere(object *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(d.items, func(one *item) bool { return one.live != nil && one.live.GetUID() == object.GetUID() })
+}
+
+// unready says what is left, and what to do with it.
+func (d *deployer) unready(why error) error {
+	left := "it is left as it is, for a look at it"
+	if d.before != nil {
+		left = "the pods of before go on until the new ones are ready"
+	}
+	return fmt.Errorf("%w\n%s; `operon deploy` again after a change, or remove all of it with `operon undeploy%s`", why, left, d.flags())
+}
+
+// flags tell which deployment is meant, where that is not the usual one.
+func (d *deployer) flags() string {
+	if d.options.Namespace == "" {
+		return ""
+	}
+	return " --namespace " + d.options.Namespace
+}
+
+// surplus is what belongs to the deployment and is not of it any more.
+func (d *deployer) surplus(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	if d.before == nil {
+		return nil, nil
+	}
+	members, err := d.cluster.members(ctx, d.record.with(d.before))
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[string]bool{}
+	for _, one := range d.items {
+		wanted[addressOf(one.want)] = true
+	}
+	var surplus []*unstructured.Unstructured
+	for _, object := range members {
+		if !wanted[addressOf(object)] && object.GetDeletionTimestamp() == nil {
+			surplus = append(surplus, object)
+		}
+	}
+	return surplus, nil
+}
+
+// prune removes what is surplus. A definition is kept, as its objects would go with it.
+func (d *deployer) prune(ctx context.Context) error {
+	surplus, err := d.surplus(ctx)
+	if err != nil {
+		return fmt.Errorf("look for what is not deployed any more: %w", err)
+	}
+	for _, object := range surplus {
+		if isDefinition(object) {
+			d.record.keep(object)
+			d.result.Kept = append(d.result.Kept, addressOf(object))
+			d.options.say("%s is not in the project any more and is kept, as its objects would go with it; `kubectl delete crd %s` removes both", addressOf(object), object.GetName())
+			continue
+		}
+		if err := d.cluster.delete(ctx, object); err != nil {
+			return fmt.Errorf("remove %s: %w", addressOf(object), err)
+		}
+		d.result.Pruned = append(d.result.Pruned, addressOf(object))
+		d.options.say("removed %s, which is not in the project any more", addressOf(object))
+	}
+	return nil
+}
+
+// keep makes the record speak of an object that stays.
+func (r *record) keep(object *unstructured.Unstructured) {
+	r.kinds[object.GroupVersionKind().GroupKind()] = true
+	r.definitions = append(r.definitions, object.GetName())
+}

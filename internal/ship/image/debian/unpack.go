@@ -1,0 +1,219 @@
+package debian
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/operon-framework/operon/internal/ship/image"
+	"github.com/operon-framework/operon/local"
+)
+
+// Options say which packages.
+type Options struct {
+	// Packages are those that are asked for, NAME or NAME=VERSION.
+	Packages []string
+	// Without are packages that are left out, whoever depends on them.
+	Without []string
+	// Documentation keeps manuals, translations and the like, which are left out by default, apart from copyrights.
+	Documentation bool
+	// Tell is told what is being done.
+	Tell func(string)
+}
+
+// Root is what packages hold.
+type Root struct {
+	// Files are those of all packages. They are read from the folder that was given.
+	Files []image.File
+	// Archives are the names of the packages' files, with their versions.
+	Archives []string
+	// Architecture is Debian's name of the packages' architecture.
+	Architecture string
+}
+
+// Unpack gets the packages, and lists their files. folder is for what has to be kept while files are read.
+func Unpack(ctx context.Context, folder string, o Options) (*Root, error) {
+	if len(o.Packages) == 0 {
+		return nil, errors.New("no package is named")
+	}
+	archives, unlock, err := lockArchives(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	apt, err := newApt(ctx, folder, archives, o.Without)
+	if err != nil {
+		return nil, err
+	}
+	o.tell("finding packages")
+	names, err := apt.resolve(ctx, o.Packages)
+	if err != nil {
+		return nil, err
+	}
+	o.tell(fmt.Sprintf("downloading %d packages", len(names)))
+	if _, err := apt.install(ctx, archives, append([]string{"--download-only", "--reinstall", "--"}, o.Packages...)...); err != nil {
+		return nil, explain(err)
+	}
+	root := &Root{Archives: names, Architecture: apt.architecture}
+	tree := newTree(o.Documentation)
+	for i, name := range names {
+		o.tell("reading " + name)
+		data := filepath.Join(folder, fmt.Sprintf("data-%d.tar", i))
+		if err := extract(ctx, filepath.Join(archives, name), data); err != nil {
+			return nil, err
+		}
+		if err := tree.add(name, data); err != nil {
+			return nil, err
+		}
+	}
+	root.Files, err = tree.finish(ctx, folder)
+	return root, err
+}
+
+func (o Options) tell(doing string) {
+	if o.Tell != nil {
+		o.Tell(doing)
+	}
+}
+
+// lockArchives returns the folder in which downloaded packages are kept, for this process alone.
+func lockArchives(ctx context.Context) (string, func() error, error) {
+	folder, err := local.Folder("packages")
+	if err != nil {
+		return "", nil, err
+	}
+	lock, err := local.WaitLock(ctx, filepath.Join(folder, "lock.operon"), func() {})
+	if err != nil {
+		return "", nil, err
+	}
+	return folder, lock.Unlock, nil
+}
+
+// extract writes the files of a package as a tar file.
+func extract(ctx context.Context, archive, data string) error {
+	// dpkg-deb knows all compressions that packages have.
+	_, err := run(ctx, "sh", "-c", `exec dpkg-deb --fsys-tarfile "$1" >"$2"`, "sh", archive, data)
+	if err != nil {
+		return fmt.Errorf("unpack %s: %w", filepath.Base(archive), err)
+	}
+	return nil
+}
+
+// tree are the files of packages, one for each path.
+type tree struct {
+	documentation bool
+	files         map[string]image.File
+	owner         map[string]string
+}
+
+func newTree(documentation bool) *tree {
+	return &tree{documentation, map[string]image.File{}, map[string]string{}}
+}
+
+// add adds the files of a package.
+func (t *tree) add(name, data string) error {
+	file, err := os.Open(data)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	archive := tar.NewReader(file)
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", name, err)
+		}
+		at, err := file.Seek(0, io.SeekCurrent)
+		if err != nil {
+			return err
+		}
+		if err := t.entry(name, data, at, header); err != nil {
+			return err
+		}
+	}
+}
+
+// entry adds a file that is at an offset of data.
+func (t *tree) entry(owner, data string, at int64, header *tar.Header) error {
+	place := merged(header.Name)
+	if place == "" || t.skip(place) {
+		return nil
+	}
+	file := image.File{Path: place, Mode: header.Mode & 0o7777, UID: header.Uid, GID: header.Gid}
+	switch header.Typeflag {
+	case tar.TypeDir:
+		file.Folder = true
+	case tar.TypeSymlink:
+		file.Link = header.Linkname
+	case tar.TypeLink:
+		file.Same = merged(header.Linkname)
+	case tar.TypeReg:
+		file.Size, file.Open = header.Size, section(data, at, header.Size)
+	default:
+		return fmt.Errorf("%s holds %s, which is no file, folder or link", owner, header.Name)
+	}
+	return t.put(owner, file)
+}
+
+// put adds a file, which no other package may have. Folders are shared.
+func (t *tree) put(owner string, file image.File) error {
+	before, there := t.files[file.Path]
+	if there && !(before.Folder && file.Folder) {
+		return fmt.Errorf("%s and %s both hold /%s", t.owner[file.Path], owner, file.Path)
+	}
+	if !there {
+		t.files[file.Path], t.owner[file.Path] = file, owner
+	}
+	return nil
+}
+
+// section opens a part of a file.
+func section(data string, at, size int64) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) {
+		file, err := os.Open(data)
+		if err != nil {
+			return nil, err
+		}
+		return struct {
+			io.Reader
+			io.Closer
+		}{io.NewSectionReader(file, at, size), file}, nil
+	}
+}
+
+// moved are folders that are links into /usr, as on every Debian since 12. Packages may still name them.
+var moved = []string{"bin", "sbin", "lib", "lib32", "lib64", "libx32"}
+
+// merged is where a path of a package is, without the slash in front: "" for the root itself, and for the links into /usr.
+func merged(name string) string {
+	name = strings.TrimPrefix(path.Clean("/"+name), "/")
+	first, _, below := strings.Cut(name, "/")
+	if !slices.Contains(moved, first) {
+		return name
+	}
+	if !below {
+		return ""
+	}
+	return "usr/" + name
+}
+
+// idle are folders with what no program needs to run.
+var idle = []string{"usr/share/doc", "usr/share/man", "usr/share/info", "usr/share/locale", "usr/share/lintian", "usr/share/doc-base", "usr/share/bug"}
+
+// skip tells what is left out: licences stay.
+func (t *tree) skip(place string) bool {
+	if t.documentation || path.Base(place) == "copyright" {
+		return false
+	}
+	return slices.ContainsFunc(idle, func(folder string) bool { return place == folder || strings.HasPrefix(place, folder+"/") })
+}

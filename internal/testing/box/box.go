@@ -1,0 +1,72 @@
+// Package box is the kind that the operators of tests manage: testdata/boxes.yaml defines it. A Box
+// holds data, and a composer makes of it what the test is about.
+package box
+
+import (
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/durable/journal"
+)
+
+// Box is the kind that the tests' operators manage.
+type Box struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   BoxSpec   `json:"spec,omitempty"`
+	Status BoxStatus `json:"status,omitempty"`
+}
+
+// BoxSpec is what a test wants its composer to see.
+type BoxSpec struct {
+	Data map[string]string `json:"data,omitempty"`
+}
+
+// BoxStatus is what the operator reports.
+type BoxStatus struct {
+	// Seen is what an observer saw.
+	Seen               []string `json:"seen,omitempty"`
+	ObservedGeneration int64    `json:"observedGeneration,omitempty"`
+	// Journal is of a worker's steps.
+	Journal    *journal.Journal   `json:"journal,omitempty"`
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// BoxList is a list of Boxes.
+type BoxList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []Box `json:"items"`
+}
+
+// DeepCopyObject implements runtime.Object.
+func (b *Box) DeepCopyObject() runtime.Object { return Copied(b) }
+
+// DeepCopyObject implements runtime.Object.
+func (l *BoxList) DeepCopyObject() runtime.Object { return Copied(l) }
+
+// Copied copies through JSON, for kinds of tests.
+func Copied[T any](in *T) *T {
+	data, err := json.Marshal(in)
+	if err != nil {
+		panic(err)
+	}
+	out := new(T)
+	if err := json.Unmarshal(data, out); err != nil {
+		panic(err)
+	}
+	return out
+}
+
+// AddToScheme tells a scheme of the kind.
+func AddToScheme(scheme *runtime.Scheme) error {
+	version := schema.GroupVersion{Group: "test.operon.dev", Version: "v1"}
+	scheme.AddKnownTypes(version, &Box{}, &BoxList{})
+	metav1.AddToGroupVersion(scheme, version)
+	return nil
+}

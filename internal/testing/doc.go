@@ -1,0 +1,5 @@
+// Package testing holds what the tests of several packages share: a kind to manage, scenario files, copies
+// of projects, a drill for shards.
+//
+// Its packages import any layer below the tools' products. Only tests and benchmarks import them.
+package testing

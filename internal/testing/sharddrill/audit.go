@@ -1,0 +1,181 @@
+// Package sharddrill proves from an API server's audit log that replicas which share objects by package
+// shard did not get in each other's way, and plays with replicas so that there is something
+// to prove: it kills, stops, freezes and adds them at random while objects change.
+package sharddrill
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/core/shardtable"
+	"github.com/operon-framework/operon/internal/runtime/shard"
+)
+
+// Policy is the audit policy that Read can read the log of: what is written, with the answers, by
+// others than the cluster's own components.
+const Policy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+omitManagedFields: true
+rules:
+  - level: None
+    users: ["system:kube-controller-manager", "system:kube-scheduler", "system:simulated-nodes", "system:apiserver"]
+  - level: None
+    verbs: [get, list, watch]
+  - level: None
+    resources: [{group: events.k8s.io}, {group: authorization.k8s.io}, {group: authentication.k8s.io}]
+  - level: RequestResponse
+`
+
+// Write is a write that the API server took.
+type Write struct {
+	// Revision of etcd that it made. Of a deletion, the last one before its answer.
+	Revision uint64
+	At       time.Time
+	// Replica is who wrote, or "" for somebody else.
+	Replica string
+	Verb    string
+	// Object is what was written, Owner the uid by which it belongs to a slot.
+	Object string
+	Owner  types.UID
+	// Generation and Observed are the answer's.
+	Generation, Observed int64
+	// Table is what a write of the table made; Status: it is one of a status.
+	Table  *shardtable.Table
+	Status bool
+}
+
+// line is a line of the log.
+type line struct {
+	Verb, UserAgent, RequestURI string
+	StageTimestamp              time.Time
+	ObjectRef                   struct{ Resource, Subresource, Namespace, Name string }
+	ResponseStatus              struct{ Code int }
+	ResponseObject              struct {
+		Metadata metav1.ObjectMeta
+		Status   json.RawMessage // a word where the answer is no object
+	}
+}
+
+// agent precedes a replica's name in its user agent.
+const agent = "/replica/"
+
+// Read reads the writes of a log, in the order of their revisions.
+func Read(path string) ([]Write, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	var writes []Write
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 8<<20)
+	owners := map[string]types.UID{}
+	for number := 1; lines.Scan(); number++ {
+		var l line
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, number, err)
+		}
+		w, err := l.write(owners)
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, number, err)
+		}
+		if w != nil {
+			writes = append(writes, *w)
+		}
+	}
+	place(writes)
+	slices.SortStableFunc(writes, func(a, b Write) int {
+		switch {
+		case a.Revision < b.Revision:
+			return -1
+		case a.Revision > b.Revision:
+			return 1
+		}
+		return a.At.Compare(b.At)
+	})
+	return effective(writes), lines.Err()
+}
+
+// write is what a line tells, or nil. owners are those of the objects that lines told of before.
+func (l *line) write(owners map[string]types.UID) (*Write, error) {
+	resource := l.ObjectRef.Resource
+	if l.ResponseStatus.Code >= 300 || strings.Contains(l.RequestURI, "dryRun=") {
+		return nil, nil
+	}
+	if resource == "leases" && !strings.HasSuffix(l.ObjectRef.Name, "-shards") {
+		return nil, nil
+	}
+	w := &Write{At: l.StageTimestamp, Verb: l.Verb, Object: resource + " " + l.ObjectRef.Namespace + "/" + l.ObjectRef.Name, Status: l.ObjectRef.Subresource == "status"}
+	if _, replica, found := strings.Cut(l.UserAgent, agent); found {
+		w.Replica, _, _ = strings.Cut(replica, " ")
+	}
+	answer := l.ResponseObject
+	if l.Verb == "delete" {
+		w.Owner = owners[w.Object]
+		return w, nil
+	}
+	if err := w.at(answer.Metadata.ResourceVersion); err != nil {
+		return nil, err
+	}
+	w.Generation = answer.Metadata.Generation
+	var status struct{ ObservedGeneration int64 }
+	if json.Unmarshal(answer.Status, &status) == nil {
+		w.Observed = status.ObservedGeneration
+	}
+	if resource == "leases" {
+		parsed, err := shardtable.Parse(answer.Metadata.Annotations[shard.TableAnnotation])
+		w.Table = &parsed
+		return w, err
+	}
+	w.Owner = answer.Metadata.UID
+	if owner := answer.Metadata.Labels[plan.OwnerLabel]; owner != "" {
+		w.Owner = types.UID(owner)
+	}
+	owners[w.Object] = w.Owner
+	return w, nil
+}
+
+// at takes note of the revision that a write made. Without one it has no place among the others, and nothing
+// is proven.
+func (w *Write) at(revision string) (err error) {
+	if w.Revision, err = strconv.ParseUint(revision, 10, 64); err != nil || w.Revision == 0 {
+		return fmt.Errorf("%s %s: its answer has the resourceVersion %q, want that of an object that was written: let the audit policy leave out what is none",
+			w.Verb, w.Object, revision)
+	}
+	return nil
+}
+
+// place gives deletions, whose answers have no revision, the last one that was made before their
+// answer: whoever gives a slot away has all answers.
+func place(writes []Write) {
+	slices.SortStableFunc(writes, func(a, b Write) int { return a.At.Compare(b.At) })
+	last := uint64(0)
+	for i := range writes {
+		if writes[i].Verb != "delete" {
+			last = max(last, writes[i].Revision)
+			continue
+		}
+		writes[i].Revision = last
+	}
+}
+
+// effective leaves out the writes that changed nothing: they made no revision.
+func effective(writes []Write) []Write {
+	last := map[string]uint64{}
+	return slices.DeleteFunc(writes, func(w Write) bool {
+		nothing := w.Verb != "delete" && last[w.Object] == w.Revision
+		last[w.Object] = w.Revision
+		return nothing
+	})
+}

@@ -1,0 +1,204 @@
+package sharddrill
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Verdict is what a log proves.
+type Verdict struct {
+	// Writes of replicas to the objects that they share, and Handovers of slots from one to another.
+	Writes, Handovers int
+	// Replicas is how many wrote.
+	Replicas int
+	// Late are writes by a replica whose slot was another's already, which had not written the
+	// object yet: they came as if before the hand-over.
+	Late []string
+	// Two are writes by two owners: by a replica that did not hold the slot, after another one
+	// had written the object since it lost it, or where it never held it.
+	Two []string
+	// Changes is how many changes by others there were, Slowest how long one waited for a replica
+	// to see to it, and Starved those that waited longer than the limit, or for ever.
+	Changes int
+	Slowest time.Duration
+	Starved []string
+}
+
+// Judge judges the writes of a log. A change that no replica saw to within a limit is starved,
+// unless a later one of the object took its place.
+func Judge(writes []Write, limit time.Duration) Verdict {
+	v := Verdict{}
+	v.judgeOwners(writes)
+	v.judgeChanges(writes, limit)
+	return v
+}
+
+// history is what happened until a write.
+type history struct {
+	tables []Write
+	// written are the writes of replicas to each object.
+	written map[string][]Write
+}
+
+func (v *Verdict) judgeOwners(writes []Write) {
+	h := history{written: map[string][]Write{}}
+	replicas := map[string]bool{}
+	for _, w := range writes {
+		if w.Table != nil {
+			v.Handovers += h.moved(w)
+			h.tables = append(h.tables, w)
+			continue
+		}
+		if w.Replica == "" || w.Owner == "" {
+			continue
+		}
+		v.Writes++
+		replicas[w.Replica] = true
+		if !h.holds(w) {
+			v.late(&h, w)
+		}
+		h.written[w.Object] = append(h.written[w.Object], w)
+	}
+	v.Replicas = len(replicas)
+}
+
+// late judges a write by a replica that does not hold the slot.
+func (v *Verdict) late(h *history, w Write) {
+	lost := h.lost(w)
+	told := fmt.Sprintf("revision %d: %s %s by %s, whose slot was %s's", w.Revision, w.Verb, w.Object, w.Replica, cmp.Or(h.holder(len(h.tables)-1, w.Owner), "nobody"))
+	other := slices.IndexFunc(h.written[w.Object], func(o Write) bool { return o.Replica != w.Replica && o.Revision > lost })
+	switch {
+	case lost == 0:
+		v.Two = append(v.Two, told+", and never its own")
+	case other >= 0:
+		v.Two = append(v.Two, fmt.Sprintf("%s since %d, and which %s wrote at %d", told, lost, h.written[w.Object][other].Replica, h.written[w.Object][other].Revision))
+	default:
+		v.Late = append(v.Late, fmt.Sprintf("%s since %d", told, lost))
+	}
+}
+
+// holder is who holds the slot of an object by a table.
+func (h *history) holder(of int, owner types.UID) string {
+	if of < 0 {
+		return ""
+	}
+	t := h.tables[of].Table
+	return t.Holders[t.SlotOf(owner)]
+}
+
+// is tells whether a holder is a replica, in any of its lives.
+func is(holder, replica string) bool {
+	life, found := strings.CutPrefix(holder, replica+"-")
+	return found && !strings.Contains(life, "-")
+}
+
+func (h *history) holds(w Write) bool { return is(h.holder(len(h.tables)-1, w.Owner), w.Replica) }
+
+// lost is the revision that gave the slot of an object to another one than who writes it, 0 where it
+// was never its own.
+func (h *history) lost(w Write) uint64 {
+	for i := len(h.tables) - 2; i >= 0; i-- {
+		if is(h.holder(i, w.Owner), w.Replica) {
+			return h.tables[i+1].Revision
+		}
+	}
+	return 0
+}
+
+// moved counts the slots that a table gives to another replica.
+func (h *history) moved(w Write) int {
+	if len(h.tables) == 0 {
+		return 0
+	}
+	before, moved := h.tables[len(h.tables)-1].Table, 0
+	for slot, holder := range w.Table.Holders {
+		if slot < before.Slots() && before.Holders[slot] != holder && holder != "" {
+			moved++
+		}
+	}
+	return moved
+}
+
+// change is a change by somebody that waits for a replica.
+type change struct {
+	Write
+	since time.Time
+}
+
+// managed are the resources whose status replicas write.
+func managed(writes []Write) map[string]bool {
+	managed := map[string]bool{}
+	for _, w := range writes {
+		if w.Replica != "" && w.Status {
+			managed[resource(w)] = true
+		}
+	}
+	return managed
+}
+
+func resource(w Write) string {
+	resource, _, _ := strings.Cut(w.Object, " ")
+	return resource
+}
+
+// judgeChanges looks for changes of owners that nobody saw to. Those of an object that waits
+// already wait with it. Any write of an object tells what was seen to before, so that it takes one of
+// each object at the end to judge the last changes.
+func (v *Verdict) judgeChanges(writes []Write, limit time.Duration) {
+	waiting, managed := map[string]change{}, managed(writes)
+	end := time.Time{}
+	for _, w := range writes {
+		end = w.At
+		if !managed[resource(w)] {
+			continue
+		}
+		c, waits := waiting[w.Object]
+		if waits && w.Replica == "" && w.Observed >= c.Generation {
+			// Seen to by a write that the log lacks: of a replica that was killed before its answer.
+			delete(waiting, w.Object)
+			c, waits = change{Write: c.Write}, false
+		}
+		switch {
+		case w.Replica == "" && w.Verb == "delete":
+			delete(waiting, w.Object)
+		case w.Replica == "" && w.Generation > max(c.Generation, w.Observed):
+			v.Changes++
+			if !waits {
+				c.since = w.At
+			}
+			c.Write = w
+			waiting[w.Object] = c
+		case w.Replica != "" && w.Status && waits && w.Observed >= c.Generation:
+			v.waited(c, w.At.Sub(c.since), limit)
+			delete(waiting, w.Object)
+		}
+	}
+	for _, c := range waiting {
+		v.Starved = append(v.Starved, fmt.Sprintf("generation %d of %s was never seen to, for %s", c.Generation, c.Object, end.Sub(c.since)))
+	}
+}
+
+func (v *Verdict) waited(c change, took, limit time.Duration) {
+	v.Slowest = max(v.Slowest, took)
+	if took > limit {
+		v.Starved = append(v.Starved, fmt.Sprintf("generation %d of %s waited %s", c.Generation, c.Object, took.Round(time.Millisecond)))
+	}
+}
+
+// String is the verdict in a line or more.
+func (v Verdict) String() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%d writes by %d replicas over %d hand-overs of slots: %d by two owners, %d late; %d changes, %d starved, the slowest took %s",
+		v.Writes, v.Replicas, v.Handovers, len(v.Two), len(v.Late), v.Changes, len(v.Starved), v.Slowest.Round(time.Millisecond))
+	for _, list := range [][]string{v.Two, v.Late, v.Starved} {
+		for _, told := range list[:min(len(list), 5)] {
+			out.WriteString("\n  " + told)
+		}
+	}
+	return out.String()
+}

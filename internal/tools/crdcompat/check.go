@@ -1,0 +1,110 @@
+package crdcompat
+
+import (
+	"context"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// pageSize is how many objects are held at a time.
+const pageSize = 250
+
+var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+
+// Check tells what definitions would do to the objects of a cluster if they were applied. What is
+// not in the cluster yet is safe. Objects that passOver is true of are not looked at; it may be nil.
+func Check(ctx context.Context, config *rest.Config, passOver func(*unstructured.Unstructured) bool, all ...*unstructured.Unstructured) (*Report, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // the API server does the limiting
+	config.WarningHandler = rest.NoWarnings{}
+	cluster, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{}
+	for _, one := range all {
+		result, err := check(ctx, cluster, passOver, one)
+		if err != nil {
+			return nil, fmt.Errorf("CustomResourceDefinition %s: %w", one.GetName(), err)
+		}
+		report.Definitions = append(report.Definitions, result)
+	}
+	return report, nil
+}
+
+func check(ctx context.Context, cluster dynamic.Interface, passOver func(*unstructured.Unstructured) bool, definition *unstructured.Unstructured) (*Result, error) {
+	found, err := cluster.Resource(definitions).Get(ctx, definition.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return &Result{Name: definition.GetName(), State: New}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	old, err := typed(found)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := typed(definition)
+	if err != nil {
+		return nil, err
+	}
+	c, err := Compare(old, changed)
+	if err != nil {
+		return nil, err
+	}
+	if !c.changed() {
+		return c.Result(), nil
+	}
+	see := func(version string, object *unstructured.Unstructured) {
+		if passOver == nil || !passOver(object) {
+			c.Object(ctx, version, nameOf(object), object.Object)
+		}
+	}
+	for _, version := range c.reads() {
+		err := c.look(ctx, cluster, version, see)
+		if err != nil && version == storage(old) {
+			return nil, err
+		}
+		if err != nil { // what converts may not run now
+			c.add(VersionUnread, version, "", "its objects were not judged: "+err.Error())
+		}
+	}
+	return c.Result(), nil
+}
+
+func typed(definition *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
+	made := &apiextensionsv1.CustomResourceDefinition{}
+	return made, runtime.DefaultUnstructuredConverter.FromUnstructured(definition.Object, made)
+}
+
+// look shows all objects as they are read in a version.
+func (c *Comparison) look(ctx context.Context, cluster dynamic.Interface, version string, see func(string, *unstructured.Unstructured)) error {
+	kind := cluster.Resource(runtimeschema.GroupVersionResource{Group: c.old.Spec.Group, Version: version, Resource: c.old.Spec.Names.Plural})
+	for next := ""; ; {
+		page, err := kind.List(ctx, metav1.ListOptions{Limit: pageSize, Continue: next})
+		if err != nil {
+			return fmt.Errorf("list the stored objects in version %s: %w", version, err)
+		}
+		for i := range page.Items {
+			see(version, &page.Items[i])
+		}
+		if next = page.GetContinue(); next == "" {
+			return nil
+		}
+	}
+}
+
+func nameOf(object *unstructured.Unstructured) string {
+	if object.GetNamespace() == "" {
+		return object.GetName()
+	}
+	return object.GetNamespace() + "/" + object.GetName()
+}

@@ -1,0 +1,258 @@
+package crdcompat
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Comparison compares a definition with the one that it is to replace.
+type Comparison struct {
+	old, new       *apiextensionsv1.CustomResourceDefinition
+	before, after  map[string]*schema // by the names of versions
+	seen           map[string]bool    // names of objects
+	found          []*Finding
+	byPlace        map[string]*Finding
+	dropped, wrong map[string]bool // what objects were found for: version and path
+}
+
+// Compare begins a comparison with what needs no objects to be known. A schema that cannot be read
+// is an error.
+func Compare(old, new *apiextensionsv1.CustomResourceDefinition) (*Comparison, error) {
+	old, new = old.DeepCopy(), new.DeepCopy()
+	if new.Spec.Conversion == nil {
+		new.Spec.Conversion = old.Spec.Conversion // it is somebody else's, such as the operator's, and stays
+	}
+	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(old)
+	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(new)
+	c := &Comparison{old: old, new: new, seen: map[string]bool{}, byPlace: map[string]*Finding{}, dropped: map[string]bool{}, wrong: map[string]bool{}}
+	var err error
+	if c.before, err = schemasOf(old); err != nil {
+		return nil, fmt.Errorf("the definition in the cluster: %w", err)
+	}
+	if c.after, err = schemasOf(new); err != nil {
+		return nil, err
+	}
+	c.compareVersions()
+	c.compareRest()
+	return c, nil
+}
+
+func schemasOf(definition *apiextensionsv1.CustomResourceDefinition) (map[string]*schema, error) {
+	all := map[string]*schema{}
+	for _, version := range definition.Spec.Versions {
+		made, err := newSchema(version)
+		if err != nil {
+			return nil, err
+		}
+		all[version.Name] = made
+	}
+	return all, nil
+}
+
+// changed tells whether the change can matter to objects or clients.
+func (c *Comparison) changed() bool {
+	was, is := c.old.Spec, c.new.Spec
+	return was.Scope != is.Scope || was.Names.Kind != is.Names.Kind || !reflect.DeepEqual(was.Versions, is.Versions) ||
+		strategy(c.old) != strategy(c.new)
+}
+
+// ConversionAnnotation of a definition, with the value "operator", says that the operator converts its
+// versions: it sets spec.conversion when it starts, and works only from then on.
+const ConversionAnnotation = "operon.dev/conversion"
+
+func strategy(definition *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.ConversionStrategyType {
+	if definition.Annotations[ConversionAnnotation] == "operator" {
+		return apiextensionsv1.WebhookConverter
+	}
+	return setStrategy(definition)
+}
+
+func setStrategy(definition *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.ConversionStrategyType {
+	if definition.Spec.Conversion == nil {
+		return apiextensionsv1.NoneConverter
+	}
+	return definition.Spec.Conversion.Strategy
+}
+
+func storage(definition *apiextensionsv1.CustomResourceDefinition) string {
+	for _, version := range definition.Spec.Versions {
+		if version.Storage {
+			return version.Name
+		}
+	}
+	return ""
+}
+
+func (c *Comparison) compareVersions() {
+	for _, version := range c.old.Status.StoredVersions {
+		if c.after[version] == nil {
+			c.add(VersionDropped, version, "", "objects may be stored in this version, and could not be read any more: keep it, let the operator migrate them (operon.MigrateStorage), and take it out when it is gone from status.storedVersions")
+		}
+	}
+	for _, version := range slices.Sorted(maps.Keys(c.before)) {
+		before, after := c.before[version], c.after[version]
+		if before.version.Served && (after == nil || !after.version.Served) {
+			c.add(VersionUnserved, version, "", "clients that use this version will not find the kind")
+		}
+		if after == nil {
+			continue
+		}
+		if hasStatus(before) && !hasStatus(after) {
+			c.add(StatusLost, version, "", "the subresource status goes: operators that write it are answered \"not found\"")
+		}
+	}
+	if was, is := storage(c.old), storage(c.new); was != is && c.after[was] != nil {
+		c.add(StorageChanged, is, "", fmt.Sprintf("objects stay stored as %s until each is written: operon.MigrateStorage does that", was))
+	}
+}
+
+func hasStatus(s *schema) bool {
+	return s.version.Subresources != nil && s.version.Subresources.Status != nil
+}
+
+func (c *Comparison) compareRest() {
+	if was, is := c.old.Spec.Scope, c.new.Spec.Scope; was != is {
+		c.add(ScopeChanged, "", "spec.scope", fmt.Sprintf("was %s and would be %s, which the API server refuses: make another kind, and move the objects", was, is))
+	}
+	if was, is := c.old.Spec.Names.Kind, c.new.Spec.Names.Kind; was != is {
+		c.add(KindChanged, "", "spec.names.kind", fmt.Sprintf("was %s and would be %s: the stored objects are of the old one", was, is))
+	}
+	if strategy(c.new) == apiextensionsv1.WebhookConverter && setStrategy(c.new) != apiextensionsv1.WebhookConverter && len(c.after) > 1 {
+		c.add(ConversionAwaited, "", "spec.conversion", "the operator converts the versions, and does not yet: until it runs, nobody should write objects, as each version is read without what it calls otherwise than the one that is stored")
+	}
+	if strategy(c.old) == apiextensionsv1.WebhookConverter && strategy(c.new) != apiextensionsv1.WebhookConverter && len(c.before) > 1 {
+		c.add(ConversionLost, "", "spec.conversion", "objects were converted between versions by a webhook, and would only get another apiVersion: fields that differ would be dropped")
+	}
+}
+
+// Reads are the versions in which objects have to be read to be judged. Without a webhook one is
+// enough, as all versions hold the same.
+func (c *Comparison) reads() []string {
+	var both []string
+	for _, version := range c.old.Spec.Versions {
+		if version.Served && c.after[version.Name] != nil {
+			both = append(both, version.Name)
+		}
+	}
+	if strategy(c.new) == apiextensionsv1.WebhookConverter || len(both) == 0 {
+		return both
+	}
+	if stored := storage(c.old); slices.Contains(both, stored) {
+		return []string{stored}
+	}
+	return both[:1]
+}
+
+// Object judges a stored object, as it was read in a version.
+func (c *Comparison) Object(ctx context.Context, version, name string, fields map[string]any) {
+	c.seen[name] = true
+	judged := []string{version}
+	if strategy(c.new) != apiextensionsv1.WebhookConverter {
+		judged = slices.Sorted(maps.Keys(c.after))
+	}
+	for _, other := range judged {
+		if !c.after[other].same(c.before[other]) {
+			c.judge(ctx, other, name, fields)
+		}
+	}
+}
+
+// judge judges an object by the schema that a version gets.
+func (c *Comparison) judge(ctx context.Context, version, name string, fields map[string]any) {
+	before, after := c.before[version], c.after[version]
+	earlier := before.prune(runtime.DeepCopyJSON(fields))
+	for _, path := range after.prune(runtime.DeepCopyJSON(fields)) {
+		if !slices.Contains(earlier, path) {
+			c.dropped[version+" "+anyIndex(path)] = true
+			c.addObject(FieldPruned, version, path, fmt.Sprintf("the schema has no such field, and what it holds would be dropped%s", held(fields, path)), name)
+		}
+	}
+	known := map[string]bool{}
+	for _, err := range before.wrong(ctx, fields) {
+		known[identity(err)] = true
+	}
+	for _, err := range after.wrong(ctx, fields) {
+		if known[identity(err)] {
+			continue
+		}
+		c.wrong[version+" "+anyIndex(err.Field)] = true
+		c.addObject(ObjectInvalid, version, pathOf(err), err.ErrorBody()+"; the object could not be written any more, nor its status", name)
+	}
+}
+
+// identity tells errors of one kind at one place apart from others.
+func identity(err *field.Error) string { return err.Field + " " + string(err.Type) }
+
+func pathOf(err *field.Error) string {
+	return strings.TrimPrefix(strings.ReplaceAll(err.Field, "<nil>", ""), ".")
+}
+
+// held shows what a field holds.
+func held(fields map[string]any, path string) string {
+	value := any(fields)
+	for _, step := range strings.Split(path, ".") {
+		inner, ok := value.(map[string]any)
+		if !ok {
+			return ""
+		}
+		value = inner[step]
+	}
+	switch value.(type) {
+	case string, bool, int64, float64:
+		return fmt.Sprintf(" (%v)", value)
+	}
+	return ""
+}
+
+var index = regexp.MustCompile(`\[\d+\]`)
+
+// anyIndex is the path of a field in whichever element of a list.
+func anyIndex(path string) string { return index.ReplaceAllString(path, "[*]") }
+
+func (c *Comparison) add(rule Rule, version, path, message string) *Finding {
+	place := strings.Join([]string{string(rule), version, anyIndex(path)}, " ")
+	if found := c.byPlace[place]; found != nil {
+		return found
+	}
+	found := &Finding{Rule: rule, Breaks: slices.Contains(breaking, rule), Version: version, Path: anyIndex(path), Message: message}
+	c.byPlace[place] = found
+	c.found = append(c.found, found)
+	return found
+}
+
+func (c *Comparison) addObject(rule Rule, version, path, message, name string) {
+	found := c.add(rule, version, path, message)
+	if slices.Contains(found.Objects, name) {
+		return
+	}
+	if found.Count++; len(found.Objects) < shownObjects {
+		found.Objects = append(found.Objects, name)
+	}
+}
+
+// Result ends the comparison.
+func (c *Comparison) Result() *Result {
+	c.compareSchemas()
+	findings := slices.Clone(c.found)
+	slices.SortStableFunc(findings, func(a, b *Finding) int {
+		return cmp.Or(slices.Index(order, a.Rule)-slices.Index(order, b.Rule), strings.Compare(a.Version, b.Version), strings.Compare(a.Path, b.Path))
+	})
+	state := Changed
+	if !c.changed() {
+		state = Unchanged
+	}
+	return &Result{Name: c.new.Name, State: state, Looked: len(c.seen), Findings: findings}
+}
+
+// order is that in which findings are told.
+var order = append(slices.Clone(breaking), FieldRemoved, TypeChanged, RequiredAdded, VersionUnserved, VersionUnread, ConversionAwaited, StatusLost, StorageChanged)

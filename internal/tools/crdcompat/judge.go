@@ -1,0 +1,39 @@
+package crdcompat
+
+import (
+	"context"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Verdict is what an API server says of an object.
+type Verdict struct {
+	// Unknown are the paths of fields that the schema lacks, and that would be dropped.
+	Unknown []string
+	// Wrong is why it would be refused, with paths such as spec.size.
+	Wrong field.ErrorList
+}
+
+// Judge tells what would become of an object if it were created, without a cluster: by the schema of its
+// version, defaults set, rules in CEL included. It fails where the definition has no such version.
+func Judge(ctx context.Context, definition *apiextensionsv1.CustomResourceDefinition, object *unstructured.Unstructured) (*Verdict, error) {
+	wanted := object.GroupVersionKind().Version
+	for _, version := range definition.Spec.Versions {
+		if version.Name != wanted || !version.Served {
+			continue
+		}
+		schema, err := newSchema(version)
+		if err != nil {
+			return nil, err
+		}
+		verdict := &Verdict{Unknown: schema.prune(object.DeepCopy().Object), Wrong: schema.wrong(ctx, object.Object)}
+		for _, err := range verdict.Wrong {
+			err.Field = pathOf(err)
+		}
+		return verdict, nil
+	}
+	return nil, fmt.Errorf("%s has no version %s that is served", definition.Name, wanted)
+}

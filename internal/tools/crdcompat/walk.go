@@ -1,0 +1,84 @@
+package crdcompat
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// compareSchemas tells what changes in schemas that no stored object shows.
+func (c *Comparison) compareSchemas() {
+	for _, version := range slices.Sorted(maps.Keys(c.after)) {
+		before, after := c.before[version], c.after[version]
+		if before == nil || before.structural == nil || after.structural == nil {
+			continue
+		}
+		w := walk{c, version}
+		w.compare("", before.version.Schema.OpenAPIV3Schema, after.version.Schema.OpenAPIV3Schema)
+	}
+}
+
+// walk goes through two schemas of one version side by side.
+type walk struct {
+	*Comparison
+	version string
+}
+
+func (w walk) compare(at string, was, is *apiextensionsv1.JSONSchemaProps) {
+	if was.Type != is.Type && was.Type != "" && is.Type != "" {
+		w.notice(TypeChanged, at, fmt.Sprintf("was of type %s and would be of type %s; no stored object is invalid for it, but clients may send it", was.Type, is.Type))
+		return
+	}
+	for _, name := range is.Required {
+		if !slices.Contains(was.Required, name) && is.Properties[name].Default == nil {
+			w.notice(RequiredAdded, join(at, name), "would have to be there, and has no default; all stored objects have it, but manifests of users may not")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(was.Properties)) {
+		before := was.Properties[name]
+		after, there := is.Properties[name]
+		if there {
+			w.compare(join(at, name), &before, &after)
+			continue
+		}
+		if !open(is) {
+			w.notice(FieldRemoved, join(at, name), "the schema has no such field any more; no stored object holds data there")
+		}
+	}
+	if before, after := was.Items, is.Items; before != nil && after != nil && before.Schema != nil && after.Schema != nil {
+		w.compare(at+"[*]", before.Schema, after.Schema)
+	}
+	if before, after := was.AdditionalProperties, is.AdditionalProperties; before != nil && after != nil && before.Schema != nil && after.Schema != nil {
+		w.compare(join(at, "*"), before.Schema, after.Schema)
+	}
+}
+
+// open tells schemas that take fields which they do not name.
+func open(s *apiextensionsv1.JSONSchemaProps) bool {
+	return s.AdditionalProperties != nil || s.XPreserveUnknownFields != nil && *s.XPreserveUnknownFields
+}
+
+// notice adds a finding, unless an object was found for its place.
+func (w walk) notice(rule Rule, path, message string) {
+	for place := range maps.Keys(w.dropped) {
+		if within(place, w.version+" "+path) {
+			return
+		}
+	}
+	for place := range maps.Keys(w.wrong) {
+		if within(place, w.version+" "+path) {
+			return
+		}
+	}
+	w.add(rule, w.version, path, message)
+}
+
+// within tells whether a place is another one or in it.
+func within(place, other string) bool {
+	return place == other || strings.HasPrefix(place, other+".") || strings.HasPrefix(place, other+"[")
+}
+
+func join(at, name string) string { return strings.TrimPrefix(at+"."+name, ".") }

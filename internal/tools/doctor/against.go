@@ -1,0 +1,114 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+	"github.com/operon-framework/operon/internal/tools/project"
+)
+
+// olderDefinitions reads the CustomResourceDefinitions of a file, a folder or a revision of git.
+func olderDefinitions(ctx context.Context, dir, against string) (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
+	info, err := os.Stat(against)
+	if errors.Is(err, fs.ErrNotExist) {
+		return atRevision(ctx, dir, against)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		objects, err := project.ReadFile("", against)
+		return definitions(against, objects, err)
+	}
+	objects, err := project.ReadFolder("", against)
+	for _, below := range []string{"bases", project.CRDFolder, filepath.Join(project.CRDFolder, "bases")} {
+		more, problem := project.ReadFolder("", filepath.Join(against, below))
+		objects, err = append(objects, more...), errors.Join(err, problem)
+	}
+	return definitions(against, objects, err)
+}
+
+// atRevision reads config/crd as it was in a revision, from a copy that goes again.
+func atRevision(ctx context.Context, dir, revision string) (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
+	if strings.HasPrefix(revision, "-") {
+		return nil, fmt.Errorf("--against %s: neither a file, nor a folder, nor a revision of git", revision)
+	}
+	if _, err := git(ctx, dir, "rev-parse", "--verify", "--quiet", revision+"^{commit}"); err != nil {
+		return nil, fmt.Errorf("--against %s: neither a file, nor a folder, nor a revision of git in %s", revision, dir)
+	}
+	listed, err := git(ctx, dir, "ls-tree", "-r", "-z", "--name-only", revision, "--", project.CRDFolder)
+	if err != nil {
+		return nil, err
+	}
+	copied, err := os.MkdirTemp("", "operon-doctor-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(copied) }()
+	var objects []project.Object
+	for name := range strings.SplitSeq(strings.TrimRight(listed, "\x00"), "\x00") {
+		if extension := filepath.Ext(name); extension != ".yaml" && extension != ".yml" {
+			continue
+		}
+		content, err := git(ctx, dir, "show", revision+":./"+name)
+		if err != nil {
+			return nil, err
+		}
+		if !strings.Contains(content, "CustomResourceDefinition") {
+			continue
+		}
+		file := filepath.Base(name)
+		if err := os.WriteFile(filepath.Join(copied, file), []byte(content), 0o600); err != nil {
+			return nil, err
+		}
+		read, err := project.ReadFile(copied, file)
+		if err != nil {
+			continue // a patch for kustomize
+		}
+		objects = append(objects, read...)
+	}
+	return definitions(revision+":"+project.CRDFolder, objects, nil)
+}
+
+func definitions(where string, objects []project.Object, err error) (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]*apiextensionsv1.CustomResourceDefinition{}
+	for _, object := range objects {
+		if object.GetKind() != "CustomResourceDefinition" {
+			continue
+		}
+		typed, err := rule.Typed(object)
+		if err != nil {
+			return nil, err
+		}
+		all[object.GetName()] = typed
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("--against %s has no CustomResourceDefinition in it: name a file or a folder of older ones, or a revision of git", where)
+	}
+	return all, nil
+}
+
+func git(ctx context.Context, dir string, arguments ...string) (string, error) {
+	command := exec.CommandContext(ctx, "git", arguments...)
+	command.Dir = dir
+	var problems bytes.Buffer
+	command.Stderr = &problems
+	output, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", arguments[0], err, strings.TrimSpace(problems.String()))
+	}
+	return string(output), nil
+}

@@ -1,0 +1,108 @@
+package code
+
+import (
+	"go/ast"
+	"reflect"
+	"strings"
+
+	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+)
+
+var conditionGeneration = &rule.Rule{
+	Name: "condition-generation", Severity: rule.Warning,
+	About:  "Conditions that are set without observedGeneration, in a status that has none either.",
+	Reason: "Right after a change of the spec the old Ready=True still stands: whoever waits for it, such as kubectl wait or a pipeline, goes on too early.",
+	Fix:    "ObservedGeneration: obj.Generation in each condition, or status.observedGeneration",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		for _, f := range s.Code.Functions {
+			if mentionsGeneration(s.Code.Functions) {
+				return
+			}
+			f.Inspect(func(node ast.Node, _ []ast.Node) {
+				literal, ok := node.(*ast.CompositeLit)
+				if !ok || len(literal.Elts) < 2 || !rule.IsType(f.Info().TypeOf(literal), metaPackage, "Condition") {
+					return
+				}
+				add(s, found, f, literal, "the condition does not say which generation it is about")
+			})
+		}
+	},
+}
+
+// mentionsGeneration tells whether something sets an ObservedGeneration.
+func mentionsGeneration(functions []*rule.Function) bool {
+	found := false
+	for _, f := range functions {
+		ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
+			switch n := node.(type) {
+			case *ast.KeyValueExpr:
+				found = found || named(n.Key, "ObservedGeneration")
+			case *ast.AssignStmt:
+				for _, left := range n.Lhs {
+					found = found || named(left, "ObservedGeneration")
+				}
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+var requiredOmitted = &rule.Rule{
+	Name: "required-omitted", Severity: rule.Error,
+	About:  "A required field whose zero value is allowed, and left out by omitempty.",
+	Reason: "An object that has 0, false or \"\" there is sent without the field, and the API server refuses it: operators and Go clients cannot write what users can.",
+	Fix:    "drop omitempty, or make the field a pointer, or forbid the zero value (Minimum=1, MinLength=1)",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		for _, v := range s.Versions() {
+			for _, part := range []string{"spec", "status"} {
+				v.Fields(part, func(f *rule.Field) { checkOmitted(s, found, f) })
+			}
+		}
+	},
+}
+
+func checkOmitted(s *rule.Subject, found *rule.Findings, f *rule.Field) {
+	if len(f.Steps) < 2 || f.Steps[len(f.Steps)-1] == "[]" || !isRequired(f) || refusesZero(f) || f.Schema.Default != nil {
+		return
+	}
+	origin := s.Origin(f.Version.Definition, f.Version.CustomResourceDefinitionVersion.Name, f.Steps)
+	if origin == nil || origin.Field == nil || origin.Field.Tag == nil {
+		return
+	}
+	if _, pointer := origin.Field.Type.(*ast.StarExpr); pointer {
+		return
+	}
+	tag := reflect.StructTag(strings.Trim(origin.Field.Tag.Value, "`")).Get("json")
+	if !strings.Contains(tag, ",omitempty") || !s.Once(origin.Place) {
+		return
+	}
+	one := found.Add(origin.Place, "%s is required, and omitempty leaves out its zero value", f)
+	one.Also = origin.Also
+}
+
+func isRequired(f *rule.Field) bool {
+	for _, name := range f.Parent.Required {
+		if name == f.Steps[len(f.Steps)-1] {
+			return true
+		}
+	}
+	return false
+}
+
+// refusesZero tells whether the schema refuses what omitempty leaves out, so that leaving it out changes nothing;
+// structs are never left out.
+func refusesZero(f *rule.Field) bool {
+	switch f.Schema.Type {
+	case "string":
+		return f.Schema.MinLength != nil && *f.Schema.MinLength > 0 || len(f.Schema.Enum) > 0 || f.Schema.Pattern != "" || f.Schema.Format != ""
+	case "integer", "number":
+		return f.Schema.Minimum != nil && (*f.Schema.Minimum > 0 || *f.Schema.Minimum == 0 && f.Schema.ExclusiveMinimum) ||
+			f.Schema.Maximum != nil && *f.Schema.Maximum < 0 || f.Schema.XIntOrString
+	case "boolean":
+		return false
+	case "array":
+		return f.Schema.MinItems != nil && *f.Schema.MinItems > 0
+	}
+	return true
+}

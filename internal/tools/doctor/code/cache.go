@@ -1,0 +1,171 @@
+package code
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+
+	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+)
+
+const (
+	corePackage    = "k8s.io/api/core/v1"
+	builderPackage = rule.ControllerRuntime + "/pkg/builder"
+	managerPackage = rule.ControllerRuntime + "/pkg/manager"
+)
+
+var staleRead = &rule.Rule{
+	Name: "stale-read", Severity: rule.Warning,
+	About:  "An object that is read through the cache right after it was written.",
+	Reason: "The cache hears of the write only later: what is read is the object as it was, and what follows decides by the past or runs into a conflict.",
+	Fix:    "go on with the object that the write filled in, or return and wait for the event that the write makes",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		for _, f := range s.Code.Reach(s.Code.Reconcilers()...) {
+			f.Inspect(func(node ast.Node, _ []ast.Node) {
+				block, ok := node.(*ast.BlockStmt)
+				if !ok {
+					return
+				}
+				for i := range block.List {
+					if read := readAfter(f, block.List, i); read != nil {
+						add(s, found, f, read.Call, "%s is read from the cache right after it was written", short(f.TypeOf(read.Object)))
+					}
+				}
+			})
+		}
+	},
+}
+
+// readAfter is the read of statement i, where an earlier one of the same block wrote that kind of object.
+func readAfter(f *rule.Function, block []ast.Stmt, i int) *rule.Request {
+	read := straight(f.Info(), block[i])
+	if read == nil || read.Verb != "Get" || read.Status || f.TypeOf(read.Object) == nil || !cached(f, read) {
+		return nil
+	}
+	for _, earlier := range block[:i] {
+		wrote := straight(f.Info(), earlier)
+		if wrote == nil || !wrote.Writes() || wrote.Verb == "Delete" || f.TypeOf(wrote.Object) != f.TypeOf(read.Object) {
+			continue
+		}
+		if f.Root(wrote.Object) == f.Root(read.Object) || sameKey(f, wrote, read) {
+			return read
+		}
+	}
+	return nil
+}
+
+// sameKey tells a Get by the key of what was written.
+func sameKey(f *rule.Function, wrote, read *rule.Request) bool {
+	root := f.Root(wrote.Object)
+	return root != nil && uses(f.Info(), read.Call.Args[1], root)
+}
+
+// straight is the request that a statement makes whatever holds: on its own, or as what an if looks at.
+func straight(info *types.Info, statement ast.Stmt) *rule.Request {
+	switch n := statement.(type) {
+	case *ast.IfStmt:
+		if n.Init == nil {
+			return nil
+		}
+		return request(info, n.Init)
+	case *ast.AssignStmt, *ast.ExprStmt:
+		return request(info, n)
+	}
+	return nil
+}
+
+// cached tells whether a client reads from the cache, as far as its type tells: a client.Reader may be the
+// one that asks the API server.
+func cached(f *rule.Function, r *rule.Request) bool {
+	t := f.Info().TypeOf(r.Client)
+	return t != nil && !rule.IsType(t, rule.ClientPackage, "Reader")
+}
+
+var sharedState = &rule.Rule{
+	Name: "shared-state", Severity: rule.Error,
+	About:  "A map of the reconciler that reconciles write without a lock, while several run at once.",
+	Reason: "Two writes at once end the process; a write and a read at once may.",
+	Fix:    "guard it with a sync.Mutex, or use a sync.Map; or keep no state in the reconciler: it is lost at each restart, too",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		if !concurrent(s.Code.Functions) {
+			return
+		}
+		for _, f := range s.Code.Reach(s.Code.Reconcilers()...) {
+			if locks(f) {
+				continue
+			}
+			f.Inspect(func(node ast.Node, _ []ast.Node) {
+				if field := written(f, node); field != nil && !locksAbove(s, f) {
+					add(s, found, f, node, "%s is written by several reconciles at once", text(field))
+				}
+			})
+		}
+	},
+}
+
+// concurrent tells whether MaxConcurrentReconciles is more than one, or not known.
+func concurrent(functions []*rule.Function) bool {
+	found := false
+	for _, f := range functions {
+		ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
+			pair, ok := node.(*ast.KeyValueExpr)
+			if !ok || !named(pair.Key, "MaxConcurrentReconciles") {
+				return !found
+			}
+			value := f.Info().Types[pair.Value].Value
+			one := value != nil && constant.Compare(value, token.LEQ, constant.MakeInt64(1))
+			found = found || !one
+			return !found
+		})
+	}
+	return found
+}
+
+func locks(f *rule.Function) bool {
+	return calls(f.Info(), f.Decl.Body, "sync", "Lock")
+}
+
+func locksAbove(s *rule.Subject, f *rule.Function) bool {
+	for _, caller := range s.Code.Callers(f, s.Code.Functions) {
+		if locks(caller) {
+			return true
+		}
+	}
+	return false
+}
+
+// written is the map in a field of the receiver that a node writes into.
+func written(f *rule.Function, node ast.Node) ast.Expr {
+	var places []ast.Expr
+	switch n := node.(type) {
+	case *ast.AssignStmt:
+		places = n.Lhs
+	case *ast.IncDecStmt:
+		places = []ast.Expr{n.X}
+	case *ast.CallExpr:
+		if name, ok := n.Fun.(*ast.Ident); ok && name.Name == "delete" && len(n.Args) == 2 {
+			return ofReceiver(f, n.Args[0])
+		}
+	}
+	for _, place := range places {
+		if index, ok := ast.Unparen(place).(*ast.IndexExpr); ok {
+			if field := ofReceiver(f, index.X); field != nil {
+				return field
+			}
+		}
+	}
+	return nil
+}
+
+// ofReceiver is e where it is a map in a field of the receiver.
+func ofReceiver(f *rule.Function, e ast.Expr) ast.Expr {
+	selector, ok := ast.Unparen(e).(*ast.SelectorExpr)
+	if !ok || f.Object.Signature().Recv() == nil || f.Root(selector) != types.Object(f.Object.Signature().Recv()) {
+		return nil
+	}
+	if _, isMap := f.Info().TypeOf(selector).Underlying().(*types.Map); !isMap {
+		return nil
+	}
+	return selector
+}

@@ -1,0 +1,267 @@
+package code
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"strings"
+
+	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+)
+
+const apiErrors = "k8s.io/apimachinery/pkg/api/errors"
+
+var errorSwallowed = &rule.Rule{
+	Name: "error-swallowed", Severity: rule.Error,
+	About:  "A reconcile that ends well although a request failed: the error is only logged, or nobody looks at it.",
+	Reason: "What failed is tried again only when something else changes, which may be never: one busy moment of the API server leaves the object half done.",
+	Fix:    "return the error: it is logged and the object tried again later; where it does not matter, compare it, as client.IgnoreNotFound does",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		for _, f := range s.Code.Reach(s.Code.Reconcilers()...) {
+			f.Inspect(func(node ast.Node, within []ast.Node) {
+				switch n := node.(type) {
+				case *ast.IfStmt:
+					if at := swallows(f, n); at != nil {
+						add(s, found, f, at, "%s returns no error where %s", f.Object.Name(), text(n.Cond))
+					}
+				case *ast.ExprStmt:
+					if r := unseen(f.Info(), n.X); r != nil {
+						add(s, found, f, n, "nobody looks at the error of %s", text(r.Call.Fun))
+					}
+				case *ast.AssignStmt:
+					if r := dropped(f.Info(), n); r != nil {
+						add(s, found, f, n, "the error of %s is dropped", text(r.Call.Fun))
+					}
+				}
+			})
+		}
+	},
+}
+
+// swallows returns the statement by which a function of a reconcile ends well though there is an error.
+func swallows(f *rule.Function, n *ast.IfStmt) ast.Node {
+	err := failed(f.Info(), n.Cond)
+	if err == nil || !rule.ReturnsResult(f) || len(n.Body.List) == 0 || !fromRequest(f, n, err) {
+		return nil
+	}
+	last, ok := n.Body.List[len(n.Body.List)-1].(*ast.ReturnStmt)
+	if !ok || len(last.Results) != 2 || !isNil(f.Info(), last.Results[1]) || !isEmpty(last.Results[0]) {
+		return nil
+	}
+	for _, statement := range n.Body.List[:len(n.Body.List)-1] {
+		if !logs(f.Info(), statement) {
+			return nil // it is looked at, kept in the status, or told otherwise
+		}
+	}
+	return last
+}
+
+// fromRequest tells whether err comes from a request, or from a function of the project that makes some.
+func fromRequest(f *rule.Function, n *ast.IfStmt, err types.Object) bool {
+	source := assigned(f, n, err)
+	if source == nil {
+		return false
+	}
+	if request(f.Info(), source) != nil {
+		return true
+	}
+	for _, next := range f.Mentions {
+		if makesRequests(next, map[*rule.Function]bool{}) && callsFunction(f.Info(), source, next) {
+			return true
+		}
+	}
+	return false
+}
+
+// assigned is the expression that err was set to last before the if.
+func assigned(f *rule.Function, n *ast.IfStmt, err types.Object) ast.Node {
+	var source ast.Node
+	ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
+		assignment, ok := node.(*ast.AssignStmt)
+		if !ok || assignment.Pos() > n.Cond.Pos() {
+			return true
+		}
+		for _, left := range assignment.Lhs {
+			if name, ok := left.(*ast.Ident); ok && f.Info().ObjectOf(name) == err {
+				source = assignment.Rhs[len(assignment.Rhs)-1]
+			}
+		}
+		return true
+	})
+	return source
+}
+
+func makesRequests(f *rule.Function, seen map[*rule.Function]bool) bool {
+	if seen[f] {
+		return false
+	}
+	seen[f] = true
+	if request(f.Info(), f.Decl.Body) != nil {
+		return true
+	}
+	for _, next := range f.Mentions {
+		if makesRequests(next, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+func callsFunction(info *types.Info, node ast.Node, f *rule.Function) bool {
+	found := false
+	ast.Inspect(node, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			if callee := rule.Callee(info, call); callee != nil && callee.Origin() == f.Object {
+				found = true
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// isEmpty tells ctrl.Result{}.
+func isEmpty(e ast.Expr) bool {
+	literal, ok := ast.Unparen(e).(*ast.CompositeLit)
+	return ok && len(literal.Elts) == 0
+}
+
+// logs tells a statement that writes to a log.
+func logs(info *types.Info, statement ast.Stmt) bool {
+	expression, ok := statement.(*ast.ExprStmt)
+	if !ok {
+		return false
+	}
+	call, ok := expression.X.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	callee := rule.Callee(info, call)
+	if callee == nil || callee.Pkg() == nil {
+		return false
+	}
+	path := callee.Pkg().Path()
+	return strings.Contains(path, "go-logr/logr") || path == "log" || path == "log/slog" || path == "fmt" || strings.Contains(path, "klog") || strings.Contains(path, "zap")
+}
+
+// unseen is a write whose error nobody takes.
+func unseen(info *types.Info, e ast.Expr) *rule.Request {
+	call, ok := e.(*ast.CallExpr)
+	if !ok {
+		return nil
+	}
+	if r := rule.RequestOf(info, call); r != nil && r.Writes() {
+		return r
+	}
+	return nil
+}
+
+// dropped is a write whose error is given to _.
+func dropped(info *types.Info, n *ast.AssignStmt) *rule.Request {
+	if len(n.Rhs) != 1 {
+		return nil
+	}
+	last, ok := n.Lhs[len(n.Lhs)-1].(*ast.Ident)
+	if !ok || last.Name != "_" {
+		return nil
+	}
+	return unseen(info, n.Rhs[0])
+}
+
+var errorAsNotFound = &rule.Rule{
+	Name: "error-as-not-found", Severity: rule.Error,
+	About:  "Any error of a Get taken for NotFound: the object is made anew.",
+	Reason: "A busy API server, or one that refuses the read, looks like an object that is not there: what is then made takes the place of what was.",
+	Fix:    "make it only where apierrors.IsNotFound(err), and return every other error",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		for _, f := range s.Code.Reach(s.Code.Reconcilers()...) {
+			f.Inspect(func(node ast.Node, _ []ast.Node) {
+				n, ok := node.(*ast.IfStmt)
+				if !ok || !doubts(f, n) {
+					return
+				}
+				add(s, found, f, n, "every error of the Get leads to a new object")
+			})
+		}
+	},
+}
+
+// doubts tells an if that creates where a Get failed, whatever for.
+func doubts(f *rule.Function, n *ast.IfStmt) bool {
+	binary, ok := ast.Unparen(n.Cond).(*ast.BinaryExpr)
+	if !ok || binary.Op != token.NEQ || !isNil(f.Info(), binary.Y) {
+		return false
+	}
+	source := ast.Node(binary.X)
+	if err := failed(f.Info(), n.Cond); err != nil {
+		if source = assigned(f, n, err); source == nil {
+			return false
+		}
+		if uses(f.Info(), n.Body, err) {
+			return false // it is looked at there
+		}
+	}
+	got := request(f.Info(), source)
+	return got != nil && got.Verb == "Get" && creates(f, n.Body)
+}
+
+// creates tells whether something below a node, or a function that it calls, creates an object.
+func creates(f *rule.Function, node ast.Node) bool {
+	if has(f.Info(), node, "Create") {
+		return true
+	}
+	for _, next := range f.Mentions {
+		if callsFunction(f.Info(), node, next) && has(next.Info(), next.Decl.Body, "Create") {
+			return true
+		}
+	}
+	return false
+}
+
+func has(info *types.Info, node ast.Node, verb string) bool {
+	found := false
+	ast.Inspect(node, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			r := rule.RequestOf(info, call)
+			found = found || r != nil && r.Verb == verb && !r.Status
+		}
+		return !found
+	})
+	return found
+}
+
+var deleteNotFound = &rule.Rule{
+	Name: "delete-not-found", Severity: rule.Error,
+	About:  "A clean-up that fails where what it deletes is gone already, and so never removes the finalizer.",
+	Reason: "An operator that ends between the deletion and the removal of the finalizer finds nothing to delete ever after, and the object stays in deletion for good.",
+	Fix:    "client.IgnoreNotFound(err): what is gone is what was wanted",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		for _, f := range s.Code.Reach(s.Code.Reconcilers()...) {
+			if !calls(f.Info(), f.Decl.Body, rule.UtilPackage, "RemoveFinalizer") {
+				continue
+			}
+			f.Inspect(func(node ast.Node, _ []ast.Node) {
+				if n, ok := node.(*ast.IfStmt); ok && insists(f, n) {
+					add(s, found, f, n, "an object that is gone already keeps %s from removing the finalizer", f.Object.Name())
+				}
+			})
+		}
+	},
+}
+
+// insists tells an if that returns the error of a Delete as it is.
+func insists(f *rule.Function, n *ast.IfStmt) bool {
+	err := failed(f.Info(), n.Cond)
+	if err == nil || n.Init == nil {
+		return false
+	}
+	r := request(f.Info(), n.Init)
+	if r == nil || r.Verb != "Delete" || calls(f.Info(), n.Init, rule.ClientPackage, "IgnoreNotFound") {
+		return false
+	}
+	if calls(f.Info(), n.Body, apiErrors, "IsNotFound", "ReasonForError") || calls(f.Info(), n.Body, rule.ClientPackage, "IgnoreNotFound") {
+		return false
+	}
+	last, ok := n.Body.List[len(n.Body.List)-1].(*ast.ReturnStmt)
+	return ok && uses(f.Info(), last, err)
+}

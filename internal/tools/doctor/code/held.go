@@ -1,0 +1,163 @@
+package code
+
+import (
+	"go/ast"
+	"go/types"
+
+	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+)
+
+var secretCache = &rule.Rule{
+	Name: "secret-cache", Severity: rule.Warning,
+	About:  "A manager that keeps every Secret of the cluster in memory, because something reads or watches Secrets.",
+	Reason: "The operator needs the right to list all Secrets, holds all of them, and its memory grows with what others store: clusters with large Helm releases kill it.",
+	Fix:    "read them uncached (client.CacheOptions.DisableFor), or limit the cache by label or namespace (cache.Options.ByObject), and watch with builder.OnlyMetadata",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		limits := limitsOf(s.Code)
+		if !limits.manager || limits.cache {
+			return
+		}
+		secret := held{"Secret", limits.uncached}
+		eachCall(s.Code, func(f *rule.Function, call *ast.CallExpr) {
+			how := secret.watched(f, call)
+			if how == "" {
+				how = secret.read(f, call)
+			}
+			if how != "" && s.Once(secretCacheOnce{}) {
+				add(s, found, f, call, "%s holds all Secrets of the cluster in memory", how)
+			}
+		})
+	},
+}
+
+var configMapCache = &rule.Rule{
+	Name: "configmap-cache", Severity: rule.Advice,
+	About:  "A manager that keeps every ConfigMap of the cluster in memory, because something reads one of them, and nothing watches any.",
+	Reason: "The first Get starts a watch of all ConfigMaps: the operator needs the right to list them, and its memory grows with what others store. Nobody asked for events.",
+	Fix:    "read it uncached (client.CacheOptions.DisableFor), or limit the cache by name or namespace (cache.Options.ByObject)",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		limits := limitsOf(s.Code)
+		if !limits.manager || limits.cache {
+			return
+		}
+		configMap := held{"ConfigMap", limits.uncached}
+		wanted := false // or what is watched is not plain
+		eachCall(s.Code, func(f *rule.Function, call *ast.CallExpr) {
+			wanted = wanted || configMap.watched(f, call) != "" || watches(f, call) && f.TypeOf(call.Args[0]) == nil
+		})
+		if wanted {
+			return
+		}
+		eachCall(s.Code, func(f *rule.Function, call *ast.CallExpr) {
+			if how := configMap.read(f, call); how != "" && s.Once(configMapCacheOnce{}) {
+				add(s, found, f, call, "%s holds all ConfigMaps of the cluster in memory", how)
+			}
+		})
+	},
+}
+
+// configMapCacheOnce: as there.
+type configMapCacheOnce struct{}
+
+// eachCall visits all calls.
+func eachCall(c *rule.Code, visit func(f *rule.Function, call *ast.CallExpr)) {
+	for _, f := range c.Functions {
+		f.Inspect(func(node ast.Node, _ []ast.Node) {
+			if call, ok := node.(*ast.CallExpr); ok {
+				visit(f, call)
+			}
+		})
+	}
+}
+
+// secretCacheOnce: there is one cache, and one finding.
+type secretCacheOnce struct{}
+
+// limits are what is known of the manager's cache.
+type limits struct {
+	manager  bool // there is one
+	cache    bool // its cache is limited, or made in a way that is not plain
+	uncached bool // its client reads Secrets from the API server
+}
+
+func limitsOf(c *rule.Code) limits {
+	var l limits
+	for _, f := range c.Functions {
+		l.manager = l.manager || calls(f.Info(), f.Decl.Body, managerPackage, "New") || newManager(f)
+		ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
+			switch n := node.(type) {
+			case *ast.CompositeLit:
+				if rule.IsType(f.Info().TypeOf(n), rule.ControllerRuntime+"/pkg/cache", "Options", "ByObject", "Config") {
+					l.cache = true
+				}
+			case *ast.KeyValueExpr:
+				l.cache = l.cache || named(n.Key, "NewCache") || named(n.Key, "NewClient")
+				l.uncached = l.uncached || named(n.Key, "DisableFor")
+			case *ast.AssignStmt:
+				for _, left := range n.Lhs {
+					l.cache = l.cache || named(left, "NewCache") || named(left, "Cache") || named(left, "ByObject") || named(left, "DefaultNamespaces")
+					l.uncached = l.uncached || named(left, "DisableFor")
+				}
+			}
+			return true
+		})
+	}
+	return l
+}
+
+// newManager tells ctrl.NewManager, which is a variable.
+func newManager(f *rule.Function) bool {
+	found := false
+	ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
+		if call, ok := node.(*ast.CallExpr); ok && named(call.Fun, "NewManager") {
+			if selector, ok := call.Fun.(*ast.SelectorExpr); ok {
+				object := f.Info().Uses[selector.Sel]
+				found = object != nil && object.Pkg() != nil && object.Pkg().Path() == rule.ControllerRuntime
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// held is a kind of the core that the cache may hold.
+type held struct {
+	kind     string
+	uncached bool // the client asks the API server for some kinds
+}
+
+// watched tells how a call makes the cache hold objects of the kind for their events, "" where it does not.
+func (h held) watched(f *rule.Function, call *ast.CallExpr) string {
+	if !watches(f, call) || !h.is(f.Info().TypeOf(call.Args[0])) || mentionsMetadata(call) {
+		return ""
+	}
+	return rule.Callee(f.Info(), call).Name() + "(&corev1." + h.kind + "{})"
+}
+
+func watches(f *rule.Function, call *ast.CallExpr) bool {
+	return rule.Calls(f.Info(), call, builderPackage, "Owns", "Watches", "For") && len(call.Args) > 0
+}
+
+// read tells how a call reads the kind by way of the cache, "" where it does not.
+func (h held) read(f *rule.Function, call *ast.CallExpr) string {
+	r := rule.RequestOf(f.Info(), call)
+	if r == nil || h.uncached || r.Client == nil || !cached(f, r) {
+		return ""
+	}
+	if (r.Verb == "Get" || r.Verb == "List") && h.is(f.Info().TypeOf(r.Object)) {
+		return "the " + r.Verb + " of a " + h.kind
+	}
+	return ""
+}
+
+func (h held) is(t types.Type) bool { return rule.IsType(t, corePackage, h.kind, h.kind+"List") }
+
+// mentionsMetadata tells builder.OnlyMetadata among the arguments.
+func mentionsMetadata(call *ast.CallExpr) bool {
+	for _, argument := range call.Args {
+		if named(argument, "OnlyMetadata") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,308 @@
+package code
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"regexp"
+	"time"
+
+	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+)
+
+var statusClock = &rule.Rule{
+	Name: "status-clock", Severity: rule.Error,
+	About:  "A time or a random value that every reconcile writes into the status.",
+	Reason: "Each reconcile changes the object, which leads to the next reconcile: the operator never rests, and with it the API server.",
+	Fix:    "set it only when something else in the status changes, as meta.SetStatusCondition does",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		for _, f := range s.Code.Reach(s.Code.Workers()...) {
+			f.Inspect(func(node ast.Node, within []ast.Node) {
+				n, ok := node.(*ast.AssignStmt)
+				if !ok || conditional(n, within) || comparesBefore(f, n) || guarded(f, n) {
+					return
+				}
+				for i, left := range n.Lhs {
+					if ofStatus(left) && i < len(n.Rhs) && changing(f, n.Rhs[i]) {
+						add(s, found, f, n, "%s is another one in each reconcile", text(left))
+					}
+				}
+			})
+		}
+	},
+}
+
+// ofStatus tells x.Status.y, and what is below.
+func ofStatus(e ast.Expr) bool {
+	for {
+		switch x := ast.Unparen(e).(type) {
+		case *ast.SelectorExpr:
+			if inner, ok := ast.Unparen(x.X).(*ast.SelectorExpr); ok && inner.Sel.Name == "Status" {
+				return true
+			}
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.StarExpr:
+			e = x.X
+		default:
+			return false
+		}
+	}
+}
+
+// changing tells an expression that is another one each time, or a variable that was set to one.
+func changing(f *rule.Function, e ast.Expr) bool {
+	if now(f.Info(), e) {
+		return true
+	}
+	variable := plain(f, e)
+	if variable == nil {
+		return false
+	}
+	found := false
+	ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
+		if n, ok := node.(*ast.AssignStmt); ok && len(n.Lhs) == 1 && plain(f, n.Lhs[0]) == variable {
+			found = found || now(f.Info(), n.Rhs[0])
+		}
+		return !found
+	})
+	return found
+}
+
+// now tells the time, or something random.
+func now(info *types.Info, e ast.Expr) bool {
+	return calls(info, e, "time", "Now") || calls(info, e, metaPackage, "Now", "NowMicro") ||
+		calls(info, e, "github.com/google/uuid", "New", "NewString") || calls(info, e, "k8s.io/apimachinery/pkg/util/uuid", "NewUUID") ||
+		calls(info, e, "crypto/rand", "Text") || calls(info, e, "k8s.io/apimachinery/pkg/util/rand", "String")
+}
+
+var comparing = regexp.MustCompile(`(?i)equal|diff|chang|compare|same|dirty|SetStatusCondition`)
+
+// compares tells whether what a function does depends on a comparison somewhere: it is enough that it
+// calls something of such a name, or uses a variable of such a name.
+func compares(f *rule.Function) bool { return comparesBefore(f, nil) }
+
+// comparesBefore tells whether a condition before a node compares.
+func comparesBefore(f *rule.Function, before ast.Node) bool {
+	found := false
+	ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
+		n, ok := node.(*ast.IfStmt)
+		if !ok || before != nil && n.Pos() > before.Pos() {
+			return !found
+		}
+		ast.Inspect(n.Cond, func(below ast.Node) bool {
+			if name, ok := below.(*ast.Ident); ok && comparing.MatchString(name.Name) {
+				found = true
+			}
+			if binary, ok := below.(*ast.BinaryExpr); ok && (binary.Op == token.NEQ || binary.Op == token.EQL) && !isNil(f.Info(), binary.Y) {
+				found = true
+			}
+			return !found
+		})
+		return !found
+	})
+	return found
+}
+
+var statusUnconditional = &rule.Rule{
+	Name: "status-unconditional", Severity: rule.Advice,
+	About:  "A status that every reconcile writes, without looking whether it changed.",
+	Reason: "Each reconcile of each object costs a write, also where there is nothing to tell: with many objects, a restart of the operator writes all of them.",
+	Fix:    "keep a copy of the status as it was, and write where equality.Semantic.DeepEqual says that it differs",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		reached := s.Code.Reach(s.Code.Reconcilers()...)
+		for _, f := range reached {
+			if compares(f) || comparesAbove(s, f, reached) {
+				continue
+			}
+			f.Requests(func(r *rule.Request, within []ast.Node) {
+				if r.Status && r.Verb == "Update" && !conditional(r.Call, within) {
+					add(s, found, f, r.Call, "%s writes the status, changed or not", f.Object.Name())
+				}
+			})
+		}
+	},
+}
+
+// comparesAbove tells whether one who calls f directly compares first.
+func comparesAbove(s *rule.Subject, f *rule.Function, reached []*rule.Function) bool {
+	for _, caller := range s.Code.Callers(f, reached) {
+		if compares(caller) {
+			return true
+		}
+	}
+	return false
+}
+
+var selfUpdate = &rule.Rule{
+	Name: "self-update", Severity: rule.Warning,
+	About:  "A Reconcile that writes its own object whole in each pass.",
+	Reason: "What it writes leads to the next reconcile, and a field that others changed meanwhile, or that comes out differently each time, makes that a loop or a fight.",
+	Fix:    "write only where something changed (as `if controllerutil.AddFinalizer(obj, name)` does), keep what is observed in the status, and give the controller predicate.GenerationChangedPredicate{}",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		if anywhereNamed(s.Code.Functions, "GenerationChangedPredicate") {
+			return
+		}
+		for _, f := range s.Code.Reconcilers() {
+			primary := s.Code.Primary(f)
+			if primary == nil {
+				continue
+			}
+			f.Requests(func(r *rule.Request, within []ast.Node) {
+				if r.Status || r.Verb != "Update" || f.TypeOf(r.Object) != primary || conditional(r.Call, within) || comparesBefore(f, r.Call) || guarded(f, r.Call) {
+					return
+				}
+				add(s, found, f, r.Call, "%s is written in each reconcile of it", short(primary))
+			})
+		}
+	},
+}
+
+// anywhereNamed tells whether a name is used in one of the functions.
+func anywhereNamed(functions []*rule.Function, name string) bool {
+	found := false
+	for _, f := range functions {
+		ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
+			if id, ok := node.(*ast.Ident); ok && id.Name == name {
+				found = true
+			}
+			return !found
+		})
+	}
+	return found
+}
+
+// soon is a time after which to look again that is a loop, where it is always.
+const soon = time.Second
+
+var requeueHot = &rule.Rule{
+	Name: "requeue-hot", Severity: rule.Error,
+	About:  "A reconcile that always asks for the next one, at once or in less than a second.",
+	Reason: "It is a loop for each object, and never rests: with a thousand objects it is the whole of what the operator and its API server do.",
+	Fix:    "return ctrl.Result{}, nil once there is nothing to do, and watch what is waited for (Owns, Watches); for what cannot be watched, RequeueAfter of minutes",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		for _, f := range s.Code.Reach(s.Code.Reconcilers()...) {
+			f.Inspect(func(node ast.Node, within []ast.Node) {
+				n, ok := node.(*ast.ReturnStmt)
+				if !ok || len(n.Results) != 2 || !rule.ReturnsResult(f) || conditional(n, within) || guarded(f, n) || !isNil(f.Info(), n.Results[1]) {
+					return
+				}
+				if why := hot(f.Info(), n.Results[0]); why != "" {
+					add(s, found, f, n, "%s ends with %s, whatever was done", f.Object.Name(), why)
+				}
+			})
+		}
+	},
+}
+
+// hot tells a Result that asks for the next reconcile soon.
+func hot(info *types.Info, e ast.Expr) string {
+	literal, ok := ast.Unparen(e).(*ast.CompositeLit)
+	if !ok {
+		return ""
+	}
+	for _, element := range literal.Elts {
+		pair, ok := element.(*ast.KeyValueExpr)
+		if !ok {
+			continue
+		}
+		value := info.Types[pair.Value].Value
+		name, _ := pair.Key.(*ast.Ident)
+		if name == nil || value == nil {
+			continue
+		}
+		if name.Name == "Requeue" && value.Kind() == constant.Bool && constant.BoolVal(value) {
+			return "Requeue: true"
+		}
+		if after, exact := constant.Int64Val(constant.ToInt(value)); name.Name == "RequeueAfter" && exact && after > 0 && time.Duration(after) < soon {
+			return "RequeueAfter: " + time.Duration(after).String()
+		}
+	}
+	return ""
+}
+
+var writeInLoop = &rule.Rule{
+	Name: "write-in-loop", Severity: rule.Warning,
+	About:  "One object that is written in each turn of a loop.",
+	Reason: "A list of a hundred makes a hundred writes of the same object, each of which others see half done and which conflict with every write in between.",
+	Fix:    "change the object in the loop, and write it once after it",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		for _, f := range s.Code.Reach(s.Code.Reconcilers()...) {
+			f.Requests(func(r *rule.Request, within []ast.Node) {
+				if r.Verb != "Update" && r.Verb != "Patch" {
+					return
+				}
+				loop := looped(within)
+				root := plain(f, r.Object)
+				if loop == nil || root == nil || root.Pos() >= loop.Pos() && root.Pos() < loop.End() || leaves(within, loop) {
+					return
+				}
+				if set := setIn(f, loop, root); set {
+					return
+				}
+				add(s, found, f, r.Call, "%s is written in each turn of the loop", text(r.Object))
+			})
+		}
+	},
+}
+
+// plain is the variable that is written, nil where that is a part of it, such as an element of a list.
+func plain(f *rule.Function, object ast.Expr) types.Object {
+	if address, ok := ast.Unparen(object).(*ast.UnaryExpr); ok {
+		object = address.X
+	}
+	if name, ok := ast.Unparen(object).(*ast.Ident); ok {
+		return f.Info().ObjectOf(name)
+	}
+	return nil
+}
+
+// looped is the innermost range loop that a node is in, in its own function.
+func looped(within []ast.Node) *ast.RangeStmt {
+	for i := len(within) - 1; i >= 0; i-- {
+		switch above := within[i].(type) {
+		case *ast.RangeStmt:
+			return above
+		case *ast.FuncLit, *ast.ForStmt:
+			return nil
+		}
+	}
+	return nil
+}
+
+// leaves tells whether the loop ends where the write was made: a return or break follows in its block.
+func leaves(within []ast.Node, loop *ast.RangeStmt) bool {
+	for i := len(within) - 1; i >= 0 && within[i] != loop; i-- {
+		block, ok := within[i].(*ast.BlockStmt)
+		if !ok || block == loop.Body {
+			continue
+		}
+		switch last := block.List[len(block.List)-1].(type) {
+		case *ast.ReturnStmt:
+			return true
+		case *ast.BranchStmt:
+			return last.Tok == token.BREAK
+		}
+	}
+	last := loop.Body.List[len(loop.Body.List)-1]
+	_, returns := last.(*ast.ReturnStmt)
+	return returns
+}
+
+// setIn tells whether a variable becomes another object in a loop.
+func setIn(f *rule.Function, loop *ast.RangeStmt, variable types.Object) bool {
+	found := false
+	ast.Inspect(loop, func(node ast.Node) bool {
+		if n, ok := node.(*ast.AssignStmt); ok {
+			for _, left := range n.Lhs {
+				if name, ok := left.(*ast.Ident); ok && f.Info().ObjectOf(name) == variable {
+					found = true
+				}
+			}
+		}
+		return !found
+	})
+	return found
+}

@@ -1,0 +1,211 @@
+package code
+
+import (
+	"go/ast"
+	"go/types"
+	"strings"
+
+	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+)
+
+const metaPackage = "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+var ownerMissing = &rule.Rule{
+	Name: "owner-missing", Severity: rule.Error,
+	About:  "A child that a reconcile creates without an owner reference, and that no finalizer sees removed.",
+	Reason: "When its owner is deleted, nothing deletes it: it stays, costs, and is in the way of an owner of the same name.",
+	Fix:    "controllerutil.SetControllerReference(owner, child, scheme) before it is created; for what is in another namespace or in none, a finalizer that deletes it",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		for _, reconciler := range s.Code.Reconcilers() {
+			primary := s.Code.Primary(reconciler)
+			reached := s.Code.Reach(reconciler)
+			for _, f := range reached {
+				f.Requests(func(r *rule.Request, _ []ast.Node) {
+					if !makes(f, r) || owned(s, f, r, primary, reached) {
+						return
+					}
+					if s.Once(ownerMissingOnce{s.Code.At(r.Call)}) {
+						add(s, found, f, r.Call, "%s creates %s without an owner reference%s", f.Object.Name(), child(f, r), on(f, reconciler))
+					}
+				})
+			}
+		}
+	},
+}
+
+// ownerMissingOnce: a function that several reconcilers share is named once.
+type ownerMissingOnce struct{ rule.Place }
+
+// on names the reconciler where it is not the function itself.
+func on(f, reconciler *rule.Function) string {
+	name := types.TypeString(reconciler.Object.Signature().Recv().Type(), func(*types.Package) string { return "" })
+	if f == reconciler {
+		return ""
+	}
+	return ", for the reconciles of " + strings.TrimPrefix(name, "*")
+}
+
+// child names what is created.
+func child(f *rule.Function, r *rule.Request) string {
+	if name := f.TypeOf(r.Object); name != nil && name.Name() != "Unstructured" {
+		return "a " + name.Name()
+	}
+	return text(r.Object)
+}
+
+// makes tells a request that may create an object.
+func makes(f *rule.Function, r *rule.Request) bool {
+	if r.Status {
+		return false
+	}
+	switch r.Verb {
+	case "Create", "CreateOrUpdate", "CreateOrPatch":
+		return true
+	case "Patch":
+		return len(r.Call.Args) > 2 && named(r.Call.Args[2], "Apply")
+	}
+	return false
+}
+
+func named(e ast.Expr, name string) bool {
+	switch x := ast.Unparen(e).(type) {
+	case *ast.SelectorExpr:
+		return x.Sel.Name == name
+	case *ast.Ident:
+		return x.Name == name
+	}
+	return false
+}
+
+// without are types that nothing owns: they are records, or go by themselves.
+var without = map[string]bool{"Event": true, "Lease": true, "TokenRequest": true, "Eviction": true, "SubjectAccessReview": true, "SelfSubjectAccessReview": true, "TokenReview": true}
+
+// owned tells whether the child may have an owner, or somebody to remove it.
+func owned(s *rule.Subject, f *rule.Function, r *rule.Request, primary *types.TypeName, reached []*rule.Function) bool {
+	made := f.TypeOf(r.Object)
+	if made != nil && (made == primary || without[made.Name()]) {
+		return true
+	}
+	for _, one := range s.Code.Reach(f) {
+		if setsOwner(one) {
+			return true
+		}
+	}
+	if handedIn(f, r.Object) {
+		for _, caller := range s.Code.Callers(f, reached) {
+			for _, one := range s.Code.Reach(caller) {
+				if setsOwner(one) {
+					return true
+				}
+			}
+		}
+	}
+	return finalized(reached, made)
+}
+
+// handedIn tells whether an object comes from the caller, or from somewhere that is not plain.
+func handedIn(f *rule.Function, object ast.Expr) bool {
+	root := f.Root(object)
+	if root == nil || f.Parameter(root) {
+		return true
+	}
+	return f.TypeOf(object) == nil // an interface: it was put there somewhere
+}
+
+// setsOwner tells whether a function sets an owner reference on whatever it is.
+func setsOwner(f *rule.Function) bool {
+	found := false
+	ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
+		switch n := node.(type) {
+		case *ast.Ident:
+			switch n.Name {
+			case "SetControllerReference", "SetOwnerReference", "SetOwnerReferences", "NewControllerRef", "OwnerReferences", "OwnerReference", "WithOwnerReferences":
+				found = true
+			}
+		case *ast.KeyValueExpr:
+			found = found || named(n.Key, "OwnerReferences")
+		}
+		return !found
+	})
+	return found
+}
+
+// finalized tells whether the reconciler has a finalizer and deletes objects of a type.
+func finalized(reached []*rule.Function, made *types.TypeName) bool {
+	if !anywhere(reached, rule.UtilPackage, "AddFinalizer", "RemoveFinalizer", "ContainsFinalizer") {
+		return false
+	}
+	for _, f := range reached {
+		deletes := false
+		f.Requests(func(r *rule.Request, _ []ast.Node) {
+			if r.Verb != "Delete" && r.Verb != "DeleteAllOf" {
+				return
+			}
+			deleted := f.TypeOf(r.Object)
+			deletes = deletes || made == nil || deleted == nil || deleted == made
+		})
+		if deletes {
+			return true
+		}
+	}
+	return false
+}
+
+var finalizerStays = &rule.Rule{
+	Name: "finalizer-stays", Severity: rule.Error,
+	About:  "A finalizer that is added and nowhere removed.",
+	Reason: "No object that has it can be deleted any more, nor can its namespace.",
+	Fix:    "when the object is being deleted, clean up, then controllerutil.RemoveFinalizer and write it; or do not add it",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		removed := removedFinalizers(s.Code.Functions)
+		for _, f := range s.Code.Functions {
+			f.Inspect(func(node ast.Node, _ []ast.Node) {
+				call, ok := node.(*ast.CallExpr)
+				if !ok || !rule.Calls(f.Info(), call, rule.UtilPackage, "AddFinalizer") || len(call.Args) != 2 {
+					return
+				}
+				name := constantOf(f.Info(), call.Args[1])
+				if removed.all || name == "" && len(removed.names) > 0 || removed.names[name] {
+					return
+				}
+				add(s, found, f, call, "nothing removes the finalizer %s", text(call.Args[1]))
+			})
+		}
+	},
+}
+
+// finalizers are those that are removed somewhere: those of known names, or any.
+type finalizers struct {
+	names map[string]bool
+	all   bool
+}
+
+func removedFinalizers(functions []*rule.Function) finalizers {
+	removed := finalizers{names: map[string]bool{}}
+	for _, f := range functions {
+		ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
+			switch n := node.(type) {
+			case *ast.CallExpr:
+				if rule.Calls(f.Info(), n, rule.UtilPackage, "RemoveFinalizer") && len(n.Args) == 2 {
+					name := constantOf(f.Info(), n.Args[1])
+					removed.names[name] = true
+					removed.all = removed.all || name == ""
+				}
+				removed.all = removed.all || named(n.Fun, "SetFinalizers")
+			case *ast.AssignStmt:
+				for _, left := range n.Lhs {
+					removed.all = removed.all || named(left, "Finalizers")
+				}
+			}
+			return true
+		})
+	}
+	return removed
+}
+
+func constantOf(info *types.Info, e ast.Expr) string {
+	if value := info.Types[e].Value; value != nil {
+		return value.ExactString()
+	}
+	return ""
+}

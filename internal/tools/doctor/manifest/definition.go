@@ -1,0 +1,166 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/operon-framework/operon/internal/tools/crdcompat"
+	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+)
+
+var crdUnsafe = &rule.Rule{
+	Name: "crd-unsafe", Severity: rule.Error,
+	About:  "A CustomResourceDefinition that is no safe upgrade of the older one that --against names.",
+	Reason: "Objects that are stored, or clients of users, are of the older version: fields are dropped, or objects can no longer be written.",
+	Fix:    "keep what there was, and add a new version beside it; `operon crd check` looks at the objects of a cluster",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		for _, d := range s.Definitions {
+			older := s.Against[d.GetName()]
+			if older == nil {
+				continue
+			}
+			compared, err := crdcompat.Compare(older, d.Typed)
+			if err != nil {
+				found.Add(rule.At(d.Object, ""), "%s: %v", d.GetName(), err)
+				continue
+			}
+			for _, one := range compared.Result().Findings {
+				at := rule.At(d.Object, placeIn(d, one.Version, one.Path))
+				finding := found.Add(at, "%s is no safe upgrade: %s", d.GetName(), upgrade(one))
+				finding.Also = []rule.Place{rule.At(d.Object, "")}
+				if one.Rule == crdcompat.StorageChanged || one.Rule == crdcompat.ConversionAwaited || one.Rule == crdcompat.VersionUnserved {
+					finding.Severity = rule.Warning
+				}
+			}
+		}
+	},
+}
+
+// upgrade says what a change does, without what is only known of the objects of a cluster.
+func upgrade(one *crdcompat.Finding) string {
+	message, _, _ := strings.Cut(one.Message, "; no stored object")
+	place := strings.TrimSpace(one.Version + " " + one.Path)
+	if place == "" {
+		return string(one.Rule) + ", " + message
+	}
+	return fmt.Sprintf("%s at %s, %s", one.Rule, place, message)
+}
+
+// placeIn is the path of a field of a version in the manifest.
+func placeIn(d *rule.Definition, version, field string) string {
+	for i, one := range d.Typed.Spec.Versions {
+		if one.Name != version {
+			continue
+		}
+		path := fmt.Sprintf("spec.versions[%d]", i)
+		if field == "" {
+			return path
+		}
+		path += ".schema.openAPIV3Schema"
+		for _, step := range strings.Split(strings.ReplaceAll(field, "[*]", ".[]"), ".") {
+			if step == "[]" {
+				path += ".items"
+				continue
+			}
+			path += ".properties." + step
+		}
+		return path
+	}
+	return ""
+}
+
+var statusSubresource = &rule.Rule{
+	Name: "status-subresource", Severity: rule.Error,
+	About:  "A kind with a status, and without the subresource status.",
+	Reason: "Users overwrite the status when they apply the object, each write of it counts as a change of the spec, and the operator's writes of it run into conflicts.",
+	Fix:    "+kubebuilder:subresource:status above the type",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		for _, v := range s.OwnVersions() {
+			if _, has := v.Root().Properties["status"]; has && (v.Subresources == nil || v.Subresources.Status == nil) {
+				at, also := s.PlaceOfKind(v, v.Path())
+				found.Add(at, "%s has a status and no subresource status", v.Title()).Also = also
+			}
+		}
+	},
+}
+
+// conditionsOf is the list of conditions of a status, nil where there is none.
+func conditionsOf(v *rule.Version) *apiextensionsv1.JSONSchemaProps {
+	conditions, ok := v.Root().Properties["status"].Properties["conditions"]
+	if !ok || conditions.Items == nil || conditions.Items.Schema == nil {
+		return nil
+	}
+	if _, typed := conditions.Items.Schema.Properties["type"]; !typed {
+		return nil
+	}
+	return &conditions
+}
+
+// hasStatus tells whether somebody reports on objects of the version.
+func hasStatus(v *rule.Version) bool {
+	status, ok := v.Root().Properties["status"]
+	return ok && len(status.Properties) > 0
+}
+
+var statusConditions = &rule.Rule{
+	Name: "status-conditions", Severity: rule.Warning,
+	About:  "A status without conditions.",
+	Reason: "kubectl wait, Argo CD, Flux and Helm know an object's state by its conditions: without, they take it for ready at once.",
+	Fix:    "Conditions []metav1.Condition `json:\"conditions,omitempty\"` in the status, with a condition Ready",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		for _, v := range s.OwnVersions() {
+			if hasStatus(v) && conditionsOf(v) == nil {
+				at, also := s.PlaceOfKind(v, v.Path()+".schema.openAPIV3Schema.properties.status")
+				found.Add(at, "the status of %s has no conditions", v.Title()).Also = also
+			}
+		}
+	},
+}
+
+var observedGeneration = &rule.Rule{
+	Name: "observed-generation", Severity: rule.Warning,
+	About:  "A status that cannot say which generation of the spec it is about.",
+	Reason: "Right after a change of the spec the status still speaks of the one before, and nobody can tell: pipelines go on too early.",
+	Fix:    "ObservedGeneration int64 `json:\"observedGeneration,omitempty\"` in the status, set to obj.Generation; conditions of type metav1.Condition have one, too",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		for _, v := range s.OwnVersions() {
+			if !hasStatus(v) {
+				continue
+			}
+			status := v.Root().Properties["status"]
+			_, has := status.Properties["observedGeneration"]
+			if conditions := conditionsOf(v); conditions != nil {
+				_, inCondition := conditions.Items.Schema.Properties["observedGeneration"]
+				has = has || inCondition
+			}
+			if !has {
+				at, also := s.PlaceOfKind(v, v.Path()+".schema.openAPIV3Schema.properties.status")
+				found.Add(at, "the status of %s has no observedGeneration", v.Title()).Also = also
+			}
+		}
+	},
+}
+
+var conditionsMap = &rule.Rule{
+	Name: "conditions-map", Severity: rule.Warning,
+	About:  "Conditions that are a plain list, and not a map by type.",
+	Reason: "With server-side apply two writers, each of which keeps a condition of its own, replace each other's list, over and over.",
+	Fix:    "+listType=map and +listMapKey=type above the field",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		for _, v := range s.OwnVersions() {
+			conditions := conditionsOf(v)
+			if conditions == nil || conditions.XListType != nil && *conditions.XListType == "map" {
+				continue
+			}
+			v.Fields("status", func(f *rule.Field) {
+				if slices.Equal(f.Steps, []string{"status", "conditions"}) {
+					at, also := s.PlaceOf(f)
+					found.Add(at, "the conditions of %s are no map by type", v.Title()).Also = also
+				}
+			})
+		}
+	},
+}

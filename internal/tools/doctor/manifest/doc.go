@@ -1,0 +1,16 @@
+// Package manifest has the doctor's rules that read manifests: CustomResourceDefinitions, Roles,
+// samples, webhooks and the Deployment of the operator. They judge as an API server does, by its own
+// libraries, and hold Roles against the code.
+package manifest
+
+import "github.com/operon-framework/operon/internal/tools/doctor/rule"
+
+// Rules are all of them.
+var Rules = []*rule.Rule{
+	rbacWildcard, rbacSecrets, rbacEscalate, rbacExec, rbacUnused,
+	crdInvalid, crdUnsafe, statusSubresource, statusConditions, observedGeneration, conditionsMap,
+	numberBounds, mapKeyLength, rulesUnbounded, phaseEnum, fieldDescription, printerColumns, shortName,
+	sampleInvalid,
+	webhookBroad, webhookTimeout,
+	deployLimits, deployRoot, deployProbes, deployLatest, deployElection,
+}

@@ -1,0 +1,244 @@
+package manifest
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+)
+
+// each visits the fields of what users write, in all versions.
+func each(s *rule.Subject, visit func(*rule.Field)) {
+	for _, v := range s.OwnVersions() {
+		v.Fields("spec", visit)
+	}
+}
+
+// report adds a finding about a field, once for each place: kinds and versions may share a field in Go.
+func report(s *rule.Subject, found *rule.Findings, f *rule.Field, format string, values ...any) {
+	at, also := s.PlaceOf(f)
+	if found.Has(at) {
+		return
+	}
+	found.Add(at, format, values...).Also = also
+}
+
+// Names of whole numbers that cannot be just anything.
+var (
+	counts = regexp.MustCompile(`^(replicas|size|count|parallelism|members|instances|.*Replicas)$`)
+	ports  = regexp.MustCompile(`^(port|nodePort|targetPort|.*Port)$`)
+)
+
+var numberBounds = &rule.Rule{
+	Name: "number-bounds", Severity: rule.Warning,
+	About:  "A number of replicas, or a port, that may be anything.",
+	Reason: "A typing mistake is stored, and only the operator, or a child that the API server refuses, finds it: the object is stuck instead of refused.",
+	Fix:    "+kubebuilder:validation:Minimum=0 and a Maximum; for ports 1 and 65535",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		each(s, func(f *rule.Field) {
+			if f.Schema.Type != "integer" || f.Schema.XIntOrString || len(f.Schema.Enum) > 0 || ruled(f) || !s.Own(f) {
+				return
+			}
+			switch {
+			case counts.MatchString(f.Name()) && f.Schema.Minimum == nil:
+				report(s, found, f, "%s takes numbers below 0", f)
+			case ports.MatchString(f.Name()) && (f.Schema.Minimum == nil || f.Schema.Maximum == nil):
+				report(s, found, f, "%s takes numbers that are no port", f)
+			}
+		})
+	},
+}
+
+// ruled tells whether a CEL rule looks at a field.
+func ruled(f *rule.Field) bool {
+	for _, schema := range []*apiextensionsv1.JSONSchemaProps{f.Schema, f.Parent, f.Version.Root()} {
+		for _, one := range schema.XValidations {
+			if schema == f.Schema || strings.Contains(one.Rule, f.Name()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var mapKeyLength = &rule.Rule{
+	Name: "map-key-length", Severity: rule.Advice,
+	About:  "A string without maxLength that is the key of a list.",
+	Reason: "Keys are compared and kept by every writer of the list; a rule in CEL about the list has to reckon with keys of megabytes, and is refused for it.",
+	Fix:    "+kubebuilder:validation:MaxLength=63 (or what the name may have)",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		each(s, func(f *rule.Field) {
+			if f.Schema.Items == nil || f.Schema.Items.Schema == nil {
+				return
+			}
+			for _, name := range f.Schema.XListMapKeys {
+				key, ok := f.Schema.Items.Schema.Properties[name]
+				if !ok || key.Type != "string" || key.MaxLength != nil || len(key.Enum) > 0 || foreign(s, f) {
+					continue
+				}
+				report(s, found, f.Below(name), "%s is the key of a list, and may have any length", f.Below(name))
+			}
+		})
+	},
+}
+
+// foreign tells a field whose elements are of a type that is not the project's, such as corev1.Container.
+func foreign(s *rule.Subject, f *rule.Field) bool {
+	return s.Origin(f.Version.Definition, f.Version.CustomResourceDefinitionVersion.Name, f.Steps) != nil &&
+		s.Origin(f.Version.Definition, f.Version.CustomResourceDefinitionVersion.Name, append(slices.Clone(f.Steps), "[]", f.Schema.XListMapKeys[0])) == nil
+}
+
+var rulesUnbounded = &rule.Rule{
+	Name: "list-unbounded", Severity: rule.Warning,
+	About:  "A list or map without a limit, with CEL rules in its elements or over them.",
+	Reason: "What the rule may cost is reckoned for the longest list that fits into a request: one more rule, and the API server refuses the whole definition in an upgrade.",
+	Fix:    "+kubebuilder:validation:MaxItems=100 (or MaxProperties), as many as make sense",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		each(s, func(f *rule.Field) {
+			list := f.Schema.Type == "array" && f.Schema.MaxItems == nil
+			table := f.Schema.AdditionalProperties != nil && f.Schema.AdditionalProperties.Schema != nil && f.Schema.MaxProperties == nil
+			if (list || table) && s.Own(f) && (len(f.Schema.XValidations) > 0 || rulesBelow(elementOf(f.Schema))) {
+				report(s, found, f, "%s has CEL rules, and no limit to its length", f)
+			}
+		})
+	},
+}
+
+func elementOf(schema *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps {
+	if schema.Items != nil {
+		return schema.Items.Schema
+	}
+	if schema.AdditionalProperties != nil {
+		return schema.AdditionalProperties.Schema
+	}
+	return nil
+}
+
+func rulesBelow(schema *apiextensionsv1.JSONSchemaProps) bool {
+	if schema == nil {
+		return false
+	}
+	if len(schema.XValidations) > 0 || rulesBelow(elementOf(schema)) {
+		return true
+	}
+	for _, below := range schema.Properties {
+		if rulesBelow(&below) {
+			return true
+		}
+	}
+	return false
+}
+
+var phases = regexp.MustCompile(`^(phase|mode|policy|strategy|.*Policy|.*Strategy|.*Mode)$`)
+
+var phaseEnum = &rule.Rule{
+	Name: "word-enum", Severity: rule.Warning,
+	About:  "A mode, policy or strategy in the spec that takes any word.",
+	Reason: "A word that the operator does not know is stored, and becomes whatever the last branch of a switch does.",
+	Fix:    "+kubebuilder:validation:Enum=One;Another",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		each(s, func(f *rule.Field) {
+			if f.Schema.Type != "string" || f.Steps[len(f.Steps)-1] == "[]" || !phases.MatchString(f.Name()) {
+				return
+			}
+			if len(f.Schema.Enum) > 0 || f.Schema.Pattern != "" || f.Schema.Format != "" || ruled(f) || !s.Own(f) {
+				return
+			}
+			report(s, found, f, "%s takes any word", f)
+		})
+	},
+}
+
+var fieldDescription = &rule.Rule{
+	Name: "field-description", Severity: rule.Advice,
+	About:  "A field of the spec that nothing describes.",
+	Reason: "kubectl explain, editors and generated documentation show nothing for it: users guess.",
+	Fix:    "a comment above the field: what it does, its unit, what its default means",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		each(s, func(f *rule.Field) {
+			if len(f.Steps) < 2 || f.Steps[len(f.Steps)-1] == "[]" || f.Schema.Description != "" {
+				return
+			}
+			origin := s.Origin(f.Version.Definition, f.Version.CustomResourceDefinitionVersion.Name, f.Steps)
+			if origin == nil && s.HasType(f.Version) || origin != nil && described(origin.Comment()) {
+				return // of a type that is another module's, or described in Go
+			}
+			if origin == nil && describesNothing(f.Version.Root()) {
+				return // left out of the whole definition, to make it small
+			}
+			report(s, found, f, "%s has no description", f)
+		})
+	},
+}
+
+// described tells whether a comment has words beside its markers.
+func described(comment string) bool {
+	for line := range strings.Lines(comment) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "+") && !strings.HasPrefix(line, "operon:") {
+			return true
+		}
+	}
+	return false
+}
+
+func describesNothing(schema *apiextensionsv1.JSONSchemaProps) bool {
+	if schema.Description != "" {
+		return false
+	}
+	for _, below := range schema.Properties {
+		if !describesNothing(&below) {
+			return false
+		}
+	}
+	return true
+}
+
+var printerColumns = &rule.Rule{
+	Name: "printer-columns", Severity: rule.Advice,
+	About:  "A kind that kubectl get shows without its readiness, or without its age.",
+	Reason: "Whoever looks for what is broken has to open each object; a kind with columns of its own shows no age unless one of them is.",
+	Fix:    "a marker +kubebuilder:printcolumn above the type for the status of the condition Ready, and name=Age,type=date,JSONPath=.metadata.creationTimestamp",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		for _, v := range s.OwnVersions() {
+			if v.Deprecated {
+				continue
+			}
+			var missing []string
+			if conditionsOf(v) != nil && !shows(v, ".status.conditions") && !shows(v, ".status.phase") {
+				missing = append(missing, "its readiness")
+			}
+			if len(v.AdditionalPrinterColumns) > 0 && !shows(v, "creationTimestamp") {
+				missing = append(missing, "its age")
+			}
+			if len(missing) == 0 {
+				continue
+			}
+			at, also := s.PlaceOfKind(v, v.Path()+".additionalPrinterColumns")
+			found.Add(at, "kubectl get %s does not show %s", v.Typed.Spec.Names.Plural, strings.Join(missing, " and ")).Also = also
+		}
+	},
+}
+
+func shows(v *rule.Version, path string) bool {
+	return slices.ContainsFunc(v.AdditionalPrinterColumns, func(c apiextensionsv1.CustomResourceColumnDefinition) bool {
+		return strings.Contains(c.JSONPath, path)
+	})
+}
+
+var shortName = &rule.Rule{
+	Name: "short-name", Severity: rule.Advice,
+	About:  "A kind with a long name, and no short one.",
+	Reason: "Whoever works with it types the whole name each time.",
+	Fix:    "+kubebuilder:resource:shortName=abc above the type",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		for _, v := range s.OwnVersions() {
+			if v.CustomResourceDefinitionVersion.Storage && len(v.Typed.Spec.Names.ShortNames) == 0 && len(v.Typed.Spec.Names.Plural) > 12 {
+				at, also := s.PlaceOfKind(v, "spec.names")
+				found.Add(at, "%s has no short name", v.Typed.Spec.Names.Plural).Also = also
+			}
+		}
+	},
+}

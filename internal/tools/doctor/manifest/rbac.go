@@ -1,0 +1,195 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+	"github.com/operon-framework/operon/internal/tools/project"
+)
+
+// permission is one rule of a Role that the operator is to have.
+type permission struct {
+	rbacv1.PolicyRule
+	grant project.Grant
+	path  string
+}
+
+// permissions visits all that the operator is granted, each once.
+func permissions(s *rule.Subject, visit func(*permission)) {
+	seen := map[string]bool{}
+	for _, grant := range s.Grants {
+		if grant.Role.Unstructured == nil || seen[grant.Role.Place()] {
+			continue
+		}
+		seen[grant.Role.Place()] = true
+		role := &rbacv1.ClusterRole{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(grant.Role.Object, role); err != nil {
+			continue // whoever applies it is told
+		}
+		for i, one := range role.Rules {
+			visit(&permission{PolicyRule: one, grant: grant, path: fmt.Sprintf("rules[%d]", i)})
+		}
+	}
+}
+
+// at is the place of a permission: the marker that it was generated from, where there is one that says
+// the same, or a path below it in the Role.
+func (p *permission) at(s *rule.Subject, below string) (at rule.Place, also []rule.Place) {
+	manifest := rule.At(p.grant.Role, p.path+below)
+	also = []rule.Place{rule.At(p.grant.Role, p.path), rule.At(p.grant.Role, "")}
+	if marker, ok := s.Code.Marker(func(m rule.RBACMarker) bool { return p.covers(m) }); ok {
+		return marker, append(also, manifest)
+	}
+	return manifest, also
+}
+
+// covers tells whether a marker asks for something of the permission.
+func (p *permission) covers(m rule.RBACMarker) bool {
+	return overlap(p.APIGroups, m.Groups) && overlap(p.Resources, m.Resources) && overlap(p.Verbs, m.Verbs)
+}
+
+func overlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(one string) bool { return slices.Contains(b, one) })
+}
+
+// has tells whether a list names one of some, or all by *.
+func has(list []string, some ...string) bool {
+	return slices.Contains(list, rbacv1.VerbAll) || overlap(list, some)
+}
+
+func add(s *rule.Subject, found *rule.Findings, p *permission, below, format string, values ...any) {
+	at, also := p.at(s, below)
+	found.Add(at, format, values...).Also = also
+}
+
+var rbacWildcard = &rule.Rule{
+	Name: "rbac-wildcard", Severity: rule.Error,
+	About:  "A Role that grants every verb, every resource or every API group by *.",
+	Reason: "Whoever takes over the operator has all of it, kinds that are installed later included, and nobody who installs it can tell what it needs.",
+	Fix:    "name what is used; `operon prove --rbac` prints the smallest Role that the operator needs",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		permissions(s, func(p *permission) {
+			for _, part := range []struct {
+				path, words string
+				list        []string
+			}{
+				{".apiGroups", "API groups", p.APIGroups}, {".resources", "resources", p.Resources},
+				{".verbs", "verbs", p.Verbs}, {".nonResourceURLs", "URLs", p.NonResourceURLs},
+			} {
+				if i := slices.Index(part.list, "*"); i >= 0 {
+					add(s, found, p, fmt.Sprintf("%s[%d]", part.path, i), "%s %s grants all %s", p.grant.Kind, p.grant.Name, part.words)
+				}
+			}
+		})
+	},
+}
+
+var rbacSecrets = &rule.Rule{
+	Name: "rbac-secrets", Severity: rule.Warning,
+	About:  "The right to read the Secrets of all namespaces.",
+	Reason: "Whoever takes over the operator has the credentials of everybody in the cluster, its administrators included.",
+	Fix:    "a Role in each namespace that the operator works for, or resourceNames; where users name any Secret, say why in a comment that ignores this",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		permissions(s, func(p *permission) {
+			if p.grant.Scope != rule.ClusterScope || !slices.Contains(p.Resources, "secrets") || !has(p.APIGroups, "") || len(p.ResourceNames) > 0 {
+				return
+			}
+			if has(p.Verbs, "get", "list", "watch") {
+				at, also := p.at(s, fmt.Sprintf(".resources[%d]", slices.Index(p.Resources, "secrets")))
+				if use := s.Code.FirstUse("k8s.io/api/core/v1", "Secret", "SecretList"); s.Framework == project.Operon && len(use) > 0 {
+					at, also = use[0], append(use[1:], append(also, at)...) // the Role is made of the code
+				}
+				found.Add(at, "%s %s may read every Secret of the cluster", p.grant.Kind, p.grant.Name).Also = also
+			}
+		})
+	},
+}
+
+var rbacEscalate = &rule.Rule{
+	Name: "rbac-escalate", Severity: rule.Error,
+	About:  "The verbs escalate, bind and impersonate, and tokens for other ServiceAccounts: rights to get any right.",
+	Reason: "Each of them makes the operator an administrator of the cluster, whatever else its Role says.",
+	Fix:    "leave the verb out: an operator that creates Roles needs the rights that are in them, and no escalate; with resourceNames, bind to certain Roles only",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		permissions(s, func(p *permission) {
+			for i, verb := range p.Verbs {
+				if slices.Contains([]string{"escalate", "bind", "impersonate"}, verb) && (verb == "escalate" || len(p.ResourceNames) == 0) {
+					add(s, found, p, fmt.Sprintf(".verbs[%d]", i), "%s %s grants %s", p.grant.Kind, p.grant.Name, verb)
+				}
+			}
+			if i := slices.Index(p.Resources, "serviceaccounts/token"); i >= 0 && has(p.Verbs, "create") && len(p.ResourceNames) == 0 {
+				add(s, found, p, fmt.Sprintf(".resources[%d]", i), "%s %s grants tokens of every ServiceAccount", p.grant.Kind, p.grant.Name)
+			}
+		})
+	},
+}
+
+var rbacExec = &rule.Rule{
+	Name: "rbac-exec", Severity: rule.Warning,
+	About:  "The right to run commands in pods, or to reach them and nodes through the API server.",
+	Reason: "Whoever takes over the operator is in every container that it reaches, with all that is mounted there.",
+	Fix:    "let the program in the pod do it, or a Job; else grant it in a Role of one namespace",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		permissions(s, func(p *permission) {
+			for i, resource := range p.Resources {
+				if slices.Contains([]string{"pods/exec", "pods/attach", "pods/portforward", "nodes/proxy", "pods/ephemeralcontainers"}, resource) && p.grant.Scope == rule.ClusterScope {
+					add(s, found, p, fmt.Sprintf(".resources[%d]", i), "%s %s grants %s in all namespaces", p.grant.Kind, p.grant.Name, resource)
+				}
+			}
+		})
+	},
+}
+
+// needless are resources that libraries use without a word in the operator's code.
+var needless = map[string]bool{
+	"events": true, "leases": true, "tokenreviews": true, "subjectaccessreviews": true, "configmaps": true, "namespaces": true,
+	"customresourcedefinitions": true, "mutatingwebhookconfigurations": true, "validatingwebhookconfigurations": true,
+	"validatingadmissionpolicies": true, "validatingadmissionpolicybindings": true, "secrets": true,
+}
+
+var rbacUnused = &rule.Rule{
+	Name: "rbac-unused", Severity: rule.Warning,
+	About:  "A right to a built-in kind that the code names nowhere.",
+	Reason: "It serves only whoever takes over the operator, and makes administrators ask what it is for.",
+	Fix:    "leave it out; `operon prove --rbac` prints the smallest Role that the operator needs",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		if len(s.Code.Functions) == 0 {
+			return
+		}
+		named := s.Code.Named()
+		permissions(s, func(p *permission) {
+			for i, resource := range p.Resources {
+				plural, _, _ := strings.Cut(resource, "/")
+				kind, builtin := kinds[plural]
+				if !builtin || needless[plural] || !builtinGroup(p.APIGroups) || named[kind] || named[plural] || named[strings.ToLower(kind)] {
+					continue
+				}
+				add(s, found, p, fmt.Sprintf(".resources[%d]", i), "%s %s grants %s of %s, and no code names a %s", p.grant.Kind, p.grant.Name, strings.Join(p.Verbs, ", "), resource, kind)
+			}
+		})
+	},
+}
+
+// builtinGroup: kinds of other groups may have the same names.
+func builtinGroup(groups []string) bool {
+	return !slices.ContainsFunc(groups, func(group string) bool {
+		return strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io")
+	})
+}
+
+// kinds are the plurals of built-in kinds that operators are granted, and their kinds.
+var kinds = map[string]string{
+	"pods": "Pod", "services": "Service", "serviceaccounts": "ServiceAccount", "persistentvolumeclaims": "PersistentVolumeClaim",
+	"persistentvolumes": "PersistentVolume", "nodes": "Node", "endpoints": "Endpoints", "endpointslices": "EndpointSlice",
+	"replicationcontrollers": "ReplicationController", "resourcequotas": "ResourceQuota", "limitranges": "LimitRange",
+	"deployments": "Deployment", "statefulsets": "StatefulSet", "daemonsets": "DaemonSet", "replicasets": "ReplicaSet",
+	"jobs": "Job", "cronjobs": "CronJob", "ingresses": "Ingress", "ingressclasses": "IngressClass", "networkpolicies": "NetworkPolicy",
+	"roles": "Role", "rolebindings": "RoleBinding", "clusterroles": "ClusterRole", "clusterrolebindings": "ClusterRoleBinding",
+	"horizontalpodautoscalers": "HorizontalPodAutoscaler", "poddisruptionbudgets": "PodDisruptionBudget", "storageclasses": "StorageClass",
+	"priorityclasses": "PriorityClass", "certificatesigningrequests": "CertificateSigningRequest", "volumesnapshots": "VolumeSnapshot",
+}

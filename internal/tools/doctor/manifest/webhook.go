@@ -1,0 +1,99 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+	"github.com/operon-framework/operon/internal/tools/project"
+)
+
+// hook is one webhook of a configuration.
+type hook struct {
+	admissionv1.ValidatingWebhook
+	object project.Object
+	path   string
+}
+
+func hooks(s *rule.Subject, visit func(*hook)) {
+	for _, object := range s.Others {
+		if kind := object.GetKind(); kind != "ValidatingWebhookConfiguration" && kind != "MutatingWebhookConfiguration" {
+			continue
+		}
+		// What both kinds have in common is all that is looked at.
+		typed := &admissionv1.ValidatingWebhookConfiguration{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, typed); err != nil {
+			continue
+		}
+		for i, one := range typed.Webhooks {
+			visit(&hook{one, object, fmt.Sprintf("webhooks[%d]", i)})
+		}
+	}
+}
+
+// fails tells whether requests fail while the webhook does not answer.
+func (h *hook) fails() bool {
+	return h.FailurePolicy == nil || *h.FailurePolicy == admissionv1.Fail
+}
+
+// selects tells whether only some namespaces or objects are looked at.
+func (h *hook) selects() bool {
+	namespaces, objects := h.NamespaceSelector, h.ObjectSelector
+	return namespaces != nil && len(namespaces.MatchLabels)+len(namespaces.MatchExpressions) > 0 ||
+		objects != nil && len(objects.MatchLabels)+len(objects.MatchExpressions) > 0 || len(h.MatchConditions) > 0
+}
+
+// vital are resources without which a cluster, and the webhook itself, does not come up again.
+var vital = []string{"*", "*/*", "pods", "nodes", "namespaces", "leases", "services", "endpoints", "endpointslices", "configmaps", "secrets", "deployments", "replicasets", "daemonsets", "serviceaccounts"}
+
+var webhookBroad = &rule.Rule{
+	Name: "webhook-broad", Severity: rule.Error,
+	About:  "A webhook that fails closed, and is asked about kinds that the cluster itself, or the webhook, needs to come up.",
+	Reason: "When no pod of it runs, none can be created, not even its own: the cluster stays as it is until somebody removes the webhook by hand.",
+	Fix:    "failurePolicy: Ignore, or a namespaceSelector that leaves out kube-system and the operator's own namespace, or an objectSelector; or a ValidatingAdmissionPolicy, which needs no pod",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		hooks(s, func(h *hook) {
+			if !h.fails() || h.selects() {
+				return
+			}
+			for i, one := range h.Rules {
+				if !slices.ContainsFunc(one.APIGroups, func(g string) bool {
+					return slices.Contains([]string{"*", "", "apps", "coordination.k8s.io", "discovery.k8s.io"}, g)
+				}) {
+					continue
+				}
+				at := slices.IndexFunc(one.Resources, func(r string) bool { return slices.Contains(vital, r) })
+				if at >= 0 {
+					reportIn(found, h.object, fmt.Sprintf("%s.rules[%d].resources[%d]", h.path, i, at), "%s fails closed for %s in every namespace", h.Name, one.Resources[at])
+				}
+			}
+		})
+	},
+}
+
+var webhookTimeout = &rule.Rule{
+	Name: "webhook-timeout", Severity: rule.Advice,
+	About:  "A webhook that fails closed, and may take ten seconds or more.",
+	Reason: "While it does not answer, each write of these objects waits so long before it fails, and whoever writes them, garbage collection included, stands still.",
+	Fix:    "timeoutSeconds: 5, or less (controller-gen: timeoutSeconds=5 in the marker)",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		hooks(s, func(h *hook) {
+			if h.fails() && (h.TimeoutSeconds == nil || *h.TimeoutSeconds >= 10) {
+				reportIn(found, h.object, h.path, "%s may hold up a write for %d seconds", h.Name, seconds(h.TimeoutSeconds))
+			}
+		})
+	},
+}
+
+// defaultSeconds is the time-out of a webhook that names none.
+const defaultSeconds = 10
+
+func seconds(given *int32) int32 {
+	if given == nil {
+		return defaultSeconds
+	}
+	return *given
+}

@@ -1,0 +1,166 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+	"github.com/operon-framework/operon/internal/tools/project"
+)
+
+const template = "spec.template.spec"
+
+// deployments visits the Deployments of the project, which are the operator's.
+func deployments(s *rule.Subject, visit func(project.Object, *appsv1.Deployment)) {
+	for _, object := range s.Others {
+		if object.GetKind() != "Deployment" {
+			continue
+		}
+		typed := &appsv1.Deployment{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, typed); err == nil {
+			visit(object, typed)
+		}
+	}
+}
+
+// containers visits those of the operator's pods, by the path at which each stands.
+func containers(s *rule.Subject, visit func(object project.Object, path string, d *appsv1.Deployment, c *corev1.Container)) {
+	deployments(s, func(object project.Object, d *appsv1.Deployment) {
+		for i := range d.Spec.Template.Spec.Containers {
+			visit(object, fmt.Sprintf("%s.containers[%d]", template, i), d, &d.Spec.Template.Spec.Containers[i])
+		}
+	})
+}
+
+func reportIn(found *rule.Findings, object project.Object, path, format string, values ...any) {
+	found.Add(rule.At(object, path), format, values...).Also = []rule.Place{rule.At(object, "")}
+}
+
+var deployLimits = &rule.Rule{
+	Name: "deploy-limits", Severity: rule.Warning,
+	About:  "An operator without a memory limit, or without requests.",
+	Reason: "A leak, or a cluster that is larger than yours, takes the memory of the node and with it whatever runs there; without requests the operator is the first to be evicted.",
+	Fix:    "resources: requests of cpu and memory, and a memory limit with room: some times of what it takes in your tests",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		containers(s, func(object project.Object, path string, _ *appsv1.Deployment, c *corev1.Container) {
+			var missing []string
+			if c.Resources.Limits.Memory().IsZero() {
+				missing = append(missing, "memory limit")
+			}
+			if c.Resources.Requests.Memory().IsZero() && c.Resources.Limits.Memory().IsZero() || c.Resources.Requests.Cpu().IsZero() && c.Resources.Limits.Cpu().IsZero() {
+				missing = append(missing, "requests")
+			}
+			if len(missing) > 0 {
+				reportIn(found, object, path, "container %s has no %s", c.Name, strings.Join(missing, " and no "))
+			}
+		})
+	},
+}
+
+var deployRoot = &rule.Rule{
+	Name: "deploy-root", Severity: rule.Warning,
+	About:  "An operator that may run as root.",
+	Reason: "Namespaces that enforce the restricted pod security standard refuse it, and elsewhere a way out of the container leads to the node's root.",
+	Fix:    "securityContext: {runAsNonRoot: true} for the pod, {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}} for the container",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		containers(s, func(object project.Object, path string, d *appsv1.Deployment, c *corev1.Container) {
+			pod := d.Spec.Template.Spec.SecurityContext
+			safe := pod != nil && (isTrue(pod.RunAsNonRoot) || pod.RunAsUser != nil && *pod.RunAsUser > 0)
+			if own := c.SecurityContext; own != nil {
+				safe = safe || isTrue(own.RunAsNonRoot) || own.RunAsUser != nil && *own.RunAsUser > 0
+				if isTrue(own.Privileged) || own.RunAsUser != nil && *own.RunAsUser == 0 {
+					safe = false
+				}
+			}
+			if !safe {
+				reportIn(found, object, path, "container %s may run as root", c.Name)
+			}
+		})
+	},
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+var deployProbes = &rule.Rule{
+	Name: "deploy-probes", Severity: rule.Warning,
+	About:  "An operator without probes.",
+	Reason: "One that hangs is never started again, and a rollout goes on with one that does not work: with webhooks, requests go to a pod that does not serve yet.",
+	Fix:    "livenessProbe on /healthz and readinessProbe on /readyz, which managers serve on --health-probe-bind-address",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		deployments(s, func(object project.Object, d *appsv1.Deployment) {
+			pod := d.Spec.Template.Spec
+			live := slices.ContainsFunc(pod.Containers, func(c corev1.Container) bool { return c.LivenessProbe != nil })
+			ready := slices.ContainsFunc(pod.Containers, func(c corev1.Container) bool { return c.ReadinessProbe != nil })
+			if !live || !ready {
+				reportIn(found, object, template+".containers[0]", "the pods of %s have no %s", d.Name, missingProbe(live, ready))
+			}
+		})
+	},
+}
+
+func missingProbe(live, ready bool) string {
+	switch {
+	case live:
+		return "readiness probe"
+	case ready:
+		return "liveness probe"
+	}
+	return "probes"
+}
+
+// placeholder is the image of kubebuilder's scaffold, which deploying replaces.
+const placeholder = "controller:latest"
+
+var deployLatest = &rule.Rule{
+	Name: "deploy-latest", Severity: rule.Warning,
+	About:  "An image without a version: :latest, or no tag.",
+	Reason: "A pod that moves to another node is another program than it was, nobody can tell which, and a rollback changes nothing.",
+	Fix:    "a tag that never moves, or better a digest",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		containers(s, func(object project.Object, path string, _ *appsv1.Deployment, c *corev1.Container) {
+			name := c.Image[strings.LastIndex(c.Image, "/")+1:]
+			_, tag, tagged := strings.Cut(name, ":")
+			if c.Image == "" || c.Image == placeholder || strings.Contains(c.Image, "@") || strings.ContainsAny(c.Image, "{$") {
+				return // set by whatever deploys it, or exact
+			}
+			if !tagged || tag == "latest" {
+				reportIn(found, object, path+".image", "the image %s has no version", c.Image)
+			}
+		})
+	},
+}
+
+var deployElection = &rule.Rule{
+	Name: "deploy-election", Severity: rule.Error,
+	About:  "Several replicas without leader election.",
+	Reason: "Each of them reconciles each object: they run into each other's writes, and what is made with a generated name, or outside of the cluster, is made twice.",
+	Fix:    "--leader-elect among the arguments (and LeaderElection in the manager's options), or one replica",
+	Check: func(s *rule.Subject, found *rule.Findings) {
+		if s.Framework == project.Operon {
+			return // replicas share the objects, or elect, by themselves
+		}
+		deployments(s, func(object project.Object, d *appsv1.Deployment) {
+			if d.Spec.Replicas == nil || *d.Spec.Replicas < 2 || elects(d) || s.Code.Sets("LeaderElection") {
+				return
+			}
+			reportIn(found, object, "spec.replicas", "%s has %d replicas that all work", d.Name, *d.Spec.Replicas)
+		})
+	},
+}
+
+func elects(d *appsv1.Deployment) bool {
+	for _, c := range d.Spec.Template.Spec.Containers {
+		for _, argument := range slices.Concat(c.Command, c.Args) {
+			argument = strings.TrimLeft(argument, "-")
+			if name, value, _ := strings.Cut(argument, "="); (name == "leader-elect" || name == "enable-leader-election") && value != "false" {
+				return true
+			}
+		}
+	}
+	return false
+}

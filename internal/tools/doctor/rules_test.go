@@ -1,0 +1,151 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/tools/go/packages"
+
+	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+	"github.com/operon-framework/operon/internal/tools/project"
+)
+
+var update = flag.Bool("update", false, "write what is found, and docs/doctor.md, as they are now")
+
+// cases are all Go packages of testdata, type-checked in one load: dear, so that tests share it.
+var cases = sync.OnceValues(func() ([]*packages.Package, error) {
+	dir, err := filepath.Abs("testdata")
+	if err != nil {
+		return nil, err
+	}
+	return rule.Load(context.Background(), dir, "./...")
+})
+
+// TestRules: each rule has a folder in testdata with a project in which it finds what find.txt says, and a
+// similar one in which it finds nothing. Adding a rule is adding a folder.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, r := range Rules() {
+		if names[r.Name] {
+			t.Errorf("there are two rules %s", r.Name)
+		}
+		names[r.Name] = true
+		t.Run(r.Name, func(t *testing.T) {
+			t.Parallel()
+			bad := findings(t, r, "bad")
+			if len(bad) == 0 {
+				t.Errorf("the rule finds nothing in the bad case")
+			}
+			for _, f := range findings(t, r, "good") {
+				t.Errorf("false alarm in the good case: %s: %s", f.Place, f.Message)
+			}
+			golden(t, filepath.Join("testdata", "rules", r.Name, "find.txt"), told(bad))
+		})
+	}
+	folders, err := filepath.Glob("testdata/rules/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders {
+		if !names[filepath.Base(folder)] {
+			t.Errorf("%s is of no rule", folder)
+		}
+	}
+}
+
+// findings are those of one rule in a case. Comments are about other rules, so that these are asked, too.
+func findings(t *testing.T, r *rule.Rule, name string) []Finding {
+	t.Helper()
+	report, err := examine(subject(t, filepath.Join("testdata", "rules", r.Name, name)), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []Finding
+	for _, f := range report.Findings {
+		if f.Rule == r.Name {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// subject reads a case as Examine reads a project, but for what Go needs.
+func subject(t *testing.T, folder string) *rule.Subject {
+	t.Helper()
+	dir, err := filepath.Abs(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var manifests rule.Manifests
+	for from, to := range map[string]*[]project.Object{project.CRDFolder: &manifests.CRDs, project.SampleFolder: &manifests.Samples} {
+		if *to, err = project.ReadFolder(dir, from); err != nil {
+			t.Fatal(err)
+		}
+	}
+	roles, err := project.ReadFolder(dir, project.RBACFolder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifests.Grants = project.GrantsOf(roles)
+	s, err := rule.New(dir, project.ControllerRuntime, manifests, rule.Index(dir, below(t, dir)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := filepath.Join(filepath.Dir(dir), "older")
+	if _, err := os.Stat(older); err == nil {
+		if s.Against, err = olderDefinitions(t.Context(), dir, older); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// below are the packages in a folder.
+func below(t *testing.T, dir string) []*packages.Package {
+	t.Helper()
+	all, err := cases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var some []*packages.Package
+	for _, p := range all {
+		if len(p.GoFiles) > 0 && strings.HasPrefix(p.GoFiles[0], dir+string(filepath.Separator)) {
+			some = append(some, p)
+		}
+	}
+	return some
+}
+
+// told is what a golden file keeps of findings.
+func told(found []Finding) []byte {
+	var all bytes.Buffer
+	for _, f := range found {
+		fmt.Fprintf(&all, "%s %s: %s\n", f.Place, f.Severity, f.Message)
+	}
+	return all.Bytes()
+}
+
+func golden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s should hold\n%s(-update accepts it), and holds\n%s", file, got, want)
+	}
+}

@@ -1,0 +1,61 @@
+package explain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/operon-framework/operon/internal/runtime/reconcilelog"
+	"github.com/operon-framework/operon/internal/tools/up"
+)
+
+// defaultEndpoint is where an operator answers that was started by hand.
+const defaultEndpoint = "127.0.0.1:8081"
+
+// ask asks the operator what it did.
+func (a *Answer) ask(ctx context.Context, server, endpoint string) {
+	if endpoint == "" {
+		endpoint = a.find(ctx, server)
+	}
+	if endpoint == "" {
+		a.Lacks = append(a.Lacks, fmt.Sprintf("why it was reconciled is not known: no operator for %s answers on this machine; "+
+			"for one elsewhere: kubectl port-forward POD 8081, and --endpoint 127.0.0.1:8081", a.Kind))
+		return
+	}
+	kind := a.Kind
+	if a.Group != "" {
+		kind += "." + a.Group
+	}
+	object, err := reconcilelog.AskObject(ctx, endpoint, kind, a.Namespace, a.Name)
+	if _, refused := errors.AsType[*reconcilelog.Refused](err); refused {
+		a.Lacks = append(a.Lacks, fmt.Sprintf("why it was reconciled is not known: %v", err))
+		return
+	}
+	if err != nil {
+		a.Lacks = append(a.Lacks, fmt.Sprintf("why it was reconciled is not known: the operator at %s does not answer: %v", endpoint, err))
+		return
+	}
+	a.Operator, a.Passes = object.Operator, object.Passes
+}
+
+// find asks who is likely to be there whether it manages the object, and returns its address,
+// empty if nobody does.
+func (a *Answer) find(ctx context.Context, server string) string {
+	addresses, err := up.Endpoints()
+	if err != nil {
+		a.Lacks = append(a.Lacks, fmt.Sprintf("the operators that `operon up` runs could not be found: %v", err))
+	}
+	for _, address := range append(addresses, defaultEndpoint) {
+		operator, err := reconcilelog.AskOperator(ctx, address)
+		if err == nil && operator.Server == server && a.managedBy(operator) {
+			return address
+		}
+	}
+	return ""
+}
+
+func (a *Answer) managedBy(operator reconcilelog.Operator) bool {
+	return (len(operator.Namespaces) == 0 || slices.Contains(operator.Namespaces, a.Namespace)) &&
+		slices.ContainsFunc(operator.Kinds, func(k reconcilelog.Kind) bool { return k.Kind == a.Kind && k.Group == a.Group })
+}

@@ -1,0 +1,111 @@
+package generate_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operon-framework/operon/internal/testing/testaid"
+	"github.com/operon-framework/operon/internal/tools/generate"
+)
+
+// types is an API of one kind.
+const types = `// Package v1 is an API.
+// +kubebuilder:object:generate=true
+// +groupName=web.example.com
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Page is a page.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+type Page struct {
+	metav1.TypeMeta   ` + "`json:\",inline\"`" + `
+	metav1.ObjectMeta ` + "`json:\"metadata,omitempty\"`" + `
+
+	Spec PageSpec ` + "`json:\"spec,omitempty\"`" + `
+}
+
+// PageSpec is what is wanted.
+type PageSpec struct {
+	// Title stands above.
+	// +kubebuilder:validation:MinLength=1
+	Title string ` + "`json:\"title\"`" + `
+}
+`
+
+const mainFile = `// Command web is an operator.
+package main
+
+//go:generate operon generate --role-name web-operator
+
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get
+
+func main() {}
+`
+
+type files map[string]string
+
+// project writes a project's folder: a go.mod that finds what the examples use, and files.
+func project(t *testing.T, all files) string {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, dir, files{"go.mod": goMod(t), "go.sum": read(t, "../../../examples/memcached/go.sum")})
+	write(t, dir, all)
+	return dir
+}
+
+// goMod is the examples' go.mod for a module of another name and place.
+func goMod(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.NewReplacer(
+		"module github.com/operon-framework/operon/examples/memcached", "module example.com/web",
+		"=> ../..", "=> "+root,
+	).Replace(read(t, "../../../examples/memcached/go.mod"))
+}
+
+func write(t *testing.T, dir string, all files) {
+	t.Helper()
+	for path, content := range all {
+		testaid.Write(t, filepath.Join(dir, path), content)
+	}
+}
+
+func read(t *testing.T, file string) string { t.Helper(); return testaid.Read(t, file) }
+
+// plan generates, and fails the test where that fails.
+func plan(t *testing.T, dir string, flags ...string) *generate.Result {
+	t.Helper()
+	result, err := generate.Plan(t.Context(), dir, generate.Options{Flags: flags})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func TestWhatAProjectGets(t *testing.T) {
+	t.Parallel()
+	dir := project(t, files{"main.go": mainFile, "api/v1/types.go": types})
+	changed, err := plan(t, dir).Changes.Apply(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "api/v1/zz_generated.deepcopy.go config/crd/web.example.com_pages.yaml config/rbac/role.yaml"
+	if got := strings.Join(changed, " "); got != want {
+		t.Errorf("changed %s, want %s", got, want)
+	}
+	for file, holds := range map[string]string{
+		"api/v1/zz_generated.deepcopy.go":       "func (in *Page) DeepCopyInto(",
+		"config/crd/web.example.com_pages.yaml": "controller-gen.kubebuilder.io/version: v0.23.0",
+		"config/rbac/role.yaml":                 "name: web-operator",
+	} {
+		if got := read(t, filepath.Join(dir, file)); !strings.Contains(got, holds) {
+			t.Errorf("%s does not hold %q:\n%s", file, holds, got)
+		}
+	}
+}

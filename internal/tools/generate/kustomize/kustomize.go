@@ -1,0 +1,140 @@
+// Package kustomize writes a base that installs an operator, for those who build upon it with
+// kustomize, and builds the one that a project of kubebuilder's layout has.
+//
+// The base has the objects of package manifests, and refers to the project's definitions where they are. It
+// is generated and never edited: what a place wants to have different stands in an overlay of its own.
+package kustomize
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/operon-framework/operon/internal/tools/generate/manifests"
+)
+
+// Default is where a base is, by the custom of kubebuilder's projects.
+const Default = "config/default"
+
+// Mark is in every file of a base, so that one that somebody wrote is known.
+const Mark = "# Written by operon generate --kustomize; edits are lost.\n"
+
+// header begins a kustomization.
+const header = Mark + `apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources:
+`
+
+// Base is where a base is, and what it refers to. All paths are relative to the project, with slashes.
+type Base struct {
+	// Folder is the base's.
+	Folder string
+	// Definitions are the files of the project's CustomResourceDefinitions, all in one folder.
+	Definitions []string
+}
+
+// Files are those of a base for the operator, by their paths: the objects, and the kustomizations of the
+// base and of the definitions' folder.
+//
+// It fails where the operator cannot be installed.
+func (b Base) Files(o manifests.Operator) (map[string][]byte, error) {
+	o.Definitions = nil // they are referred to
+	objects, err := o.Objects()
+	if err != nil {
+		return nil, err
+	}
+	text, err := manifests.YAML(objects)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{path.Join(b.Folder, "operator.yaml"): append([]byte(Mark), bytes.TrimPrefix(text, []byte(manifests.Mark))...)}
+	resources := []string{"operator.yaml"}
+	if len(b.Definitions) > 0 {
+		folder := path.Dir(b.Definitions[0])
+		way, err := filepath.Rel(filepath.FromSlash(b.Folder), filepath.FromSlash(folder))
+		if err != nil {
+			return nil, err
+		}
+		resources = append([]string{filepath.ToSlash(way)}, resources...)
+		var names []string
+		for _, file := range b.Definitions {
+			names = append(names, path.Base(file))
+		}
+		files[path.Join(folder, "kustomization.yaml")] = kustomization(names)
+	}
+	files[path.Join(b.Folder, "kustomization.yaml")] = kustomization(resources)
+	return files, nil
+}
+
+func kustomization(resources []string) []byte {
+	return []byte(header + "- " + strings.Join(resources, "\n- ") + "\n")
+}
+
+// Build is what `kustomize build FOLDER` gives, of files by their paths: those that are on a disk, or
+// will be. It fails with kustomize's own words.
+func Build(files map[string][]byte, folder string) ([]*unstructured.Unstructured, error) {
+	memory := filesys.MakeFsInMemory()
+	for name, content := range files {
+		if err := memory.WriteFile("/"+name, content); err != nil {
+			return nil, err
+		}
+	}
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(memory, "/"+folder)
+	if err != nil {
+		return nil, fmt.Errorf("kustomize build %s: %w", folder, err)
+	}
+	var objects []*unstructured.Unstructured
+	for _, resource := range built.Resources() {
+		fields, err := resource.Map()
+		if err != nil {
+			return nil, err
+		}
+		encoded := &unstructured.Unstructured{Object: fields}
+		objects = append(objects, encoded)
+	}
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
+	return objects, nil
+}
+
+// rank puts what others need first.
+func rank(object *unstructured.Unstructured) int {
+	if i := slices.Index([]string{"Namespace", "CustomResourceDefinition", "ServiceAccount"}, object.GetKind()); i >= 0 {
+		return i
+	}
+	return 9
+}
+
+// Image lets the operator's Deployment among objects run another image, "" for the one that it has.
+// The operator's is the only Deployment, or the one with a container that is called manager, as
+// kubebuilder calls it.
+//
+// It fails where there is no such Deployment.
+func Image(objects []*unstructured.Unstructured, image string) error {
+	if image == "" {
+		return nil
+	}
+	for _, object := range objects {
+		if object.GetKind() != "Deployment" {
+			continue
+		}
+		containers, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+		if err != nil {
+			return err
+		}
+		for _, one := range containers {
+			container, _ := one.(map[string]any)
+			if container["name"] == "manager" || len(containers) == 1 {
+				container["image"] = image
+				return unstructured.SetNestedSlice(object.Object, containers, "spec", "template", "spec", "containers")
+			}
+		}
+	}
+	return fmt.Errorf("there is no Deployment with a container %q that could run %s: set the image in %s by kustomize", "manager", image, Default)
+}

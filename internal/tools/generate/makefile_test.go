@@ -1,0 +1,79 @@
+package generate_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/operon-framework/operon/internal/tools/generate"
+)
+
+func kubebuilders(t *testing.T, all files) string {
+	t.Helper()
+	dir := project(t, files{
+		"PROJECT":         "domain: example.com\nlayout:\n- go.kubebuilder.io/v4\nprojectName: web\nrepo: example.com/web\nversion: \"3\"\n",
+		"cmd/main.go":     "// Package main runs.\npackage main\n\n// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get\n\nfunc main() {}\n",
+		"api/v1/types.go": types,
+	})
+	write(t, dir, all)
+	return dir
+}
+
+func TestAMakefileSaysWhatIsGenerated(t *testing.T) {
+	t.Parallel()
+	dir := kubebuilders(t, files{
+		"hack/head.txt": "// Copyright YEAR.\n",
+		"Makefile": "CONTROLLER_TOOLS_VERSION ?= v0.19.0\n\nmanifests:\n" +
+			"\tcontroller-gen rbac:roleName=boss crd:maxDescLen=0 webhook paths=\"./...\" output:crd:artifacts:config=manifests/crd\n\n" +
+			"generate:\n\tcontroller-gen object:headerFile=hack/head.txt,year=2031 paths=\"./...\"\n",
+	})
+	result := plan(t, dir)
+	if changed := apply(t, result); changed != "api/v1/zz_generated.deepcopy.go config/rbac/role.yaml manifests/crd/web.example.com_pages.yaml" {
+		t.Errorf("changed %s", changed)
+	}
+	for file, holds := range map[string]string{
+		"api/v1/zz_generated.deepcopy.go":          "// Copyright 2031.",
+		"config/rbac/role.yaml":                    "name: boss",
+		"manifests/crd/web.example.com_pages.yaml": "controller-gen.kubebuilder.io/version: v0.19.0",
+	} {
+		if got := read(t, filepath.Join(dir, file)); !strings.Contains(got, holds) || strings.Contains(got, "description:") {
+			t.Errorf("%s does not hold %q:\n%s", file, holds, got)
+		}
+	}
+	if notes := strings.Join(result.Notes, "\n"); !strings.Contains(notes, "pins controller-gen v0.19.0") {
+		t.Errorf("notes: %s", notes)
+	}
+}
+
+func TestWithoutAMakefileItIsTheUsual(t *testing.T) {
+	t.Parallel()
+	result := plan(t, kubebuilders(t, nil))
+	if got := strings.Join(result.Changes.Paths(), " "); got != "api/v1/zz_generated.deepcopy.go config/crd/bases/web.example.com_pages.yaml config/rbac/role.yaml" {
+		t.Errorf("it would make %s", got)
+	}
+	if notes := strings.Join(result.Notes, "\n"); !strings.Contains(notes, "no Makefile here runs controller-gen") {
+		t.Errorf("notes: %s", notes)
+	}
+}
+
+func TestBadMakefiles(t *testing.T) {
+	t.Parallel()
+	for arguments, test := range map[string]struct{ flag, want string }{
+		"crdd paths=./...":               {"", `Makefile:2: controller-gen's argument "crdd" is not known`},
+		"crd:maxDescLen=x paths=./...":   {"", `Makefile:2: controller-gen's argument "crd:maxDescLen=x"`},
+		"applyconfiguration paths=./...": {"", `Makefile:2: controller-gen's argument "applyconfiguration": apply configurations are not made here`},
+		"crd paths=./...":                {"--max-description=3", "--max-description has no effect in this project"},
+	} {
+		dir := kubebuilders(t, files{"Makefile": "manifests:\n\tcontroller-gen " + arguments + "\n"})
+		before := tree(t, dir)
+		var flags []string
+		if test.flag != "" {
+			flags = append(flags, test.flag)
+		}
+		_, err := generate.Plan(t.Context(), dir, generate.Options{Flags: flags})
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", arguments, err)
+		}
+		same(t, before, tree(t, dir))
+	}
+}

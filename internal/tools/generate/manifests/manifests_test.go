@@ -1,0 +1,201 @@
+package manifests_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/internal/tools/generate/manifests"
+	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/local/localtest"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the manifests to testdata")
+
+// example is the operator of one of the examples.
+func example(t *testing.T, name string) manifests.Operator {
+	t.Helper()
+	p, err := project.Read("../../../../examples/"+name, project.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	operator, err := manifests.Of(p, "registry.example.com/"+name+":1.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return operator
+}
+
+// What is installed, for each kind of operator that makes a difference.
+func TestManifests(t *testing.T) {
+	t.Parallel()
+	scoped := example(t, "site")
+	scoped.Watch = []string{"team-a", "team-b"}
+	for name, operator := range map[string]manifests.Operator{"memcached": example(t, "memcached"), "site": example(t, "site"), "site-in-namespaces": scoped} {
+		operator.Definitions = operator.Definitions[:0]
+		got, err := operator.Manifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := "testdata/" + name + ".yaml"
+		if *rewrite {
+			if err := os.WriteFile(file, got, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != string(want) {
+			t.Errorf("%s is not what it was; look at the difference after go test -run TestManifests ./generate/install -rewrite", file)
+		}
+	}
+}
+
+// A cluster takes all of it, and runs the pods in a namespace that is restricted.
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	env := localtest.Shared(t)
+	c, err := client.New(env.Config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	operator := example(t, "site")
+	operator.Name, operator.Namespace = "o-"+env.Namespace, env.Namespace
+	objects, err := operator.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range objects {
+		apply(t, c, object)
+	}
+	deployment := &appsv1.Deployment{}
+	localtest.Eventually(t, "two ready replicas", func(ctx context.Context) error {
+		if err := c.Get(ctx, client.ObjectKey{Namespace: env.Namespace, Name: operator.Name}, deployment); err != nil {
+			return err
+		}
+		if deployment.Status.ReadyReplicas != manifests.DefaultReplicas {
+			return fmt.Errorf("there are %d: %v", deployment.Status.ReadyReplicas, deployment.Status.Conditions)
+		}
+		return nil
+	})
+	namespace := &corev1.Namespace{}
+	if err := c.Get(t.Context(), client.ObjectKey{Name: env.Namespace}, namespace); err != nil || namespace.Labels["pod-security.kubernetes.io/enforce"] != "restricted" {
+		t.Errorf("the namespace has the labels %v, %v", namespace.Labels, err)
+	}
+}
+
+// apply applies an object, which is removed when the test ends. Definitions, which other tests have
+// too, are only tried.
+func apply(t *testing.T, c client.Client, object *unstructured.Unstructured) {
+	t.Helper()
+	object = object.DeepCopy()
+	options := []client.ApplyOption{client.FieldOwner("install-test"), client.ForceOwnership}
+	if object.GetKind() == "CustomResourceDefinition" {
+		options = append(options, client.DryRunAll)
+	}
+	if err := c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), options...); err != nil {
+		t.Fatalf("%s %s: %v", object.GetKind(), object.GetName(), err)
+	}
+	if object.GetNamespace() == "" && strings.HasPrefix(object.GetKind(), "ClusterRole") {
+		t.Cleanup(func() {
+			if err := c.Delete(context.WithoutCancel(t.Context()), object); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeInstalled(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*manifests.Operator)
+		want   string
+	}{
+		"a name":       {func(o *manifests.Operator) { o.Name = "Web" }, `the operator's name "Web"`},
+		"a namespace":  {func(o *manifests.Operator) { o.Namespace = "a.b" }, `the namespace "a.b"`},
+		"to work in":   {func(o *manifests.Operator) { o.Watch = []string{"_"} }, `the namespace to work in "_"`},
+		"an image":     {func(o *manifests.Operator) { o.Image = "" }, `the image "": want a reference such as registry.example.com/memcached-operator:1.0`},
+		"no replicas":  {func(o *manifests.Operator) { o.Replicas = 0 }, "0 replicas: want at least one"},
+		"all of these": {func(o *manifests.Operator) { *o = manifests.Operator{} }, `the namespace ""`},
+	} {
+		operator := example(t, "memcached")
+		test.change(&operator)
+		if objects, err := operator.Objects(); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %d objects, %v", name, len(objects), err)
+		}
+	}
+}
+
+// Limited to namespaces, an operator has no right on what is in others.
+func TestRightsInNamespaces(t *testing.T) {
+	t.Parallel()
+	operator := example(t, "site")
+	operator.Watch = []string{"team-a"}
+	objects, err := operator.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	everywhere := map[string]bool{}
+	for _, object := range objects {
+		if object.GetKind() != "ClusterRole" || object.GetName() != operator.Name {
+			continue
+		}
+		rules, _, _ := unstructured.NestedSlice(object.Object, "rules")
+		for _, rule := range rules {
+			groups, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "apiGroups")
+			for _, group := range groups {
+				everywhere[group] = true
+			}
+		}
+	}
+	// Who may read metrics is asked of the API server, which knows no namespaces there.
+	want := []string{"admissionregistration.k8s.io", "apiextensions.k8s.io", "authentication.k8s.io", "authorization.k8s.io"}
+	if got := slices.Sorted(maps.Keys(everywhere)); !slices.Equal(got, want) {
+		t.Errorf("it has rights everywhere in %q, want %q", got, want)
+	}
+}
+
+// Replicas that share the work may do with Leases what that takes; those of which one leads may not.
+func TestSharingTakesRights(t *testing.T) {
+	t.Parallel()
+	for shards, want := range map[int][]string{0: {"get", "create", "update"}, 12: {"get", "create", "update", "list", "watch", "delete"}} {
+		operator := example(t, "memcached")
+		operator.Shards = shards
+		objects, err := operator.Objects()
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetKind() == "Role" })
+		role := rbacv1.Role{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[at].Object, &role); err != nil {
+			t.Fatal(err)
+		}
+		if got := role.Rules[0]; got.Resources[0] != "leases" || !slices.Equal(got.Verbs, want) {
+			t.Errorf("%d shards: %+v, want %q", shards, got, want)
+		}
+		at = slices.IndexFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetKind() == "ClusterRole" })
+		everywhere := rbacv1.ClusterRole{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[at].Object, &everywhere); err != nil {
+			t.Fatal(err)
+		}
+		labels := rbacv1.PolicyRule{APIGroups: []string{"cache.example.com"}, Resources: []string{"memcacheds"}, Verbs: []string{"patch"}}
+		if got := slices.ContainsFunc(everywhere.Rules, func(rule rbacv1.PolicyRule) bool { return reflect.DeepEqual(rule, labels) }); got != (shards > 0) {
+			t.Errorf("%d shards: may label objects: %t", shards, got)
+		}
+	}
+}

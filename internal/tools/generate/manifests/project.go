@@ -1,0 +1,84 @@
+package manifests
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/operon-framework/operon/internal/tools/glob"
+	"github.com/operon-framework/operon/internal/tools/project"
+)
+
+// Of is the operator of a project: what it is called, its definitions, policies and rights as they stand there,
+// and the defaults for all else. It runs in the namespace NAME-system.
+//
+// It fails where a Role cannot be read, with its place.
+func Of(p *project.Project, image string) (Operator, error) {
+	o := Operator{
+		Name:      NameOf(p),
+		Image:     image,
+		Replicas:  DefaultReplicas,
+		Resources: DefaultResources(),
+		Grants:    p.Grants,
+	}
+	o.Namespace = o.Name + "-system"
+	o.place(p)
+	for _, definition := range p.CRDs {
+		o.Definitions = append(o.Definitions, definition.Unstructured)
+		o.Webhooks = o.Webhooks || definition.GetAnnotations()["operon.dev/conversion"] == "operator"
+	}
+	for _, policy := range p.Policies {
+		o.Policies = append(o.Policies, policy.Unstructured)
+	}
+	for _, grant := range p.Grants {
+		if grant.Role.Unstructured == nil {
+			continue
+		}
+		read := rbacv1.ClusterRole{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(grant.Role.Object, &read); err != nil {
+			return o, fmt.Errorf("%s: %w", grant.Role.Place(), err)
+		}
+		o.Webhooks = o.Webhooks || slices.ContainsFunc(read.Rules, registersWebhooks)
+	}
+	return o, nil
+}
+
+// place says by what flags an operator that is not Operon's listens, and for what.
+func (o *Operator) place(p *project.Project) {
+	if p.Module.Framework == project.Operon {
+		return
+	}
+	o.Flags = append([]string{}, p.Flags(project.Placing{Metrics: ":8080", Health: ":8081", Elect: true, Secure: true})...)
+	o.Unprobed = !p.Main.Mentions("health-probe-bind-address")
+	o.Unmetered = !p.Main.Mentions("metrics-bind-address") && !p.Main.Mentions("metrics-addr")
+}
+
+// registersWebhooks: who may is asked by API servers.
+func registersWebhooks(rule rbacv1.PolicyRule) bool {
+	return slices.Contains(rule.Resources, "validatingwebhookconfigurations") || slices.Contains(rule.Resources, "mutatingwebhookconfigurations")
+}
+
+var callsMain = regexp.MustCompile(`\boperon\.Main\(\s*"([^"]+)"`)
+
+// NameOf is what the operator calls itself: its Services, Leases and Secrets are found by that.
+func NameOf(p *project.Project) string {
+	files, err := glob.In(filepath.Join(p.Dir, p.Main.Package), "*.go")
+	if err != nil {
+		return p.Name
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			continue
+		}
+		if found := callsMain.FindSubmatch(content); found != nil {
+			return string(found[1])
+		}
+	}
+	return p.Name
+}

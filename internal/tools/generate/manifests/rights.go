@@ -1,0 +1,204 @@
+package manifests
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/operon-framework/operon/internal/tools/project"
+)
+
+// The API group of Roles, and their kinds.
+const (
+	roleGroup   = rbacv1.GroupName
+	clusterRole = "ClusterRole"
+	role        = "Role"
+)
+
+// rights are Roles and what binds them to the operator's identity: where the project says, or in the
+// namespaces that it works in.
+func (o Operator) rights() []runtime.Object {
+	everywhere := append(o.askingRules(), o.sharingRules()...)
+	within := map[string][]rbacv1.PolicyRule{o.Namespace: o.ownRules()}
+	var objects []runtime.Object
+	for _, grant := range o.Grants {
+		rules := rulesOf(grant.Role.Unstructured)
+		switch {
+		case grant.Role.Unstructured == nil:
+			objects = append(objects, o.bindOthers(grant))
+		case grant.Scope == project.ClusterScope:
+			everywhere = append(everywhere, rules...)
+		default:
+			namespace := cmp.Or(grant.Namespace, o.Namespace)
+			within[namespace] = append(within[namespace], rules...)
+		}
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(within)) {
+		objects = append(objects, o.roleIn(namespace, within[namespace])...)
+	}
+	if len(o.Watch) == 0 {
+		return append(objects, o.roleForAll(everywhere)...)
+	}
+	global, local := o.split(everywhere)
+	objects = append(objects, o.roleForAll(global)...)
+	return append(objects, o.roleForSome(local)...)
+}
+
+// ownRules are what any operator needs where it runs: to elect who leads, or to share the work, and to tell of it.
+func (o Operator) ownRules() []rbacv1.PolicyRule {
+	leases := []string{"get", "create", "update"}
+	if o.Shards > 0 {
+		leases = append(leases, "list", "watch", "delete")
+	}
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: leases},
+		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+	}
+}
+
+// asks: the operator asks the API server who may read its metrics. Others than Operon's bring the rights
+// for that along, or do not ask.
+func (o Operator) asks() bool { return o.Flags == nil && !o.Unmetered }
+
+func (o Operator) askingRules() []rbacv1.PolicyRule {
+	if !o.asks() {
+		return nil
+	}
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"tokenreviews"}, Verbs: []string{"create"}},
+		{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"subjectaccessreviews"}, Verbs: []string{"create"}},
+	}
+}
+
+// sharingRules let replicas label the objects that they share, where the API server does not tell them apart. Of
+// kinds that the project does not define, its Roles have to allow it.
+func (o Operator) sharingRules() []rbacv1.PolicyRule {
+	if o.Shards == 0 {
+		return nil
+	}
+	var rules []rbacv1.PolicyRule
+	for _, definition := range o.Definitions {
+		group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+		plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")
+		rules = append(rules, rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{plural}, Verbs: []string{"patch"}})
+	}
+	return rules
+}
+
+// metricsReader is a role for who scrapes. Nobody has it before somebody binds it.
+func (o Operator) metricsReader() *rbacv1.ClusterRole {
+	return &rbacv1.ClusterRole{
+		ObjectMeta: o.global("metrics-reader"),
+		Rules:      []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}},
+	}
+}
+
+func rulesOf(object *unstructured.Unstructured) []rbacv1.PolicyRule {
+	if object == nil {
+		return nil
+	}
+	read := rbacv1.ClusterRole{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &read); err != nil {
+		return nil // Of has looked at it
+	}
+	return read.Rules
+}
+
+func (o Operator) subjects() []rbacv1.Subject {
+	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: o.Name, Namespace: o.Namespace}}
+}
+
+func (o Operator) roleForAll(rules []rbacv1.PolicyRule) []runtime.Object {
+	if len(rules) == 0 {
+		return nil
+	}
+	return []runtime.Object{
+		&rbacv1.ClusterRole{ObjectMeta: o.global(), Rules: rules},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: o.global(), Subjects: o.subjects(), RoleRef: rbacv1.RoleRef{APIGroup: roleGroup, Kind: clusterRole, Name: o.Name}},
+	}
+}
+
+// roleForSome is one Role, bound in each namespace that the operator works in.
+func (o Operator) roleForSome(rules []rbacv1.PolicyRule) []runtime.Object {
+	if len(rules) == 0 {
+		return nil
+	}
+	all := []runtime.Object{&rbacv1.ClusterRole{ObjectMeta: o.global("namespaced"), Rules: rules}}
+	for _, namespace := range o.Watch {
+		meta := o.meta("namespaced")
+		meta.Namespace = namespace
+		all = append(all, &rbacv1.RoleBinding{ObjectMeta: meta, Subjects: o.subjects(), RoleRef: rbacv1.RoleRef{APIGroup: roleGroup, Kind: clusterRole, Name: meta.Name}})
+	}
+	return all
+}
+
+func (o Operator) roleIn(namespace string, rules []rbacv1.PolicyRule) []runtime.Object {
+	meta := o.meta()
+	meta.Namespace = namespace
+	return []runtime.Object{
+		&rbacv1.Role{ObjectMeta: meta, Rules: rules},
+		&rbacv1.RoleBinding{ObjectMeta: meta, Subjects: o.subjects(), RoleRef: rbacv1.RoleRef{APIGroup: roleGroup, Kind: role, Name: o.Name}},
+	}
+}
+
+// bindOthers binds a Role that the project did not make, such as view.
+func (o Operator) bindOthers(grant project.Grant) runtime.Object {
+	ref := rbacv1.RoleRef{APIGroup: roleGroup, Kind: grant.Kind, Name: grant.Name}
+	meta := o.global(grant.Name)
+	if grant.Scope == project.ClusterScope {
+		return &rbacv1.ClusterRoleBinding{ObjectMeta: meta, Subjects: o.subjects(), RoleRef: ref}
+	}
+	meta.Namespace = cmp.Or(grant.Namespace, o.Namespace)
+	return &rbacv1.RoleBinding{ObjectMeta: meta, Subjects: o.subjects(), RoleRef: ref}
+}
+
+// split parts rules on what is in no namespace from the others.
+func (o Operator) split(rules []rbacv1.PolicyRule) (global, local []rbacv1.PolicyRule) {
+	for _, rule := range rules {
+		inNone := slices.ContainsFunc(rule.Resources, func(resource string) bool { return o.inNoNamespace(rule.APIGroups, resource) })
+		if inNone || len(rule.NonResourceURLs) > 0 {
+			global = append(global, rule)
+			continue
+		}
+		local = append(local, rule)
+	}
+	return global, local
+}
+
+// clusterScoped are the resources of Kubernetes in no namespace, with a whole group by "*".
+var clusterScoped = map[string][]string{
+	"":                             {"nodes", "namespaces", "persistentvolumes"},
+	"admissionregistration.k8s.io": {"*"},
+	"apiextensions.k8s.io":         {"*"},
+	"apiregistration.k8s.io":       {"*"},
+	"authentication.k8s.io":        {"*"},
+	"authorization.k8s.io":         {"subjectaccessreviews", "selfsubjectaccessreviews", "selfsubjectrulesreviews"},
+	"certificates.k8s.io":          {"*"},
+	"node.k8s.io":                  {"*"},
+	"rbac.authorization.k8s.io":    {"clusterroles", "clusterrolebindings"},
+	"scheduling.k8s.io":            {"*"},
+	"storage.k8s.io":               {"storageclasses", "csidrivers", "csinodes", "volumeattachments"},
+}
+
+func (o Operator) inNoNamespace(groups []string, resource string) bool {
+	resource, _, _ = strings.Cut(resource, "/")
+	for _, group := range groups {
+		names := clusterScoped[group]
+		if slices.Contains(names, "*") || slices.Contains(names, resource) {
+			return true
+		}
+		for _, definition := range o.Definitions {
+			scope, _, _ := unstructured.NestedString(definition.Object, "spec", "scope")
+			if definition.GetName() == fmt.Sprintf("%s.%s", resource, group) && scope == "Cluster" {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,45 @@
+package generate
+
+import (
+	"fmt"
+
+	"sigs.k8s.io/controller-tools/pkg/crd"
+	"sigs.k8s.io/controller-tools/pkg/deepcopy"
+	"sigs.k8s.io/controller-tools/pkg/webhook"
+
+	"github.com/operon-framework/operon/internal/tools/generate/crds"
+	"github.com/operon-framework/operon/internal/tools/generate/policies"
+	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/rbac/derive"
+)
+
+// webhookFolder is where webhook configurations go.
+const webhookFolder = "config/webhook"
+
+// settingsOf are those that the project keeps, overridden by flags.
+func settingsOf(dir string, flags []string) (Settings, error) {
+	kept, place, err := directive(dir)
+	if err != nil {
+		return Settings{}, err
+	}
+	if _, err := parseSettings(kept...); err != nil {
+		return Settings{}, fmt.Errorf("%s: %w", place, err)
+	}
+	return parseSettings(append(kept, flags...)...)
+}
+
+// run is what these settings ask for in the project of an operator.
+func (s Settings) run(operator string) run {
+	schemas := crd.Generator{AllowDangerousTypes: &s.AllowFloats, GenerateEmbeddedObjectMeta: &s.EmbeddedMetadata}
+	if s.MaxDescription >= 0 {
+		schemas.MaxDescLen = &s.MaxDescription
+	}
+	gated := crds.Generator{Generator: schemas, Gates: s.FeatureGates}
+	return run{paths: s.Paths, tags: buildTags(s.Tags), jobs: []job{
+		{name: "object", generator: deepcopy.Generator{HeaderFile: s.HeaderFile, Year: s.Year}},
+		{name: "crd", generator: gated, config: project.CRDFolder},
+		{name: "rbac", generator: derive.Generator{RoleName: s.RoleName, Project: operator, Shards: s.Shards}, config: project.RBACFolder},
+		{name: "webhook", generator: webhook.Generator{}, config: webhookFolder},
+		{name: "policy", generator: policies.Generator{Gates: s.FeatureGates}, config: project.PolicyFolder},
+	}}
+}

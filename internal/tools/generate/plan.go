@@ -1,0 +1,238 @@
+package generate
+
+import (
+	"context"
+	"errors"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/operon-framework/operon/internal/tools/changes"
+	"github.com/operon-framework/operon/internal/tools/project"
+)
+
+// Options say what the project's folder does not.
+type Options struct {
+	// Flags are settings that override those that the project keeps, as they stand on a command
+	// line: "--max-description=0".
+	Flags []string
+	// Again loads and generates also where the stamp says that nothing changed.
+	Again bool
+	// Tell gets a line now and then that says what is being done. It may be nil.
+	Tell func(doing string)
+}
+
+// Result is what a run found.
+type Result struct {
+	// Changes are the files as they should be. Nothing is written until they are applied.
+	Changes *changes.Set
+	// Skipped tells that nothing changed since the last run, so that nothing was loaded.
+	// Changes is empty then.
+	Skipped bool
+	// Notes are what a reader should know, a sentence each.
+	Notes []string
+
+	keep func(changed []string) // remembers the run, nil if there is nothing to remember
+}
+
+// Apply writes the files that differ, all of them or none, and returns them in order. The next
+// Plan is skipped if nothing changes until then.
+func (r *Result) Apply(ctx context.Context) ([]string, error) {
+	changed, err := r.Changes.Apply(ctx)
+	if err == nil && r.keep != nil {
+		r.keep(changed)
+	}
+	return changed, err
+}
+
+// Diff tells what Apply would change, as a unified diff, "" when that is nothing.
+func (r *Result) Diff() (string, error) {
+	diff, err := r.Changes.Diff()
+	if err == nil && diff == "" && r.keep != nil {
+		r.keep(nil)
+	}
+	return diff, err
+}
+
+// Plan works out what the generated files of the project in dir should hold.
+//
+// It fails, with all that is wrong, where the code, its markers or the settings are; nothing
+// in the project is touched by it, however it ends.
+func Plan(ctx context.Context, dir string, options Options) (*Result, error) {
+	_, absolute, err := project.NameOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	set, err := changes.In(absolute)
+	if err != nil {
+		return nil, err
+	}
+	p := &planning{dir: absolute, options: options, started: time.Now(), cache: cacheOf(absolute), result: &Result{Changes: set}}
+	if p.unchanged() {
+		return &Result{Changes: set, Skipped: true, Notes: p.stamp.Notes}, nil
+	}
+	return p.result, p.generate(ctx)
+}
+
+// planning is one plan in the making.
+type planning struct {
+	dir     string
+	options Options
+	started time.Time
+	result  *Result
+
+	cache    cache
+	key      string
+	stamp    *stamp // of the run before
+	now      seen   // what went into that one, as it is now
+	listings []*listing
+}
+
+// unchanged tells whether there is nothing to do.
+func (p *planning) unchanged() bool {
+	p.key = keyOf(p.dir, p.options.Flags)
+	p.stamp = p.cache.load()
+	now, err := p.stamp.look(p.dir)
+	if err != nil {
+		return false // what cannot be read is told by who needs it
+	}
+	p.now = now
+	return !p.options.Again && p.stamp.fresh(p.key, now)
+}
+
+func (p *planning) generate(ctx context.Context) error {
+	wanted, err := wantedIn(p.dir, p.options.Flags)
+	if err != nil {
+		return err
+	}
+	p.result.Notes = wanted.notes
+	whole, err := changes.In(p.dir)
+	if err != nil {
+		return err
+	}
+	if p.stamp.samePackages(p.key, p.now) {
+		p.listings = p.cache.listings()
+	}
+	if len(p.listings) != len(wanted.runs) {
+		p.listings = make([]*listing, len(wanted.runs))
+	}
+	for i, run := range wanted.runs {
+		if wanted.outputs.described() {
+			run.describe(whole)
+		}
+		p.tell("loading " + strings.Join(run.paths, " "))
+		if err := p.run(ctx, i, run); err != nil {
+			return err
+		}
+	}
+	if err := wanted.outputs.write(ctx, p.dir, whole, p.result.Changes, p.note); err != nil {
+		return err
+	}
+	p.removeOrphans(wanted.runs)
+	p.result.keep = p.keep
+	return nil
+}
+
+func (p *planning) tell(doing string) {
+	if p.options.Tell != nil {
+		p.options.Tell(doing)
+	}
+}
+
+func (p *planning) note(text string) { p.result.Notes = append(p.result.Notes, text) }
+
+// run lets all generators of a run work.
+func (p *planning) run(ctx context.Context, number int, run run) error {
+	files := token.NewFileSet()
+	shared, known, err := run.load(ctx, filepath.Join(p.dir, run.dir), files, p.listings[number])
+	if err != nil {
+		return err
+	}
+	p.listings[number] = known
+	var problems []error
+	doubted := false
+	tried := run.try(shared)
+	for _, job := range run.jobs {
+		if tried.forbids(job.name) {
+			continue // the packages tell why
+		}
+		if of, ok := job.generator.(placing); ok {
+			job.generator = of.With(files, p.note, func() { doubted = true })
+		}
+		problems = append(problems, job.work(ctx, *shared, p.dir, p.result))
+	}
+	if err := told(p.dir, shared, problems); err != nil || !doubted {
+		return err
+	}
+	return p.compiles(ctx)
+}
+
+// compiles asks the compiler of code that may not compile. What is missing of methods that are generated is no
+// matter: they are being made.
+func (p *planning) compiles(ctx context.Context) error {
+	p.tell("compiling")
+	said := project.Compile(ctx, p.dir, true)
+	if said == nil {
+		return nil
+	}
+	var lines []string
+	for line := range strings.Lines(said.Error()) {
+		if line = strings.TrimSpace(line); !strings.Contains(line, "DeepCopy") && line != "too many errors" {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return project.NotCompiling(p.dir, errors.New(strings.Join(lines, "\n")))
+}
+
+// keep remembers what the plan went by, once its files are as they should be.
+func (p *planning) keep(changed []string) {
+	made, err := outputs(p.dir, p.result.Changes)
+	if err != nil {
+		return
+	}
+	kept := &stamp{Key: p.key, Written: time.Now().UTC(), Outputs: made, Notes: p.result.Notes, Folders: foldersOf(p.listings)}
+	if kept.Folders == nil {
+		return // x/tools loaded the packages: nobody knows what went in
+	}
+	earlier := p.stamp.Inputs
+	kept.Inputs = earlier
+	now, err := kept.look(p.dir)
+	if err != nil {
+		return
+	}
+	for _, looks := range now {
+		if looks.Time.After(p.started.Add(-clockStep)) {
+			return // it may have changed after it was read
+		}
+	}
+	kept.Inputs = now
+	if slices.ContainsFunc(changed, isPackage) {
+		p.listings = nil // there are other packages now than those that were listed
+	}
+	p.cache.save(kept, p.listings)
+}
+
+// isPackage tells generated code that packages consist of, unlike deepcopy methods, without which they are loaded.
+func isPackage(file string) bool {
+	return filepath.Ext(file) == ".go" && filepath.Base(file) != deepcopyFile
+}
+
+// clockStep is how far the time of a file may lag behind the clock.
+const clockStep = 20 * time.Millisecond
+
+// foldersOf are the folders of all listings, nil if one is missing.
+func foldersOf(listings []*listing) []string {
+	folders := []string{}
+	for _, known := range listings {
+		if known == nil {
+			return nil
+		}
+		folders = append(folders, known.Folders...)
+	}
+	return folders
+}

@@ -1,0 +1,178 @@
+package policies
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-tools/pkg/crd"
+	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+	"sigs.k8s.io/controller-tools/pkg/markers"
+
+	"github.com/operon-framework/operon/internal/tools/generate/crds"
+)
+
+// Generator writes policies.yaml: each policy with its binding. It is a genall.Generator.
+//
+// Guarantees: what is written compiles in the environment that API servers give to expressions, against the schema
+// of the type; the same markers make the same bytes. Without markers nothing is written.
+// Caveats: of kinds that are not the project's, fields are not known, so that an expression about them is
+// checked as a text only.
+type Generator struct {
+	// Gates are those whose fields expressions may ask for, and whose policies are written.
+	Gates []string
+}
+
+// RegisterMarkers implements genall.Generator.
+func (Generator) RegisterMarkers(into *markers.Registry) error {
+	var problems []error
+	for _, definition := range vocabulary {
+		problems = append(problems, into.Register(definition))
+	}
+	return errors.Join(append(problems, crds.Generator{}.RegisterMarkers(into))...)
+}
+
+// CheckFilter implements genall.NeedsTypeChecking: schemas need types.
+func (Generator) CheckFilter() loader.NodeFilter { return crd.Generator{}.CheckFilter() }
+
+// Generate implements genall.Generator.
+func (g Generator) Generate(ctx *genall.GenerationContext) error {
+	defer crds.Hide(ctx, g.Gates)()
+	all, err := find(ctx, g.Gates)
+	problems := []error{err}
+	var objects []any
+	for _, one := range all {
+		made, err := one.objects()
+		objects, problems = append(objects, made...), append(problems, err)
+	}
+	if err := errors.Join(problems...); err != nil || len(objects) == 0 {
+		return tell(err)
+	}
+	return ctx.WriteYAML("policies.yaml", "", objects, genall.WithTransform(tidy))
+}
+
+// tidy leaves out what a Go struct writes although nobody set it.
+func tidy(object map[string]any) error {
+	delete(object, "status")
+	return genall.TransformRemoveCreationTimestamp(object)
+}
+
+// rules are the markers of one name in one place.
+type rules struct {
+	markers []placed
+	kind    *apiextensionsv1.CustomResourceDefinition // nil for kinds of others
+	version string
+}
+
+// placed is a marker with where it stands.
+type placed struct {
+	Marker
+	pkg  *loader.Package
+	file *ast.File
+}
+
+// find finds the policies of a project, in the order of its packages and types.
+func find(ctx *genall.GenerationContext, gates []string) ([]*rules, error) {
+	var all []*rules
+	var problems []error
+	parser := &crd.Parser{Collector: ctx.Collector, Checker: ctx.Checker}
+	crd.AddKnownTypes(parser)
+	for _, root := range ctx.Roots {
+		inPackage, err := ofPackage(ctx, root, gates)
+		problems = append(problems, err)
+		all = append(all, inPackage...)
+		err = markers.EachType(ctx.Collector, root, func(info *markers.TypeInfo) {
+			said := open(info.Markers[markerName], gates, root, info.RawFile)
+			if len(said) == 0 {
+				return
+			}
+			definition, version, err := definitionOf(parser, root, info)
+			if err != nil {
+				problems = append(problems, said[0].wrong(err))
+				return
+			}
+			named, err := byName(said, true)
+			problems = append(problems, err)
+			for _, one := range named {
+				one.kind, one.version = definition, version
+			}
+			all = append(all, named...)
+		})
+		if err != nil {
+			root.AddError(err)
+		}
+	}
+	return all, errors.Join(problems...)
+}
+
+// ofPackage are the policies that stand on no type.
+func ofPackage(ctx *genall.GenerationContext, root *loader.Package, gates []string) ([]*rules, error) {
+	nodes, err := ctx.Collector.MarkersInPackage(root)
+	if err != nil {
+		return nil, nil // told with the types of the package
+	}
+	var said []placed
+	for _, file := range root.Syntax {
+		said = append(said, open(nodes[file][markerName], gates, root, file)...)
+	}
+	return byName(said, false)
+}
+
+// open are the markers in one place that stand behind no gate, or behind one that is named.
+func open(all []any, gates []string, pkg *loader.Package, file *ast.File) []placed {
+	var said []placed
+	for _, value := range all {
+		marker := value.(Marker)
+		if marker.FeatureGate == "" || slices.Contains(gates, marker.FeatureGate) {
+			said = append(said, placed{marker, pkg, file})
+		}
+	}
+	return said
+}
+
+// byName are the policies that markers of one place make.
+func byName(said []placed, onType bool) ([]*rules, error) {
+	var all []*rules
+	var problems []error
+	found := map[string]*rules{}
+	for _, one := range said {
+		if err := one.check(onType); err != nil {
+			problems = append(problems, one.wrong(err))
+			continue
+		}
+		if found[one.Name] == nil {
+			found[one.Name] = &rules{}
+			all = append(all, found[one.Name])
+		}
+		found[one.Name].markers = append(found[one.Name].markers, one)
+	}
+	return all, errors.Join(problems...)
+}
+
+// definitionOf is the definition that a type makes.
+func definitionOf(parser *crd.Parser, root *loader.Package, info *markers.TypeInfo) (*apiextensionsv1.CustomResourceDefinition, string, error) {
+	if !isKind(info) {
+		return nil, "", fmt.Errorf("%s is no kind: a policy stands on a type with metav1.TypeMeta and metav1.ObjectMeta", info.Name)
+	}
+	parser.NeedPackage(root)
+	version := parser.GroupVersions[root]
+	kind := schema.GroupKind{Group: version.Group, Kind: info.Name}
+	parser.NeedCRDFor(kind, nil)
+	definition, ok := parser.CustomResourceDefinitions[kind]
+	if !ok || version.Group == "" {
+		return nil, "", fmt.Errorf("%s is no kind of an API group: a package of kinds has the marker +groupName=", info.Name)
+	}
+	return &definition, version.Version, nil
+}
+
+// isKind tells whether a type embeds the metadata of objects.
+func isKind(info *markers.TypeInfo) bool {
+	return slices.ContainsFunc(info.Fields, func(field markers.FieldInfo) bool {
+		of, selected := field.RawField.Type.(*ast.SelectorExpr)
+		return selected && len(field.RawField.Names) == 0 && of.Sel.Name == "ObjectMeta"
+	})
+}

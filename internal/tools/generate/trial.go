@@ -1,0 +1,162 @@
+package generate
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-tools/pkg/crd"
+	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+
+	"github.com/operon-framework/operon/internal/tools/generate/crds"
+)
+
+// schemaMakers are the generators that write out types from their kinds to the last field.
+var schemaMakers = []string{"crd", "policy", "schemapatch"}
+
+// trial is what making the schemas of a run comes to.
+type trial struct {
+	// endless: a kind contains itself. Who makes its schema never returns.
+	endless bool
+	// wrong: a schema cannot be made, as the packages tell. Who copies such a type may panic.
+	wrong bool
+}
+
+// try makes the schemas of all kinds, without writing them out. What is wrong stays with the packages.
+func (r run) try(ctx *genall.GenerationContext) trial {
+	if !slices.ContainsFunc(r.jobs, func(j job) bool { return slices.Contains(schemaMakers, j.name) }) {
+		return trial{}
+	}
+	parser := &crd.Parser{Collector: ctx.Collector, Checker: ctx.Checker, AllowDangerousTypes: r.allowsFloats()}
+	crd.AddKnownTypes(parser)
+	roots := concerning("crd", ctx.Roots)
+	for _, root := range roots {
+		parser.NeedPackage(root)
+	}
+	metadata := crd.FindMetav1(roots)
+	if metadata == nil {
+		return trial{}
+	}
+	w := &typeWalk{parser: parser, packages: map[string]*loader.Package{}, done: map[crd.TypeIdent]bool{}}
+	for _, kind := range crd.FindKubeKinds(parser, metadata) {
+		for _, root := range roots {
+			of := crd.TypeIdent{Package: root, Name: kind.Kind}
+			if parser.Types[of] != nil && parser.GroupVersions[root].Group == kind.Group {
+				parser.NeedSchemaFor(of)
+				w.kind(of)
+			}
+		}
+	}
+	wrong := slices.ContainsFunc(roots, func(root *loader.Package) bool {
+		return slices.ContainsFunc(root.Errors, func(problem packages.Error) bool { return saysGenerator(root.Package, problem) })
+	})
+	return trial{endless: w.found, wrong: wrong}
+}
+
+// allowsFloats tells whether the run's definitions may have floats.
+func (r run) allowsFloats() bool {
+	return slices.ContainsFunc(r.jobs, func(j job) bool {
+		switch generator := j.generator.(type) {
+		case crd.Generator:
+			return generator.AllowDangerousTypes != nil && *generator.AllowDangerousTypes
+		case crds.Generator:
+			return generator.AllowDangerousTypes != nil && *generator.AllowDangerousTypes
+		}
+		return false
+	})
+}
+
+// forbids tells whether a generator is not to be let loose.
+func (t trial) forbids(generator string) bool {
+	return t.endless && slices.Contains(schemaMakers, generator) || t.wrong && generator == "object"
+}
+
+// typeWalk follows the references between the types of a parser.
+type typeWalk struct {
+	parser   *crd.Parser
+	packages map[string]*loader.Package
+	done     map[crd.TypeIdent]bool
+	way      []crd.TypeIdent
+	found    bool
+}
+
+func (w *typeWalk) kind(of crd.TypeIdent) {
+	for known := range w.parser.Schemata {
+		if known.Package != nil {
+			w.packages[loader.NonVendorPath(known.Package.PkgPath)] = known.Package
+		}
+	}
+	w.enter(of, of.Name)
+}
+
+// enter follows what a type refers to; at is the path of fields that led to it.
+func (w *typeWalk) enter(of crd.TypeIdent, at string) {
+	if w.done[of] {
+		return
+	}
+	w.way = append(w.way, of)
+	schema := w.parser.Schemata[of]
+	w.schema(of, "", at, &schema)
+	w.way = w.way[:len(w.way)-1]
+	w.done[of] = true
+}
+
+// schema follows what a part of a type's schema refers to. Field is the type's, by its name in JSON, "" for what is embedded.
+func (w *typeWalk) schema(of crd.TypeIdent, field, at string, schema *apiextensionsv1.JSONSchemaProps) {
+	if schema.Ref != nil {
+		w.reference(of, field, at, *schema.Ref)
+	}
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		inner := schema.Properties[name]
+		w.schema(of, cmp.Or(field, name), at+"."+name, &inner)
+	}
+	for i := range schema.AllOf {
+		w.schema(of, field, at, &schema.AllOf[i])
+	}
+	if schema.Items != nil && schema.Items.Schema != nil {
+		w.schema(of, field, at+"[]", schema.Items.Schema)
+	}
+	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil {
+		w.schema(of, field, at+"{}", schema.AdditionalProperties.Schema)
+	}
+}
+
+func (w *typeWalk) reference(from crd.TypeIdent, field, at, link string) {
+	name, path, err := crd.RefParts(link)
+	if err != nil {
+		return // the parser's own, which cannot be
+	}
+	to := crd.TypeIdent{Package: from.Package, Name: name}
+	if path != "" {
+		to.Package = w.packages[path]
+	}
+	if slices.Contains(w.way, to) {
+		w.tell(from, field, at, to)
+		return
+	}
+	w.enter(to, at)
+}
+
+// tell leaves a remark with the field that leads back.
+func (w *typeWalk) tell(from crd.TypeIdent, field, at string, to crd.TypeIdent) {
+	w.found = true
+	remark := fmt.Errorf("%s is a %s within a %s, and so on without end, which no schema can express: refer to the other one by its name, or write +kubebuilder:validation:Schemaless and +kubebuilder:pruning:PreserveUnknownFields above the field, so that it is stored unchecked", at, to.Name, to.Name)
+	info := w.parser.Types[from]
+	if info == nil {
+		from.Package.AddError(remark)
+		return
+	}
+	for _, one := range info.Fields {
+		name, _, _ := strings.Cut(one.Tag.Get("json"), ",")
+		if name == field {
+			from.Package.AddError(loader.ErrFromNode(remark, one.RawField))
+			return
+		}
+	}
+	from.Package.AddError(loader.ErrFromNode(remark, info.RawSpec))
+}

@@ -1,0 +1,117 @@
+package generate
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/controller-tools/pkg/schemapatcher"
+
+	"github.com/operon-framework/operon/internal/tools/project"
+)
+
+// wanted is all that is to be generated in a project.
+type wanted struct {
+	runs    []run
+	outputs Outputs
+	notes   []string
+}
+
+// wantedIn is what is to be generated in dir: in a project of kubebuilder's layout what its Makefile has
+// controller-gen do, in all others what their settings say.
+func wantedIn(dir string, flags []string) (*wanted, error) {
+	settings, err := settingsOf(dir, flags)
+	if err != nil {
+		return nil, err
+	}
+	tool, err := project.ReadControllerGen(dir)
+	if err != nil {
+		return nil, err
+	}
+	if tool == nil && !isKubebuilders(dir) {
+		name, _, err := project.NameOf(dir)
+		if err != nil {
+			return nil, err
+		}
+		return &wanted{runs: []run{settings.run(name)}, outputs: settings.Outputs}, nil
+	}
+	if err := onlyOutputs(flags); err != nil {
+		return nil, err
+	}
+	asked := &wanted{outputs: settings.Outputs}
+	if tool == nil {
+		tool = usualControllerGen()
+		asked.notes = append(asked.notes, "no Makefile here runs controller-gen: what kubebuilder's would have it do is generated")
+	}
+	return asked, asked.add(dir, tool)
+}
+
+// isKubebuilders tells projects that kubebuilder or Operator SDK made.
+func isKubebuilders(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, "PROJECT"))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// usualControllerGen is what kubebuilder's own Makefile does.
+func usualControllerGen() *project.ControllerGen {
+	return &project.ControllerGen{Runs: []project.ControllerGenRun{
+		{Target: "manifests", Arguments: []string{"rbac:roleName=manager-role", "crd", "webhook", "paths=./...", "output:crd:artifacts:config=config/crd/bases"}},
+		{Target: "generate", Arguments: []string{"object", "paths=./..."}},
+	}}
+}
+
+// onlyOutputs refuses flags that have no effect in a project where controller-gen's arguments say what is generated.
+func onlyOutputs(flags []string) error {
+	known := pflag.NewFlagSet("", pflag.ContinueOnError)
+	(&Outputs{}).AddFlags(known)
+	for _, flag := range flags {
+		name, _, _ := strings.Cut(strings.TrimLeft(flag, "-"), "=")
+		if strings.HasPrefix(flag, "--") && known.Lookup(name) == nil {
+			return fmt.Errorf("--%s has no effect in this project: the arguments of controller-gen in its Makefile say what is generated; change them there", name)
+		}
+	}
+	return nil
+}
+
+// add adds what controller-gen does in the project in dir. Its runs that differ in nothing but the generators become one.
+func (w *wanted) add(dir string, tool *project.ControllerGen) error {
+	for _, one := range tool.Runs {
+		arguments, notes := inTodaysWords(one.Arguments)
+		w.notes = append(w.notes, notes...)
+		asked, err := asControllerGen(arguments)
+		if err != nil {
+			return fmt.Errorf("%s: %w", one.Place(), err)
+		}
+		asked.dir = one.Dir
+		for i := range asked.jobs {
+			asked.jobs[i].version = tool.Version
+			if patcher, ok := asked.jobs[i].generator.(schemapatcher.Generator); ok {
+				patcher.ManifestsPath = filepath.Join(dir, one.Dir, patcher.ManifestsPath)
+				asked.jobs[i].generator, asked.jobs[i].patches = patcher, true
+			}
+			asked.jobs[i].config = filepath.Join(one.Dir, asked.jobs[i].config)
+			if asked.jobs[i].code != "" {
+				asked.jobs[i].code = filepath.Join(one.Dir, asked.jobs[i].code)
+			}
+		}
+		w.join(asked)
+	}
+	if tool.Version != "" && tool.Version != toolsVersion {
+		w.notes = append(w.notes, fmt.Sprintf("this project pins controller-gen %s, and its manifests go on to name that; they are generated as %s does", tool.Version, toolsVersion))
+	}
+	return nil
+}
+
+// join adds a run to one that loads the same packages, if there is one.
+func (w *wanted) join(asked run) {
+	for i, there := range w.runs {
+		if there.dir == asked.dir && there.tags == asked.tags && slices.Equal(there.paths, asked.paths) {
+			w.runs[i].jobs = append(there.jobs, asked.jobs...)
+			return
+		}
+	}
+	w.runs = append(w.runs, asked)
+}

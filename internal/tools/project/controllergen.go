@@ -1,0 +1,213 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/operon-framework/operon/internal/tools/project/makefile"
+)
+
+// ControllerGen is what a project has controller-gen do, as its Makefile says.
+type ControllerGen struct {
+	// Version is the one that the project pins, as v0.16.1; "" where it does not say.
+	Version string
+	// Runs are in the order in which they are written.
+	Runs []ControllerGenRun
+}
+
+// ControllerGenRun is one run of controller-gen.
+type ControllerGenRun struct {
+	// Target is the Makefile's.
+	Target string
+	// Dir is where it runs, relative to the project, with slashes.
+	Dir string
+	// Arguments are controller-gen's: crd, paths=./..., output:crd:dir=config/crd/bases.
+	Arguments []string
+	// File and Line are where it is written.
+	File string
+	Line int
+}
+
+// Place is where the run is written, as file:line.
+func (r ControllerGenRun) Place() string { return fmt.Sprintf("%s:%d", r.File, r.Line) }
+
+// controllerTools is the module of controller-gen, and controllerGen the path of its package.
+const (
+	controllerTools = "sigs.k8s.io/controller-tools"
+	controllerGen   = controllerTools + "/cmd/controller-gen"
+)
+
+// makefiles are the names that make looks for, in its order.
+var makefiles = []string{"GNUmakefile", "makefile", "Makefile"}
+
+// generating are the targets that kubebuilder's Makefile generates with.
+var generating = []string{"manifests", "generate"}
+
+// ReadControllerGen reads from the Makefile in dir what controller-gen does for the targets manifests and
+// generate and for what these need, or for all targets where there are none of those names. It is nil where
+// there is no Makefile, or one that does not run controller-gen.
+//
+// It fails where only a shell could tell an argument.
+func ReadControllerGen(dir string) (*ControllerGen, error) {
+	read, err := readMakefile(dir)
+	if read == nil || err != nil {
+		return nil, err
+	}
+	commands := read.Commands()
+	tool := &ControllerGen{}
+	var problems []error
+	for _, command := range commands {
+		arguments := argumentsOf(command.Words)
+		if !generates(arguments) || !wanted(read, commands, command.Target) {
+			continue
+		}
+		run := ControllerGenRun{Target: command.Target, Dir: command.Dir, Arguments: arguments, File: command.File, Line: command.Line}
+		problems = append(problems, run.check())
+		tool.Runs = append(tool.Runs, run)
+	}
+	if len(tool.Runs) == 0 {
+		return nil, nil
+	}
+	tool.Version = pinned(dir, read, commands)
+	return tool, errors.Join(problems...)
+}
+
+// readMakefile is nil where there is none.
+func readMakefile(dir string) (*makefile.File, error) {
+	for _, name := range makefiles {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return makefile.Parse(name, content, func(included string) ([]byte, error) {
+			if !filepath.IsLocal(included) {
+				return nil, fs.ErrNotExist
+			}
+			return os.ReadFile(filepath.Join(dir, included))
+		})
+	}
+	return nil, nil
+}
+
+// wanted tells whether what makes a target is what generates.
+func wanted(read *makefile.File, commands []makefile.Command, target string) bool {
+	usual := slices.ContainsFunc(commands, func(c makefile.Command) bool {
+		return needed(read, c.Target) && generates(argumentsOf(c.Words))
+	})
+	return !usual || needed(read, target)
+}
+
+// needed tells whether a target is made for one of the usual ones.
+func needed(read *makefile.File, target string) bool {
+	return slices.ContainsFunc(generating, func(usual string) bool { return read.Needs(usual, target) })
+}
+
+// argumentsOf are the arguments of a command that runs controller-gen, nil for every other.
+func argumentsOf(words []string) []string {
+	name := path.Base(words[0])
+	if name == "controller-gen" || strings.HasPrefix(name, "controller-gen-") {
+		return words[1:]
+	}
+	// A path that nobody can know, such as that of a tool which a script installs, is told by its arguments.
+	if strings.ContainsRune(words[0], makefile.Unknown) && slices.ContainsFunc(words[1:], isPaths) {
+		return words[1:]
+	}
+	if name != "go" || len(words) < 3 || words[1] != "run" && words[1] != "tool" {
+		return nil
+	}
+	for i, word := range words[2:] {
+		if strings.HasPrefix(word, "-") {
+			continue
+		}
+		if at, _, _ := strings.Cut(word, "@"); at == controllerGen || at == "controller-gen" {
+			return words[i+3:]
+		}
+		return nil
+	}
+	return nil
+}
+
+func isPaths(word string) bool { return strings.HasPrefix(word, "paths=") }
+
+// generators are those of controller-gen.
+var generators = []string{"crd", "rbac", "object", "webhook", "schemapatch", "applyconfiguration"}
+
+// generates tells whether arguments ask for a generator: there are runs that only print the version.
+func generates(arguments []string) bool {
+	return slices.ContainsFunc(arguments, func(argument string) bool {
+		name, _, _ := strings.Cut(argument, ":")
+		return slices.Contains(generators, name) || isPaths(argument)
+	})
+}
+
+// check refuses what would be guessed.
+func (r ControllerGenRun) check() error {
+	if strings.ContainsRune(r.Dir, makefile.Unknown) {
+		return fmt.Errorf("%s: the folder in which controller-gen runs here is outside the project or only a shell can tell it: write it out, relative to the project", r.Place())
+	}
+	for _, argument := range r.Arguments {
+		if strings.ContainsRune(argument, makefile.Unknown) {
+			shown := strings.ReplaceAll(argument, string(makefile.Unknown), "…")
+			return fmt.Errorf("%s: only a shell can tell the argument %q of controller-gen: write it out in the Makefile", r.Place(), shown)
+		}
+	}
+	return nil
+}
+
+// versionVariables are what Makefiles pin controller-gen's version in.
+var versionVariables = []string{"CONTROLLER_TOOLS_VERSION", "CONTROLLER_GEN_VERSION"}
+
+var (
+	installed   = regexp.MustCompile(`^` + regexp.QuoteMeta(controllerGen) + `@(v\d[\w.+-]*)$`)
+	versionText = regexp.MustCompile(`^v\d[\w.+-]*$`)
+)
+
+// pinned is the version of controller-gen that a project asks for, "" where it does not say.
+func pinned(dir string, read *makefile.File, commands []makefile.Command) string {
+	for _, name := range versionVariables {
+		if value, _ := read.Value(name); versionText.MatchString(value) {
+			return value
+		}
+	}
+	for _, command := range commands {
+		for i, word := range command.Words {
+			if found := installed.FindStringSubmatch(word); found != nil {
+				return found[1]
+			}
+			if word == controllerGen && i+1 < len(command.Words) && versionText.MatchString(command.Words[i+1]) {
+				return command.Words[i+1]
+			}
+		}
+	}
+	return required(dir)
+}
+
+// required is the version of controller-tools that go.mod asks for, as for `go tool controller-gen`.
+func required(dir string) string {
+	content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		return ""
+	}
+	file, err := modfile.ParseLax("go.mod", content, nil)
+	if err != nil {
+		return ""
+	}
+	for _, one := range file.Require {
+		if one.Mod.Path == controllerTools {
+			return one.Mod.Version
+		}
+	}
+	return ""
+}

@@ -1,0 +1,147 @@
+package project
+
+import (
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/operon-framework/operon/internal/tools/glob"
+)
+
+// Main is the main package of an operator.
+type Main struct {
+	// Package is its folder as the go command takes it: ".", "./cmd", "./cmd/manager".
+	Package string
+
+	strings map[string]bool // every string literal in its sources, paths of imports among them
+}
+
+// aggregated is the package with which an operator serves an API of its own.
+const aggregated = "github.com/operon-framework/operon/aggregated"
+
+// ServesAPI reports whether the operator is an API server too, as package aggregated makes it.
+func (m Main) ServesAPI() bool { return m.Mentions(aggregated) }
+
+// Mentions reports whether the package's sources have text as a string literal, as they
+// have the name of each flag that they define.
+func (m Main) Mentions(text string) bool { return m.strings[text] }
+
+// findMain finds the main package: the wanted one, or the first place that has one.
+func findMain(dir, wanted string) (Main, error) {
+	if wanted != "" {
+		found, err := readMain(dir, filepath.Clean(wanted))
+		if err == nil && found == nil {
+			err = fmt.Errorf("%s has no main package of Go", filepath.Join(dir, wanted))
+		}
+		if err != nil {
+			return Main{}, err
+		}
+		return *found, nil
+	}
+	for _, place := range []string{".", "cmd"} {
+		found, err := readMain(dir, place)
+		if err != nil {
+			return Main{}, err
+		}
+		if found != nil {
+			return *found, nil
+		}
+	}
+	return onlyMainBelow(dir, "cmd")
+}
+
+// onlyMainBelow returns the one main package in the folders right below parent.
+func onlyMainBelow(dir, parent string) (Main, error) {
+	var found []Main
+	var names []string
+	folders, err := glob.In(filepath.Join(dir, parent), "*")
+	if err != nil {
+		return Main{}, err
+	}
+	for _, folder := range folders {
+		relative := filepath.Join(parent, filepath.Base(folder))
+		one, err := readMain(dir, relative)
+		if err != nil {
+			return Main{}, err
+		}
+		if one != nil {
+			found, names = append(found, *one), append(names, one.Package)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return Main{}, fmt.Errorf("%s is no operator project: it has no main package in ., ./cmd or a folder below ./cmd", dir)
+	default:
+		return Main{}, fmt.Errorf("%s has several main packages: %s; say which with --main", dir, strings.Join(names, ", "))
+	}
+}
+
+// readMain reads the package in folder, which is nil unless it is a main package.
+func readMain(dir, folder string) (*Main, error) {
+	files, err := glob.In(filepath.Join(dir, folder), "*.go")
+	if err != nil {
+		return nil, err
+	}
+	found := &Main{Package: "./" + filepath.ToSlash(folder), strings: map[string]bool{}}
+	if folder == "." {
+		found.Package = "."
+	}
+	isMain := false
+	for _, file := range files {
+		tree, err := parse(file)
+		if err != nil {
+			return nil, err
+		}
+		if tree == nil || tree.Name.Name != "main" {
+			continue
+		}
+		isMain = true
+		found.addStrings(tree)
+	}
+	if !isMain {
+		return nil, nil
+	}
+	return found, nil
+}
+
+// parse parses one source, nil when it is a test or not for this platform. A source with
+// an error in it gives what could be read: the compiler is the one to complain.
+func parse(file string) (*ast.File, error) {
+	if strings.HasSuffix(file, "_test.go") {
+		return nil, nil
+	}
+	matches, err := build.Default.MatchFile(filepath.Dir(file), filepath.Base(file))
+	if err != nil || !matches {
+		return nil, nil //nolint:nilerr // a file without a readable header belongs to no package
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	tree, _ := parser.ParseFile(token.NewFileSet(), file, content, parser.SkipObjectResolution)
+	if tree == nil || tree.Name == nil {
+		return nil, nil
+	}
+	return tree, nil
+}
+
+func (m *Main) addStrings(tree *ast.File) {
+	ast.Inspect(tree, func(node ast.Node) bool {
+		literal, ok := node.(*ast.BasicLit)
+		if !ok || literal.Kind != token.STRING {
+			return true
+		}
+		if text, err := strconv.Unquote(literal.Value); err == nil {
+			m.strings[text] = true
+		}
+		return true
+	})
+}

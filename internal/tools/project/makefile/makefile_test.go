@@ -1,0 +1,130 @@
+package makefile_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/operon-framework/operon/internal/tools/project/makefile"
+)
+
+func parse(t *testing.T, content string) *makefile.File {
+	t.Helper()
+	read, err := makefile.Parse("Makefile", []byte(content), nowhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
+func nowhere(string) ([]byte, error) { return nil, errors.New("there is no such file") }
+
+// said are all commands, one a line, words apart by |, ? for what is unknown.
+func said(read *makefile.File) string {
+	var lines []string
+	for _, command := range read.Commands() {
+		line := fmt.Sprintf("%s %d %s: %s", command.Target, command.Line, command.Dir, strings.Join(command.Words, "|"))
+		lines = append(lines, strings.ReplaceAll(line, string(makefile.Unknown), "?"))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestCommandsOfRecipes(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ makefile, want string }{
+		"deferred, immediate and conditional variables": {"A = $(B)\nB = 1\nC := $(B)\nB = 2\nB ?= 3\nD ?= 4\nx:\n\techo $(A) ${C} $D $$ $(NONE).\n", "x 8 .: echo|2|1|4|?|."},
+		"appended variables":                            {"A = $(B)\nA += c\nB := b\nD := $(B)\nD += $(A)\nx:\n\techo $(A) $(D)\n", "x 7 .: echo|b|c|b|b|c"},
+		"variables of a target":                         {"A = 1\nx: A = 2\ny: A += 3\nx y:\n\techo $(A) $@ $<\n", "x 5 .: echo|2|x\ny 5 .: echo|1|3|y"},
+		"continued lines":                               {"A = a \\\n   b\nx: \\\n  y\n\techo $(A) \\\n\t  c\\\nd\n", "x 5 .: echo|a|b|cd"},
+		"quotes":                                        {"x:\n\techo 'a b' \"c \\\" d\"'e' f\\ g \"\" '$$h' \"$$i\" `j` # k\n", `x 2 .: echo|a b|c " de|f g||$h|?|?`},
+		"several commands":                              {"x:\n\t@A=1 B=2 echo a >/dev/null 2>&1 && (echo b; { echo c | cat; }) || ! echo d &\n", "x 2 .: echo|a\nx 2 .: echo|b\nx 2 .: echo|c\nx 2 .: cat\nx 2 .: echo|d"},
+		"folders":                                       {"x:\n\tcd a && cd b; echo c\n\techo d\n\tcd / && echo e\n", "x 2 a/b: echo|c\nx 3 .: echo|d\nx 4 ?: echo|e"},
+		"conditions":                                    {"ifeq (a,b)\nA = 1\nelse ifneq \"a\" 'a'\nA = 2\nelse\nA = 3\nendif\nifdef A\nB = 4\nendif\nifndef A\nB = 5\nendif\nx:\n\techo $(A) $(B)\n", "x 15 .: echo|3|4"},
+		"conditions in recipes":                         {"x:\nifeq (a,b)\n\techo 1\nelse\n\techo 2\nendif\n\techo 3\n", "x 5 .: echo|2\nx 7 .: echo|3"},
+		"conditions that nobody knows":                  {"ifeq ($(shell uname),Linux)\nA = 1\nelse\nA = 2\nendif\nx:\n\techo $(A)\n", "x 7 .: echo|1"},
+		"a condition within one that is not":            {"ifeq (a,b)\nifeq (c,c)\nA = 1\nelse\nA = 2\nendif\nelse ifeq (d,d)\nA = 3\nendif\nx:\n\techo $(A)\n", "x 11 .: echo|3"},
+		"functions":                                     {"A = $(addprefix ./,$(strip a  b)) $(addsuffix /...,c) $(subst x,y,axa) $(or ,$(NONE),d) $(if e,f,g) $(abspath h) $(B:.go=.o)\nB = i.go\nx:\n\techo $(A)\n", "x 4 .: echo|./a|./b|c/...|aya|d|f|h|i.o"},
+		"what only a shell can tell":                    {"A != uname\nB = $(shell uname)\nx:\n\techo $(A)a $(B)b $(shell pwd)/c $(wildcard *.go) $(foreach a,b,c) $(CURDIR)\n", "x 4 .: echo|?a|?b|./c|?|?|."},
+		"calls":                                         {"define run\n@[ -f $(1) ] || { \\\necho $(2) ; \\\n}\necho done\nendef\nx:\n\t$(call run,a,b c)\n", "x 8 .: [|-f|a|]\nx 8 .: echo|b|c\nx 8 .: echo|done"},
+		"variables that hold each other":                {"A = $(B)\nB = $(A)\nx:\n\techo $(A)\n", "x 4 .: echo|?"},
+		"a recipe beside its target":                    {"x: y; echo a\n", "x 1 .: echo|a"},
+		"exported and overridden variables":             {"export A = 1\noverride B := 2\nexport A\nx:\n\techo $(A) $(B)\n", "x 5 .: echo|1|2"},
+		"what looks like an assignment":                 {"x: y=z\nx:\n\techo $(y)\nw: a ; b=c\n\techo d\n", "x 3 .: echo|z\nw 5 .: echo|d"},
+		"lines as Windows ends them":                    {"x:\r\n\techo a \\\r\n\tb\r\n", "x 2 .: echo|a|b"},
+		"comments":                                      {"A = a # b\n# c\\\nx = 1\nx: ## help\n\techo $(A)#d\n", "x 5 .: echo|a#d"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := said(parse(t, test.makefile)); got != test.want {
+				t.Errorf("got\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestNeeds(t *testing.T) {
+	t.Parallel()
+	read := parse(t, "a: b | c\nb: d\nd: a\ne: a\n")
+	for _, target := range []string{"a", "b", "c", "d"} {
+		if !read.Needs("a", target) {
+			t.Errorf("a does not need %s", target)
+		}
+	}
+	if read.Needs("a", "e") {
+		t.Error("a needs e")
+	}
+}
+
+func TestWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for content, want := range map[string]string{
+		"x:\n\techo\nendif\n": "Makefile:3: endif without a condition",
+		"\nelse\n":            "Makefile:2: else without a condition",
+		"ifdef A\n\nb = c\n":  "Makefile:1: the condition that begins here has no endif",
+		"\ndefine a\nb\n":     "Makefile:2: the define that begins here has no endef",
+	} {
+		if _, err := makefile.Parse("Makefile", []byte(content), nowhere); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", content, err, want)
+		}
+	}
+}
+
+// TestGrowthIsBounded: what doubles forty times must not be written out.
+func TestGrowthIsBounded(t *testing.T) {
+	t.Parallel()
+	content := "A0 = xxxxxxxx\n"
+	for i := range 39 {
+		content += fmt.Sprintf("A%d = $(A%d)$(A%d)\n", i+1, i, i)
+	}
+	content += "x:\n\techo $(A39)\n"
+	if commands := parse(t, content).Commands(); len(commands) == 0 {
+		t.Error("no command is left")
+	}
+	content = strings.ReplaceAll(content, " = ", " := ")
+	if commands := parse(t, content).Commands(); len(commands) == 0 {
+		t.Error("no command is left")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"A = $(B)\nx: y ; echo $(A)\n\tcd a && $(A) 'b' \"c\" > d\n", "define a\nb\nendef\n$(call a,b)\n", "ifeq (a,$(shell b))\nelse ifdef c\nendif\n",
+		"A += $(A)\nx:\n\t$(subst a,b,$(A))\n", "$", "$(", "x:\n\t$\\", "include $(A)\n", "a::=b\nc!=d\nx: e=f\n", "x:\n\techo ${", "\t\n:\n\t'",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, content string) {
+		included := func(string) ([]byte, error) { return []byte("include y\nA += b\n"), nil }
+		read, err := makefile.Parse("Makefile", []byte(content), included)
+		if err != nil {
+			return
+		}
+		lines := strings.Count(content, "\n") + 1
+		for _, command := range read.Commands() {
+			if len(command.Words) == 0 || command.Line < 1 || command.Line > lines+2 {
+				t.Fatalf("command %+v", command)
+			}
+		}
+	})
+}

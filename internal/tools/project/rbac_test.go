@@ -1,0 +1,73 @@
+package project_test
+
+import (
+	"testing"
+
+	"github.com/operon-framework/operon/internal/tools/project"
+)
+
+const (
+	editor = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: web-editor-role\n"
+	leader = "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: leader-election-role\n"
+)
+
+func binding(kind, roleKind, role, subject, namespace string) string {
+	return "apiVersion: rbac.authorization.k8s.io/v1\nkind: " + kind + "\nmetadata:\n  name: any\n  namespace: " + namespace +
+		"\nroleRef:\n  kind: " + roleKind + "\n  name: " + role + "\nsubjects:\n- kind: " + subject + "\n  name: any\n"
+}
+
+// shape is a grant without its object.
+type shape struct {
+	kind, name string
+	scope      project.Scope
+	namespace  string
+	written    bool
+}
+
+func shapes(p *project.Project) []shape {
+	var all []shape
+	for _, grant := range p.Grants {
+		all = append(all, shape{grant.Kind, grant.Name, grant.Scope, grant.Namespace, grant.Role.Unstructured != nil})
+	}
+	return all
+}
+
+func TestGrantsAreAllRolesWhereNothingIsBound(t *testing.T) {
+	t.Parallel()
+	p := read(t, files{"config/rbac/editor.yaml": editor, "config/rbac/leader.yaml": leader})
+	want := []shape{
+		{"Role", "leader-election-role", project.NamespaceScope, "", true},
+		{"ClusterRole", "manager-role", project.ClusterScope, "", true},
+	}
+	compare(t, shapes(p), want)
+}
+
+func TestGrantsAreWhatIsBoundToAServiceAccount(t *testing.T) {
+	t.Parallel()
+	p := read(t, files{
+		"config/rbac/editor.yaml": editor,
+		"config/rbac/leader.yaml": leader,
+		"config/rbac/b1.yaml":     binding("ClusterRoleBinding", "ClusterRole", "manager-role", "ServiceAccount", ""),
+		"config/rbac/b2.yaml":     binding("RoleBinding", "Role", "leader-election-role", "ServiceAccount", "system"),
+		"config/rbac/b3.yaml":     binding("RoleBinding", "ClusterRole", "view", "ServiceAccount", "monitoring"),
+		"config/rbac/b4.yaml":     binding("ClusterRoleBinding", "ClusterRole", "web-editor-role", "User", ""),
+	})
+	want := []shape{
+		{"ClusterRole", "manager-role", project.ClusterScope, "", true},
+		{"Role", "leader-election-role", project.NamespaceScope, "", true},
+		{"ClusterRole", "view", project.NamespaceScope, "monitoring", false},
+	}
+	compare(t, shapes(p), want)
+}
+
+func compare(t *testing.T, got, want []shape) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("got %+v\nwant %+v", got, want)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("got %+v, want %+v", got[i], want[i])
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package derive_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/operon-framework/operon/internal/tools/rbac/derive"
+)
+
+// What a person wrote for the examples, and what is derived, and why they differ.
+var (
+	ownNamespace = "leases are the operator's own: a right to all of a cluster's would let it take anybody's leadership"
+	differences  = map[string]map[string]string{
+		"memcached": leasesInside(nil),
+		"site":      leasesInside(nil),
+		"vmgroup":   leasesInside(nil),
+		"store": leasesInside(map[string]string{
+			"- actions.operon.dev actions/finalizers update": "nothing has an Action for its owner, so that nobody's owner reference blocks its deletion",
+		}),
+	}
+)
+
+func leasesInside(others map[string]string) map[string]string {
+	all := map[string]string{}
+	for what, why := range others {
+		all[what] = why
+	}
+	for _, verb := range []string{"create", "get", "update"} {
+		all["- coordination.k8s.io leases "+verb] = ownNamespace
+		all["+ system: coordination.k8s.io leases "+verb] = ownNamespace
+	}
+	return all
+}
+
+// The Roles of the examples come of their code alone: no marker is left in it. That they are enough, and
+// not too much, their own tests show (TestReliable of each).
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	for name, why := range differences {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join("../../../../examples", name)
+			role, notes := generated(t, dir, derive.Generator{}, "./...")
+			if len(notes) > 0 {
+				t.Errorf("notes: %q", notes)
+			}
+			if kept := readFile(t, dir, "config", "rbac", "role.yaml"); role != kept {
+				t.Errorf("run operon generate in %s: generated is\n%s", dir, role)
+			}
+			made, written := rightsIn(t, role), rightsIn(t, readFile(t, "testdata", "written", name+".yaml"))
+			for right := range written {
+				if !made[right] && why["- "+right] == "" {
+					t.Errorf("a person gave it %q, and the code does not", right)
+				}
+			}
+			for right := range made {
+				if !written[right] && why["+ "+right] == "" {
+					t.Errorf("the code gives it %q, and no person did", right)
+				}
+			}
+			for difference := range why {
+				right := difference[2:]
+				if made[right] == written[right] {
+					t.Errorf("%q is explained, and is no difference", difference)
+				}
+			}
+		})
+	}
+}
+
+func readFile(t *testing.T, path ...string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// rightsIn are the rights in a file of Roles, one a verb: [NAMESPACE:] GROUP RESOURCE[=NAME] VERB.
+func rightsIn(t *testing.T, roles string) map[string]bool {
+	t.Helper()
+	found := map[string]bool{}
+	documents := utilyaml.NewYAMLOrJSONDecoder(strings.NewReader(roles), 4096)
+	for {
+		var one rbacv1.Role
+		err := documents.Decode(&one)
+		if errors.Is(err, io.EOF) {
+			return found
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range one.Rules {
+			for _, right := range split(rule) {
+				if one.Namespace != "" {
+					right = one.Namespace + ": " + right
+				}
+				found[right] = true
+			}
+		}
+	}
+}
+
+func split(rule rbacv1.PolicyRule) []string {
+	names := rule.ResourceNames
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	var all []string
+	for _, group := range rule.APIGroups {
+		for _, resource := range rule.Resources {
+			for _, name := range names {
+				on := resource
+				if name != "" {
+					on += "=" + name
+				}
+				for _, verb := range rule.Verbs {
+					all = append(all, strings.TrimSpace(group+" "+on+" "+verb))
+				}
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,67 @@
+package derive_test
+
+import (
+	"bytes"
+	"go/token"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/go/packages"
+	"sigs.k8s.io/controller-tools/pkg/genall"
+	"sigs.k8s.io/controller-tools/pkg/loader"
+	"sigs.k8s.io/controller-tools/pkg/markers"
+
+	"github.com/operon-framework/operon/internal/tools/rbac/derive"
+)
+
+// kept is what a generator wrote, by file. It is a genall.OutputRule.
+type kept map[string]*bytes.Buffer
+
+func (k kept) Open(_ *loader.Package, path string) (io.WriteCloser, error) {
+	k[path] = &bytes.Buffer{}
+	return writer{k[path]}, nil
+}
+
+type writer struct{ io.Writer }
+
+func (writer) Close() error { return nil }
+
+// load loads the packages of a folder as `operon generate` does.
+func load(t *testing.T, dir string, generator genall.Generator, files *token.FileSet, patterns ...string) (*genall.GenerationContext, kept) {
+	t.Helper()
+	roots, err := loader.LoadRootsWithConfig(&packages.Config{Context: t.Context(), Dir: dir, Fset: files}, patterns...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry, out := &markers.Registry{}, kept{}
+	if err := generator.RegisterMarkers(registry); err != nil {
+		t.Fatal(err)
+	}
+	return &genall.GenerationContext{
+		Collector: &markers.Collector{Registry: registry}, Roots: roots, OutputRule: out, InputRule: genall.InputFromFileSystem,
+		Checker: &loader.TypeChecker{},
+	}, out
+}
+
+// generated is the Role that is made for the packages of a folder, and the notes, their places without folders.
+func generated(t *testing.T, dir string, with derive.Generator, patterns ...string) (role string, notes []string) {
+	t.Helper()
+	with.Files = token.NewFileSet()
+	with.Note = func(note string) {
+		absolute, err := filepath.Abs(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes = append(notes, strings.ReplaceAll(note, absolute+string(filepath.Separator), ""))
+	}
+	ctx, out := load(t, dir, with, with.Files, patterns...)
+	if err := with.Generate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if out["role.yaml"] == nil {
+		return "", notes
+	}
+	return out["role.yaml"].String(), notes
+}

@@ -1,0 +1,50 @@
+package derive_test
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+
+	"github.com/operon-framework/operon/internal/tools/rbac/derive"
+	"github.com/operon-framework/operon/local/localtest"
+)
+
+// What is taken for the plural and the scope of a kind of Kubernetes itself is what an API server says.
+func TestKindsOfKubernetes(t *testing.T) {
+	t.Parallel()
+	env := localtest.Shared(t)
+	ask, err := discovery.NewDiscoveryClientForConfig(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, served, err := ask.ServerGroupsAndResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, err := derive.WellKnown()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, list := range served {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, resource := range list.APIResources {
+			kind, ok := taken[version.WithKind(resource.Kind)]
+			if !ok || strings.Contains(resource.Name, "/") {
+				continue
+			}
+			compared++
+			if want := (derive.Known{Resource: resource.Name, Cluster: !resource.Namespaced}); kind != want {
+				t.Errorf("%s of %s is taken for %+v, and is %+v", resource.Kind, version, kind, want)
+			}
+		}
+	}
+	if compared < 60 {
+		t.Errorf("only %d kinds were compared", compared)
+	}
+}

@@ -1,0 +1,86 @@
+package derive
+
+import (
+	"go/ast"
+	"slices"
+)
+
+// library is what calls of package steps and of clients take.
+func (d *deriving) library(c *composer, s *site) {
+	switch {
+	case isOf(s.callee, stepsPath, "Job"):
+		d.may([]string{"get", "list", "watch", "create", "delete"}, jobs, "task.Job")
+	case isOf(s.callee, stepsPath, "Exec", "Save", "Load"):
+		d.mayOn([]string{"get", "create"}, pods, "exec", "task."+s.callee.Name())
+	case isOf(s.callee, stepsPath, "Scale"):
+		for _, of := range d.kindsOf(s.call, 3, "task.Scale") {
+			d.mayOn([]string{"get", "update"}, of, "scale", "task.Scale")
+		}
+	case isOf(s.callee, stepsPath, "Until"):
+		for _, of := range d.kindsOf(s.call, 1, "task.Until") {
+			d.may(read, of, "task.Until")
+		}
+	case isOf(s.callee, clientPath):
+		d.client(s)
+	}
+}
+
+// interfaces of controller-runtime's client, by the names of their methods.
+var (
+	onObjects = map[string][]string{
+		"Get": {"get"}, "List": {"list"}, "Create": {"create"}, "Update": update, "Patch": patch, "Delete": remove,
+		"DeleteAllOf": {"deletecollection"}, "Watch": {"list", "watch"},
+	}
+	withObjects = []string{"Reader", "Writer", "Client", "WithWatch", "SubResourceWriter", "SubResourceClient", "StatusWriter", "SubResourceReader"}
+)
+
+// client is what a request by a client takes, which composers are given without a cache: one verb each.
+func (d *deriving) client(s *site) {
+	verbs, at := onObjects[s.callee.Name()], 1
+	if verbs == nil || !slices.Contains(withObjects, receiverOf(s.callee)) {
+		return
+	}
+	if s.callee.Name() == "Get" && receiverOf(s.callee) == "Reader" {
+		at = 2
+	}
+	if s.callee.Name() == "Patch" && applies(s) {
+		verbs = []string{"create", "patch"}
+	}
+	subresource := subresourceOf(s)
+	for _, of := range d.kindsOf(s.call, at, s.callee.Name()) {
+		d.mayOn(verbs, of, subresource, "a request of the composer's own")
+	}
+}
+
+// applies tells whether a patch is one that makes what is not there.
+func applies(s *site) bool {
+	applies := false
+	for _, arg := range s.Args {
+		ast.Inspect(arg, func(node ast.Node) bool {
+			if ident, ok := node.(*ast.Ident); ok && (ident.Name == "Apply" || ident.Name == "ApplyPatchType") {
+				applies = true
+			}
+			return true
+		})
+	}
+	return applies
+}
+
+// subresourceOf is what Status() or SubResource("name") stands before a request for.
+func subresourceOf(s *site) string {
+	method, ok := ast.Unparen(s.Fun).(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	before, ok := ast.Unparen(method.X).(*ast.CallExpr)
+	if !ok {
+		return ""
+	}
+	switch f := calleeOf(s.unit, before); {
+	case isOf(f, clientPath, "Status"):
+		return "status"
+	case isOf(f, clientPath, "SubResource"):
+		return constantOf(s.unit, argument(call{s.unit, before, f}, 0))
+	}
+	return ""
+}

@@ -1,0 +1,324 @@
+package derive
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+
+	"github.com/gobuffalo/flect"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// made finds the composite literals that an object is made by.
+func (d *deriving) made(from source, seen map[ast.Expr]bool) []source {
+	if from.expr == nil || seen[from.expr] {
+		return nil
+	}
+	seen[from.expr] = true
+	u := from.unit
+	var all []source
+	switch e := ast.Unparen(from.expr).(type) {
+	case *ast.CompositeLit:
+		return []source{from}
+	case *ast.UnaryExpr:
+		return d.made(source{unit: u, expr: e.X}, seen)
+	case *ast.Ident:
+		for _, value := range d.values[target(u, e)] {
+			all = append(all, d.made(value, seen)...)
+		}
+	case *ast.CallExpr:
+		f := calleeOf(u, e)
+		if f == nil {
+			return nil
+		}
+		for _, one := range d.implementations(f) {
+			body := d.bodies[one]
+			for _, values := range returnsOf(body.decl.Body) {
+				if from.nth < len(values) {
+					all = append(all, d.made(source{unit: body.unit, expr: values[from.nth]}, seen)...)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// metadataOf are the values that a field of metadata is given where an object is made.
+func (d *deriving) metadataOf(s call, name string) []source {
+	var all []source
+	for _, lit := range d.made(source{unit: s.unit, expr: argument(s, 0)}, map[ast.Expr]bool{}) {
+		for _, element := range lit.expr.(*ast.CompositeLit).Elts {
+			pair, keyed := element.(*ast.KeyValueExpr)
+			if !keyed || !isKey(pair.Key, "ObjectMeta") {
+				continue
+			}
+			metadata, ok := ast.Unparen(pair.Value).(*ast.CompositeLit)
+			if !ok {
+				continue
+			}
+			for _, field := range metadata.Elts {
+				if pair, keyed := field.(*ast.KeyValueExpr); keyed && isKey(pair.Key, name) {
+					all = append(all, source{unit: lit.unit, expr: pair.Value})
+				}
+			}
+		}
+	}
+	return all
+}
+
+func isKey(of ast.Expr, name string) bool {
+	ident, ok := of.(*ast.Ident)
+	return ok && ident.Name == name
+}
+
+// elsewhere tells whether a child is, or may be, in another namespace than its owner.
+func (d *deriving) elsewhere(s call) bool {
+	for _, namespace := range d.metadataOf(s, "Namespace") {
+		if !sameNamespace(namespace.expr) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameNamespace tells whether an expression is the namespace of an object: x.Namespace or x.GetNamespace().
+func sameNamespace(of ast.Expr) bool {
+	switch e := ast.Unparen(of).(type) {
+	case *ast.SelectorExpr:
+		if inner, ok := e.X.(*ast.SelectorExpr); ok && (inner.Sel.Name == "Spec" || inner.Sel.Name == "Status") {
+			return false
+		}
+		return e.Sel.Name == "Namespace"
+	case *ast.CallExpr:
+		method, ok := e.Fun.(*ast.SelectorExpr)
+		return ok && method.Sel.Name == "GetNamespace"
+	}
+	return false
+}
+
+// renamed tells whether a child gets another name or namespace when its owner's spec or status changes: the
+// one of the old name is pruned then.
+func (d *deriving) renamed(s call) bool {
+	for _, name := range append(d.metadataOf(s, "Name"), d.metadataOf(s, "Namespace")...) {
+		varies := false
+		ast.Inspect(name.expr, func(node ast.Node) bool {
+			if selected, ok := node.(*ast.SelectorExpr); ok && (selected.Sel.Name == "Spec" || selected.Sel.Name == "Status") {
+				varies = true
+			}
+			return true
+		})
+		if varies {
+			return true
+		}
+	}
+	return false
+}
+
+// looseKind is the kind of an object whose Go type does not tell, where it is set by constants.
+func (d *deriving) looseKind(from source) (kind, bool) {
+	group, name := "", ""
+	if variables := d.variables(from, map[ast.Expr]bool{}); len(variables) > 0 {
+		for _, c := range d.calls {
+			method, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr)
+			if !ok || !slices.Contains(variables, target(c.unit, method.X)) {
+				continue
+			}
+			switch c.callee.Name() {
+			case "SetGroupVersionKind":
+				group, name = d.groupKind(source{unit: c.unit, expr: argument(c, 0)}, 0)
+			case "SetAPIVersion":
+				group = schema.FromAPIVersionAndKind(constantOf(c.unit, argument(c, 0)), "").Group
+			case "SetKind":
+				name = constantOf(c.unit, argument(c, 0))
+			}
+		}
+	}
+	for _, lit := range d.made(from, map[ast.Expr]bool{}) {
+		if g, n := literalKind(lit); n != "" {
+			group, name = g, n
+		}
+	}
+	name = strings.TrimSuffix(name, "List")
+	if name == "" {
+		return kind{}, false
+	}
+	return d.named(group, name), true
+}
+
+// named is a kind of which only the name is known: as one of the project's own types says, or as is usual.
+func (d *deriving) named(group, name string) kind {
+	for _, u := range d.units {
+		if declared, ok := u.types.Scope().Lookup(name).(*types.TypeName); ok {
+			if named, ok := declared.Type().(*types.Named); ok {
+				if k, ok := d.kindOf(named); ok && k.Group == group {
+					return k
+				}
+			}
+		}
+	}
+	for _, gvk := range wellKnown() {
+		if gvk.Group == group && gvk.Kind == name {
+			plural, _ := meta.UnsafeGuessKindToResource(gvk)
+			return kind{Group: group, Kind: name, Resource: plural.Resource}
+		}
+	}
+	return kind{Group: group, Kind: name, Resource: strings.ToLower(flect.Pluralize(name))}
+}
+
+// variables are those that hold an object: here, and where a function returns it.
+func (d *deriving) variables(from source, seen map[ast.Expr]bool) []types.Object {
+	if from.expr == nil || seen[from.expr] {
+		return nil
+	}
+	seen[from.expr] = true
+	expr := ast.Unparen(from.expr)
+	if address, ok := expr.(*ast.UnaryExpr); ok {
+		expr = address.X
+	}
+	var all []types.Object
+	if c, ok := expr.(*ast.CallExpr); ok && calleeOf(from.unit, c) != nil {
+		for _, one := range d.implementations(calleeOf(from.unit, c)) {
+			body := d.bodies[one]
+			for _, values := range returnsOf(body.decl.Body) {
+				if from.nth < len(values) {
+					all = append(all, d.variables(source{unit: body.unit, expr: values[from.nth]}, seen)...)
+				}
+			}
+		}
+		return all
+	}
+	of := target(from.unit, expr)
+	if of == nil {
+		return nil
+	}
+	for _, value := range d.values[of] {
+		all = append(all, d.variables(value, seen)...)
+	}
+	return append(all, of)
+}
+
+// deepest is how far constants are followed.
+const deepest = 5
+
+// groupKind is what a schema.GroupVersionKind, or a GroupVersion, of constants says.
+func (d *deriving) groupKind(from source, depth int) (group, name string) {
+	if from.expr == nil || depth > deepest {
+		return "", ""
+	}
+	switch e := ast.Unparen(from.expr).(type) {
+	case *ast.CompositeLit:
+		fields := map[string]string{}
+		for i, element := range e.Elts {
+			if pair, keyed := element.(*ast.KeyValueExpr); keyed {
+				if key, ok := pair.Key.(*ast.Ident); ok {
+					fields[key.Name] = constantOf(from.unit, pair.Value)
+				}
+				continue
+			}
+			fields[[]string{"Group", "Version", "Kind"}[min(i, 2)]] = constantOf(from.unit, element)
+		}
+		return fields["Group"], fields["Kind"]
+	case *ast.Ident:
+		for _, value := range d.values[target(from.unit, e)] {
+			return d.groupKind(value, depth+1)
+		}
+	case *ast.SelectorExpr:
+		if of := target(from.unit, e); of != nil && of.Pkg() != nil {
+			for _, value := range d.values[of] {
+				return d.groupKind(value, depth+1)
+			}
+			if group, ok := of.Pkg().Scope().Lookup("GroupName").(*types.Const); ok {
+				return constant.StringVal(group.Val()), ""
+			}
+		}
+	case *ast.CallExpr:
+		method, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr)
+		if ok && method.Sel.Name == "WithKind" && len(e.Args) == 1 {
+			group, _ = d.groupKind(source{unit: from.unit, expr: method.X}, depth+1)
+			return group, constantOf(from.unit, e.Args[0])
+		}
+		if ok && method.Sel.Name == "FromAPIVersionAndKind" && len(e.Args) == 2 {
+			gvk := schema.FromAPIVersionAndKind(constantOf(from.unit, e.Args[0]), constantOf(from.unit, e.Args[1]))
+			return gvk.Group, gvk.Kind
+		}
+	}
+	return "", ""
+}
+
+// literalKind is what a literal says: of an unstructured object's map, or of TypeMeta.
+func literalKind(lit source) (group, name string) {
+	said := map[string]string{}
+	ast.Inspect(lit.expr, func(node ast.Node) bool {
+		pair, ok := node.(*ast.KeyValueExpr)
+		if !ok {
+			return true
+		}
+		value, key := constantOf(lit.unit, pair.Value), constantOf(lit.unit, pair.Key)
+		if ident, ok := pair.Key.(*ast.Ident); ok && key == "" {
+			key = map[string]string{"APIVersion": "apiVersion", "Kind": "kind"}[ident.Name]
+		}
+		if (key == "apiVersion" || key == "kind") && said[key] == "" { // the outermost comes first
+			said[key] = value
+		}
+		return true
+	})
+	if said["kind"] == "" {
+		return "", ""
+	}
+	return schema.FromAPIVersionAndKind(said["apiVersion"], "").Group, said["kind"]
+}
+
+// kindMarker says of which kind an object is that the code does not tell.
+const kindMarker = "+operon:kind:"
+
+// markersAt are the kinds that comments on a line, or in the lines right above it, say.
+func (d *deriving) markersAt(at token.Pos) (kinds []kind, told bool) {
+	line := d.place(at)
+	for _, u := range d.units {
+		for _, file := range u.Syntax {
+			if at < file.FileStart || at >= file.FileEnd {
+				continue
+			}
+			for _, group := range file.Comments {
+				last := d.place(group.End()).Line
+				if last != line.Line && last != line.Line-1 {
+					continue
+				}
+				for _, comment := range group.List {
+					if text, ok := strings.CutPrefix(strings.TrimSpace(strings.TrimPrefix(comment.Text, "//")), kindMarker); ok {
+						kinds, told = append(kinds, d.parsed(comment.Pos(), text)...), true
+					}
+				}
+			}
+		}
+	}
+	return kinds, told
+}
+
+// parsed reads the arguments of a marker of a kind.
+func (d *deriving) parsed(at token.Pos, text string) []kind {
+	var made kind
+	for argument := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(argument, "=")
+		switch value = strings.Trim(value, `"`); name {
+		case "group":
+			made.Group = value
+		case "resource":
+			made.Resource = value
+		case "scope":
+			made.Cluster = value == "Cluster"
+		default:
+			d.note(at, "+operon:kind: %q is no argument of it: want group, resource or scope=Cluster", name)
+			return nil
+		}
+	}
+	if made.Resource == "" {
+		d.note(at, "+operon:kind: it lacks resource=PLURAL")
+		return nil
+	}
+	return []kind{made}
+}

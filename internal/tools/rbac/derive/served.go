@@ -1,0 +1,95 @@
+package derive
+
+import (
+	"cmp"
+	"go/types"
+	"slices"
+
+	"sigs.k8s.io/controller-tools/pkg/markers"
+)
+
+// aggregatedPath is the package by which an operator is an API server itself.
+const aggregatedPath = operonPath + "/aggregated"
+
+// Kinds that an API server works with, beside its own.
+var (
+	apiServices = kind{Group: "apiregistration.k8s.io", Resource: "apiservices"}
+	reviews     = kind{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"}
+	configMaps  = kind{Resource: "configmaps"}
+)
+
+// trust is how the front proxy of the cluster is known, by whom alone callers are told.
+const trust, trustNamespace = "extension-apiserver-authentication", "kube-system"
+
+// serves finds the versions that the operator serves by itself, VERSION.GROUP, and gives what that takes.
+func (d *deriving) serves(operator string) bool {
+	var versions []string
+	found := false
+	for _, c := range d.calls {
+		if !isOf(c.callee, aggregatedPath, "Kind", "Review") {
+			continue
+		}
+		found = true
+		version, ok := d.servedBy(c)
+		if !ok {
+			d.note(c.Pos(), "aggregated.%s: the API group of what is served is not known: write markers for the APIService, as docs/runtime/apiserver.md lists them", c.callee.Name())
+			continue
+		}
+		versions = append(versions, version)
+	}
+	if !found {
+		return false
+	}
+	const why = "it is an API server"
+	slices.Sort(versions)
+	for _, version := range slices.Compact(versions) {
+		d.mayNamed(keep, apiServices, version, "", why)
+	}
+	d.may([]string{"create"}, reviews, why)
+	d.mayNamed(read, configMaps, trust, trustNamespace, why)
+	if operator == "" {
+		d.note(d.calls[0].Pos(), "aggregated.Serve: the operator's name is no constant: write markers for its Secret, as docs/runtime/apiserver.md lists them")
+		return true
+	}
+	for _, service := range []string{operator, operator + "-webhook"} { // as `operon up` and as manifests call it
+		d.mayNamed(keep, secrets, service+"-certificates", Own, why)
+	}
+	return true
+}
+
+// servedBy is the version of the kind that a call of aggregated.Kind or Review serves: of what the methods of the
+// reader return. The type argument would tell too, but for methods that are generated, without which it does not fit.
+func (d *deriving) servedBy(c call) (string, bool) {
+	reader := c.info.TypeOf(argument(c, 0))
+	if reader == nil {
+		return "", false
+	}
+	for _, name := range []string{"Get", "Create"} {
+		found, _, _ := types.LookupFieldOrMethod(reader, true, c.types, name)
+		method, ok := found.(*types.Func)
+		if !ok || method.Type().(*types.Signature).Results().Len() == 0 {
+			continue
+		}
+		of := objectOf(method.Type().(*types.Signature).Results().At(0).Type())
+		if of == nil {
+			return "", false
+		}
+		is, ok := d.kindOf(of)
+		return d.versionOf(of) + "." + is.Group, ok
+	}
+	return "", false
+}
+
+// versionOf is the version that a type is of: what its package's marker says, or the package's name.
+func (p *program) versionOf(of *types.Named) string {
+	within := p.byPath[of.Obj().Pkg().Path()]
+	if within == nil {
+		return of.Obj().Pkg().Name()
+	}
+	said, err := markers.PackageMarkers(p.Collector, within)
+	if err != nil {
+		return within.Name
+	}
+	version, _ := said.Get("versionName").(string)
+	return cmp.Or(version, within.Name)
+}

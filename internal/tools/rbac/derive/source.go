@@ -1,0 +1,354 @@
+package derive
+
+import (
+	"go/ast"
+	"go/types"
+)
+
+// source is an expression of the project, or one of the values that it returns.
+type source struct {
+	unit *unit
+	expr ast.Expr
+	// nth of the values of a call, or of what a range yields.
+	nth int
+}
+
+// index says where the values of the project's variables, fields and parameters come from, whatever the
+// order in which things happen.
+type index struct {
+	// values are what is assigned to a variable, a field or a parameter.
+	values map[types.Object][]source
+	// bodies are the functions of the project.
+	bodies map[*types.Func]function
+	// named are the methods of the project by name, for calls through interfaces.
+	named map[string][]*types.Func
+	// converted is what becomes an interface somewhere, outside of calls of what is not the project's.
+	converted []conversion
+	// calls are all calls.
+	calls []call
+	// inits are the values of package variables.
+	inits map[types.Object]source
+}
+
+// conversion is a value of the project that becomes an interface.
+type conversion struct {
+	source
+	to types.Type
+}
+
+// function is a function with its body.
+type function struct {
+	*unit
+	decl *ast.FuncDecl
+}
+
+// call is a call of something that has a name.
+type call struct {
+	*unit
+	*ast.CallExpr
+	callee *types.Func
+}
+
+func (p *program) index() *index {
+	x := &index{
+		values: map[types.Object][]source{}, bodies: map[*types.Func]function{}, named: map[string][]*types.Func{}, inits: map[types.Object]source{},
+	}
+	for _, u := range p.units {
+		for _, file := range u.Syntax {
+			x.declare(u, file)
+		}
+	}
+	for _, u := range p.units {
+		for _, file := range u.Syntax {
+			ast.Inspect(file, func(node ast.Node) bool {
+				x.note(u, node)
+				return true
+			})
+		}
+	}
+	return x
+}
+
+// declare takes note of the functions of a file.
+func (x *index) declare(u *unit, file *ast.File) {
+	for _, declared := range file.Decls {
+		decl, ok := declared.(*ast.FuncDecl)
+		if !ok || decl.Body == nil {
+			continue
+		}
+		if f, ok := u.info.Defs[decl.Name].(*types.Func); ok {
+			x.bodies[f] = function{u, decl}
+			if decl.Recv != nil {
+				x.named[f.Name()] = append(x.named[f.Name()], f)
+			}
+		}
+	}
+}
+
+// note takes note of what flows where in a node.
+func (x *index) note(u *unit, node ast.Node) {
+	switch n := node.(type) {
+	case *ast.AssignStmt:
+		x.assign(u, n.Lhs, n.Rhs)
+	case *ast.ValueSpec:
+		for i, name := range n.Names {
+			if len(n.Values) == len(n.Names) {
+				x.inits[u.info.Defs[name]] = source{unit: u, expr: n.Values[i]}
+			}
+		}
+		var names []ast.Expr
+		for _, name := range n.Names {
+			names = append(names, name)
+		}
+		x.assign(u, names, n.Values)
+	case *ast.RangeStmt:
+		if n.Value != nil {
+			x.flow(u, n.Value, source{unit: u, expr: n.X, nth: 1})
+		}
+		if n.Key != nil && n.Value == nil {
+			x.flow(u, n.Key, source{unit: u, expr: n.X})
+		}
+	case *ast.CompositeLit:
+		x.compose(u, n)
+	case *ast.CallExpr:
+		x.call(u, n)
+	case *ast.FuncDecl:
+		x.results(u, n.Type, n.Body)
+	case *ast.FuncLit:
+		x.results(u, n.Type, n.Body)
+	}
+}
+
+func (x *index) assign(u *unit, to, from []ast.Expr) {
+	for i, target := range to {
+		switch {
+		case len(from) == len(to):
+			x.flow(u, target, source{unit: u, expr: from[i]})
+		case len(from) == 1:
+			x.flow(u, target, source{unit: u, expr: from[0], nth: i})
+		}
+	}
+}
+
+// flow takes note of what an expression is given.
+func (x *index) flow(u *unit, to ast.Expr, from source) {
+	if object := target(u, to); object != nil {
+		x.values[object] = append(x.values[object], from)
+	}
+	x.convert(typeOf(u, to), from)
+}
+
+// target is the variable or field that an expression stands for: of an element, what it is in.
+func target(u *unit, of ast.Expr) types.Object {
+	switch e := of.(type) {
+	case *ast.ParenExpr:
+		return target(u, e.X)
+	case *ast.StarExpr:
+		return target(u, e.X)
+	case *ast.IndexExpr:
+		return target(u, e.X)
+	case *ast.Ident:
+		if defined := u.info.Defs[e]; defined != nil {
+			return defined
+		}
+		return u.info.Uses[e]
+	case *ast.SelectorExpr:
+		return u.info.Uses[e.Sel]
+	}
+	return nil
+}
+
+func typeOf(u *unit, of ast.Expr) types.Type {
+	if ident, ok := of.(*ast.Ident); ok {
+		if defined := u.info.Defs[ident]; defined != nil {
+			return defined.Type()
+		}
+	}
+	return u.info.TypeOf(of)
+}
+
+// convert takes note of a value that becomes an interface.
+func (x *index) convert(to types.Type, from source) {
+	if to == nil || !types.IsInterface(to) {
+		return
+	}
+	if is := from.unit.info.TypeOf(from.expr); is != nil && !types.IsInterface(is) && objectOf(is) != nil {
+		x.converted = append(x.converted, conversion{from, to})
+	}
+}
+
+// compose takes note of what stands in a composite literal.
+func (x *index) compose(u *unit, lit *ast.CompositeLit) {
+	is := u.info.TypeOf(lit)
+	if is == nil {
+		return
+	}
+	switch under := underlying(is).(type) {
+	case *types.Struct:
+		for i, element := range lit.Elts {
+			if pair, keyed := element.(*ast.KeyValueExpr); keyed {
+				x.flow(u, pair.Key, source{unit: u, expr: pair.Value})
+				continue
+			}
+			if i < under.NumFields() {
+				x.values[under.Field(i)] = append(x.values[under.Field(i)], source{unit: u, expr: element})
+				x.convert(under.Field(i).Type(), source{unit: u, expr: element})
+			}
+		}
+	case *types.Slice:
+		x.elements(u, under.Elem(), lit.Elts)
+	case *types.Array:
+		x.elements(u, under.Elem(), lit.Elts)
+	case *types.Map:
+		x.elements(u, under.Elem(), lit.Elts)
+	}
+}
+
+func underlying(of types.Type) types.Type {
+	if pointer, ok := types.Unalias(of).(*types.Pointer); ok {
+		of = pointer.Elem()
+	}
+	return of.Underlying()
+}
+
+func (x *index) elements(u *unit, of types.Type, all []ast.Expr) {
+	for _, element := range all {
+		if pair, keyed := element.(*ast.KeyValueExpr); keyed {
+			element = pair.Value
+		}
+		x.convert(of, source{unit: u, expr: element})
+	}
+}
+
+// call takes note of a call and, of what is the project's, of its arguments.
+func (x *index) call(u *unit, c *ast.CallExpr) {
+	if u.info.Types[c.Fun].IsType() && len(c.Args) == 1 {
+		x.convert(u.info.TypeOf(c), source{unit: u, expr: c.Args[0]})
+		return
+	}
+	if isBuiltin(u, c, "append") {
+		for _, arg := range c.Args[min(1, len(c.Args)):] {
+			if list, ok := underlyingOf(u.info.TypeOf(c)).(*types.Slice); ok && !c.Ellipsis.IsValid() {
+				x.convert(list.Elem(), source{unit: u, expr: arg})
+			}
+		}
+		return
+	}
+	f := calleeOf(u, c)
+	if f == nil {
+		x.callOfValue(u, c)
+		return
+	}
+	x.calls = append(x.calls, call{u, c, f})
+	for _, one := range x.implementations(f) {
+		signature := one.Type().(*types.Signature)
+		for i, arg := range c.Args {
+			if signature.Params().Len() == 0 {
+				break
+			}
+			param := signature.Params().At(min(i, signature.Params().Len()-1))
+			x.values[param] = append(x.values[param], source{unit: u, expr: arg})
+			x.convert(elementIf(param.Type(), signature.Variadic() && i >= signature.Params().Len()-1), source{unit: u, expr: arg})
+		}
+	}
+}
+
+// callOfValue takes note of the arguments of a function that has no name.
+func (x *index) callOfValue(u *unit, c *ast.CallExpr) {
+	signature, ok := underlyingOf(u.info.TypeOf(c.Fun)).(*types.Signature)
+	for i, arg := range c.Args {
+		if ok && i < signature.Params().Len() {
+			x.convert(signature.Params().At(i).Type(), source{unit: u, expr: arg})
+		}
+	}
+}
+
+func underlyingOf(of types.Type) types.Type {
+	if of == nil {
+		return nil
+	}
+	return of.Underlying()
+}
+
+func elementIf(of types.Type, variadic bool) types.Type {
+	if list, ok := of.(*types.Slice); ok && variadic {
+		return list.Elem()
+	}
+	return of
+}
+
+// implementations are the functions of the project that a call may be of.
+func (x *index) implementations(f *types.Func) []*types.Func {
+	f = f.Origin()
+	if _, own := x.bodies[f]; own {
+		return []*types.Func{f}
+	}
+	if receiver := f.Type().(*types.Signature).Recv(); receiver != nil && types.IsInterface(receiver.Type()) {
+		return x.named[f.Name()]
+	}
+	return nil
+}
+
+// results takes note of what a function returns where its results are interfaces.
+func (x *index) results(u *unit, of *ast.FuncType, body *ast.BlockStmt) {
+	if of.Results == nil || body == nil {
+		return
+	}
+	var is []types.Type
+	for _, field := range of.Results.List {
+		for range max(1, len(field.Names)) {
+			is = append(is, u.info.TypeOf(field.Type))
+		}
+	}
+	for _, values := range returnsOf(body) {
+		for i, value := range values {
+			if len(values) == len(is) {
+				x.convert(is[i], source{unit: u, expr: value})
+			}
+		}
+	}
+}
+
+// returnsOf are the values that a function returns, those of functions inside it left out.
+func returnsOf(body *ast.BlockStmt) [][]ast.Expr {
+	var all [][]ast.Expr
+	ast.Inspect(body, func(node ast.Node) bool {
+		switch n := node.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.ReturnStmt:
+			all = append(all, n.Results)
+		}
+		return true
+	})
+	return all
+}
+
+func isBuiltin(u *unit, c *ast.CallExpr, name string) bool {
+	ident, ok := ast.Unparen(c.Fun).(*ast.Ident)
+	if !ok || ident.Name != name {
+		return false
+	}
+	_, builtin := u.info.Uses[ident].(*types.Builtin)
+	return builtin
+}
+
+// calleeOf is the function that is called, nil for a value.
+func calleeOf(u *unit, c *ast.CallExpr) *types.Func {
+	fun := ast.Unparen(c.Fun)
+	switch f := fun.(type) {
+	case *ast.IndexExpr:
+		fun = f.X
+	case *ast.IndexListExpr:
+		fun = f.X
+	}
+	switch f := fun.(type) {
+	case *ast.Ident:
+		found, _ := u.info.Uses[f].(*types.Func)
+		return found
+	case *ast.SelectorExpr:
+		found, _ := u.info.Uses[f.Sel].(*types.Func)
+		return found
+	}
+	return nil
+}

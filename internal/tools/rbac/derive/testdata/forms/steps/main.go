@@ -1,0 +1,65 @@
+// Command steps works in steps, upgrades, acts and provisions.
+package main
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/durable"
+	"github.com/operon-framework/operon/durable/steps"
+
+	v1 "github.com/operon-framework/operon/internal/tools/rbac/derive/testdata/forms/api"
+)
+
+func main() {
+	operon.Main("steps-operator", operon.Version("1.0.0"), operon.Manage(Shops{}), operon.Manage(Malls{}, operon.MigrateStorage()))
+}
+
+type Shops struct{}
+
+func (Shops) Compose(context.Context, *v1.Shop, *operon.Composition) error { return nil }
+
+func (s Shops) Actions() operon.Actions[*v1.Shop] {
+	return operon.Actions[*v1.Shop]{"backup": s.backup}
+}
+
+func (Shops) backup(ctx context.Context, s *v1.Shop, act *operon.Act) error {
+	if _, err := durable.Do(ctx, act.Run, steps.Exec("flush", steps.Command{})); err != nil {
+		return err
+	}
+	if _, err := steps.Scale(ctx, act.Run, "down", &appsv1.StatefulSet{}, 0, true); err != nil {
+		return err
+	}
+	_, err := durable.Do(ctx, act.Run, durable.Step[bool]{Name: "note", Do: func(ctx context.Context, a *durable.Attempt) (bool, error) {
+		if _, err := a.Get(ctx, &corev1.Secret{}); err != nil {
+			return false, err
+		}
+		return true, a.Client.Create(ctx, &corev1.ConfigMap{})
+	}})
+	return err
+}
+
+type Malls struct{}
+
+func (Malls) Compose(context.Context, *v1.Mall, *operon.Composition) error { return nil }
+
+func (Malls) Work(ctx context.Context, m *v1.Mall, run *durable.Run) error {
+	_, err := durable.Do(ctx, run, steps.Job("dump", &batchv1.Job{}))
+	return err
+}
+
+func (Malls) Upgrade(ctx context.Context, m *v1.Mall, from *operon.Upgrading) error {
+	there := &corev1.Service{}
+	if err := from.Client.Get(ctx, client.ObjectKeyFromObject(m), there); err != nil {
+		return err
+	}
+	if err := from.Client.Status().Patch(ctx, there, client.MergeFrom(there)); err != nil {
+		return err
+	}
+	return from.Client.Patch(ctx, &corev1.ServiceAccount{}, client.Apply)
+}

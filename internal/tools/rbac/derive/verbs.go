@@ -1,0 +1,221 @@
+package derive
+
+import (
+	"cmp"
+	"go/ast"
+	"go/types"
+	"slices"
+	"strings"
+)
+
+// What the runtime does with objects, as verbs. Who changes what it sends changes this.
+var (
+	// read: by a watch, of what is there, and by a look at one object.
+	read = []string{"get", "list", "watch"}
+	// keep: children are applied, which makes them, too.
+	keep   = []string{"get", "list", "watch", "create", "patch"}
+	remove = []string{"delete"}
+	patch  = []string{"patch"}
+	update = []string{"update"}
+	// tell: events are made, and patched when they happen again.
+	tell = []string{"create", "patch"}
+	// hold: Leases of the leader and of the kinds that were composed.
+	hold = []string{"get", "create", "update"}
+	// share: Leases of replicas that share objects.
+	share = []string{"get", "list", "watch", "create", "update", "delete"}
+	// register: what API servers ask the operator for.
+	register = []string{"get", "list", "watch", "create", "patch", "delete"}
+	// convert: the definition of a kind that the operator converts.
+	convert = []string{"get", "list", "watch", "patch"}
+)
+
+// Kinds that the runtime works on itself.
+var (
+	leases      = kind{Group: "coordination.k8s.io", Resource: "leases"}
+	secrets     = kind{Resource: "secrets"}
+	definitions = kind{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+	jobs        = kind{Group: "batch", Resource: "jobs"}
+	pods        = kind{Resource: "pods"}
+	actions     = kind{Group: "actions.operon.dev", Resource: "actions"}
+	schedules   = kind{Group: "actions.operon.dev", Resource: "actionschedules"}
+)
+
+func registered(resource string) kind {
+	return kind{Group: "admissionregistration.k8s.io", Resource: resource}
+}
+
+// managed is what it takes to manage a kind, whatever its composer does.
+func (d *deriving) managed(c *composer) {
+	d.may(read, c.kind, "it is managed")
+	d.mayOn(patch, c.kind, "status", "its status is written")
+	if len(c.options["MigrateStorage"]) > 0 {
+		d.may(patch, c.kind, "operon.MigrateStorage")
+		d.mayNamed([]string{"get"}, definitions, definitionOf(c.kind), "", "operon.MigrateStorage")
+		status := definitions
+		status.Resource += "/status"
+		d.mayNamed(update, status, definitionOf(c.kind), "", "operon.MigrateStorage")
+	}
+	if c.has("Actions") {
+		d.actions()
+	}
+}
+
+func definitionOf(of kind) string { return of.Resource + "." + of.Group }
+
+// actions is what it takes to serve Actions and their schedules.
+func (d *deriving) actions() {
+	const why = "Actions"
+	d.may(slices.Concat(keep, remove), actions, why) // a schedule makes and removes them
+	d.mayOn(patch, actions, "status", why)
+	d.may(read, schedules, why)
+	d.mayOn(patch, schedules, "status", why)
+	d.mayOn(update, schedules, "finalizers", why)
+	if d.shards {
+		d.may(patch, schedules, why)
+	}
+}
+
+// asked is what it takes that API servers ask the operator.
+func (d *deriving) asked(c *composer, operator string) {
+	answers := c.has("Default", "Validate", "ValidateDeletion")
+	judged := len(c.options["Rules"]) > 0
+	if !answers && !judged && !c.converts() {
+		return
+	}
+	if operator == "" {
+		d.note(c.at.Pos(), "webhooks: the operator's name is no constant: write markers for its Secret and configurations, as docs/runtime/webhooks.md lists them")
+		return
+	}
+	if answers || c.converts() {
+		d.mayNamed(keep, secrets, operator+"-webhook-certificates", Own, "certificates of webhooks")
+	}
+	if answers {
+		d.mayNamed(register, registered("validatingwebhookconfigurations"), operator, "", "webhooks")
+		d.mayNamed(register, registered("mutatingwebhookconfigurations"), operator, "", "webhooks")
+	}
+	if judged {
+		name := operator + "." + strings.ToLower(c.kind.Kind) + "." + cmp.Or(c.kind.Group, "core")
+		d.mayNamed(register, registered("validatingadmissionpolicies"), name, "", "operon.Rules")
+		d.mayNamed(register, registered("validatingadmissionpolicybindings"), name, "", "operon.Rules")
+	}
+	if c.converts() {
+		d.mayNamed(convert, definitions, definitionOf(c.kind), "", "versions are converted")
+	}
+}
+
+// process is what the operator takes as a whole.
+func (d *deriving) process() {
+	d.may(tell, kind{Resource: "events"}, "events")
+	d.may(tell, kind{Group: "events.k8s.io", Resource: "events"}, "events")
+	verbs := hold
+	if d.shards {
+		verbs = share
+	}
+	d.mayNamed(verbs, leases, "", Own, "leader election, and the record of composed kinds")
+}
+
+// child is what a declared child takes. It tells whether the owner gets a finalizer for it.
+func (d *deriving) child(c *composer, s *site) (held bool) {
+	for _, of := range d.kindsOf(s.call, 0, "out.Child") {
+		d.may(keep, of, "a child")
+		ordered := d.hasOption(s.call, "After")
+		apart := !c.kind.Cluster && (of.Cluster || d.elsewhere(s.call))
+		left := d.hasOption(s.call, "Orphan")
+		ends := (s.maybe || apart || d.renamed(s.call)) && !left
+		if ends || ordered || d.hasOption(s.call, "Replace") {
+			d.may(remove, of, "a child that is pruned")
+		}
+		held = held || ordered || apart || left
+		if of.Group == "rbac.authorization.k8s.io" {
+			d.note(s.Pos(), "out.Child: a %s passes rights on, which the operator needs itself: write markers for what it grants", of.Kind)
+		}
+	}
+	if d.hasOption(s.call, "After") {
+		d.ordered(s)
+	}
+	return held
+}
+
+// ordered: what others come after is deleted by the operator too, after them.
+func (d *deriving) ordered(s *site) {
+	for _, arg := range s.Args[1:] {
+		ast.Inspect(arg, func(node ast.Node) bool {
+			c, ok := node.(*ast.CallExpr)
+			if !ok || !isOperons(calleeOf(s.unit, c), "After") {
+				return true
+			}
+			for i := range c.Args {
+				for _, of := range d.kindsOf(call{s.unit, c, s.callee}, i, "operon.After") {
+					d.may(remove, of, "a child that others come after")
+				}
+			}
+			return true
+		})
+	}
+}
+
+// hasOption tells whether a child is given an option, as far as can be seen at the call: options that
+// come from elsewhere may be any that the project makes.
+func (d *deriving) hasOption(s call, name string) bool {
+	found, elsewhere := false, s.Ellipsis.IsValid()
+	for _, arg := range s.Args[min(1, len(s.Args)):] {
+		if _, written := ast.Unparen(arg).(*ast.CallExpr); !written {
+			elsewhere = true
+		}
+		ast.Inspect(arg, func(node ast.Node) bool {
+			c, ok := node.(*ast.CallExpr)
+			if ok && isOperons(calleeOf(s.unit, c), name) {
+				found = true
+			}
+			if ok {
+				_, own := d.bodies[calleeOf(s.unit, c)]
+				elsewhere = elsewhere || own
+			}
+			return true
+		})
+	}
+	if found || !elsewhere {
+		return found
+	}
+	for _, other := range d.calls {
+		if isOperons(other.callee, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// isRead tells whether a function reads and watches what it reads.
+func isRead(f *types.Func) bool {
+	switch {
+	case isMethod(f, reconcilePath, "reading", "Get", "List"):
+		return true
+	case isMethod(f, operonPath+"/durable", "Reader", "Get", "List"):
+		return true
+	}
+	return false
+}
+
+// read is what a tracked read takes. Of another cluster it takes nothing here.
+func (d *deriving) read(s *site) {
+	if of, ok := ast.Unparen(s.Fun).(*ast.SelectorExpr); ok {
+		if pointer, ok := types.Unalias(typeOr(s.info.TypeOf(of.X))).(*types.Pointer); ok && isNamed(pointer.Elem(), "Elsewhere") {
+			return
+		}
+	}
+	for _, of := range d.kindsOf(s.call, 1, s.callee.Name()) {
+		d.may(read, of, "it is read")
+	}
+}
+
+func typeOr(of types.Type) types.Type {
+	if of == nil {
+		return types.Typ[types.Invalid]
+	}
+	return of
+}
+
+func isNamed(of types.Type, name string) bool {
+	named, ok := types.Unalias(of).(*types.Named)
+	return ok && named.Obj().Name() == name
+}

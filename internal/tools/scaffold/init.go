@@ -1,0 +1,111 @@
+package scaffold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"golang.org/x/mod/module"
+
+	"github.com/operon-framework/operon/internal/tools/project"
+)
+
+// Init is a project that is to be made.
+type Init struct {
+	// Dir is its folder, which may or may not be there.
+	Dir string
+	// Domain completes the groups of its kinds: example.com unless it is given.
+	Domain string
+	// Module is the path of its Go module: the domain and the folder's name unless it is given.
+	Module string
+	// Operon says where Operon's module comes from: the folder of a checkout, or a released
+	// version. By default where this command was built from.
+	Operon string
+	// CI adds workflows that test and release the project.
+	CI bool
+}
+
+// DefaultDomain is for projects that have none yet.
+const DefaultDomain = "example.com"
+
+// DefaultModule is the module path of a project in dir.
+func DefaultModule(dir, domain string) string {
+	absolute, err := filepath.Abs(dir)
+	if err != nil {
+		absolute = dir
+	}
+	return domain + "/" + project.Label(filepath.Base(absolute))
+}
+
+// Plan works out the files of the new project. tell gets a line now and then that says what is
+// being done.
+func (o Init) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := readTree(o.Dir); err == nil {
+		return nil, fmt.Errorf("%s is an Operon project already: `operon create` adds to it; for another one, name another folder", o.Dir)
+	}
+	from, err := findOrigin(o.Operon)
+	if err != nil {
+		return nil, err
+	}
+	p := newPlan(o.Dir)
+	mod, sum, complete, err := goModFor(o.Module, from)
+	if err != nil {
+		return nil, err
+	}
+	p.create("go.mod", mod)
+	p.create("go.sum", sum)
+	name := nameOf(o.Module)
+	about := map[string]string{"Name": name, "Domain": o.Domain, "Dir": filepath.Base(o.Dir)}
+	files := map[string]string{"main.go": "main.go", "README.md": "project.md"}
+	if o.CI {
+		files[".github/workflows/test.yaml"], files[".github/workflows/release.yaml"] = "ci.yaml", "release.yaml"
+	}
+	for path, template := range files {
+		if err := p.fill(path, template, about); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if !complete {
+		err = p.inCopy(func(copied string) error { return p.tidy(ctx, copied, tell) })
+	}
+	p.Next = []string{"operon create api --group GROUP --version v1alpha1 --kind KIND"}
+	return p, err
+}
+
+// complete fills in what was not given, and checks all of it.
+func (o Init) complete() (Init, error) {
+	if o.Domain == "" {
+		o.Domain = DefaultDomain
+	}
+	var err error
+	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
+		return o, err
+	}
+	if project.Label(filepath.Base(o.Dir)) == "" {
+		return o, fmt.Errorf("the folder's name %q has no letter or digit to name the operator by: choose another name", filepath.Base(o.Dir))
+	}
+	if o.Module == "" {
+		o.Module = DefaultModule(o.Dir, o.Domain)
+	}
+	if nameOf(o.Module) == "" {
+		return o, errors.New("the module path ends in nothing that could name the operator: give another one with --module")
+	}
+	if err := CheckDomain(o.Domain); err != nil {
+		return o, err
+	}
+	return o, CheckModule(o.Module)
+}
+
+// nameOf is the name of the operator in a module: the last element of its path, versions aside.
+func nameOf(path string) string {
+	prefix, _, _ := module.SplitPathVersion(path)
+	return project.Label(filepath.Base(prefix))
+}

@@ -1,0 +1,53 @@
+package scaffold_test
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/operon-framework/operon/internal/tools/scaffold"
+)
+
+var update = flag.Bool("update", false, "write the golden files, and what go.mod and go.sum of projects hold")
+
+// A fresh project has nothing for `go mod tidy` to change, without a kind and with one, and all that it
+// requires is there without a network.
+//
+// Where this fails because a package that projects use has got another dependency, run it with -update.
+func TestAFreshProjectIsTidy(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "memcached-operator")
+	carryOut(t, scaffold.Init{Dir: dir})
+	tidy(t, dir, "init")
+	carryOut(t, memcached(dir))
+	tidy(t, dir, "kind")
+}
+
+// own are lines of go.mod that differ from one project to another.
+var own = regexp.MustCompile(`(?m)^replace .*\n\n?`)
+
+func tidy(t *testing.T, dir, pinned string) {
+	t.Helper()
+	arguments := []string{"mod", "tidy", "-diff"}
+	if *update {
+		arguments = arguments[:2]
+	}
+	command := exec.CommandContext(t.Context(), "go", arguments...)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "GOPROXY=off")
+	if said, err := command.CombinedOutput(); err != nil {
+		t.Errorf("go mod tidy would change the project (%v):\n%s", err, said)
+	}
+	if !*update {
+		return
+	}
+	mod := own.ReplaceAllString(read(t, dir, "go.mod"), "")
+	for file, content := range map[string]string{pinned + ".mod.txt": mod, pinned + ".sum.txt": read(t, dir, "go.sum")} {
+		if err := os.WriteFile(filepath.Join("modules", file), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package scaffold
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/operon-framework/operon/internal/tools/changes"
+	"github.com/operon-framework/operon/internal/tools/glob"
+	"github.com/operon-framework/operon/internal/tools/project"
+)
+
+// tree is an Operon project as it lies in its folder.
+type tree struct {
+	dir    string
+	module string
+	// name is the operator's, as operon.Main is called with.
+	name string
+	// domain completes groups, "" when the project does not tell.
+	domain string
+	main   *source
+	kinds  []project.Kind
+}
+
+// readTree reads the project in dir. What a run that was killed left there is undone first.
+func readTree(dir string) (*tree, error) {
+	t := &tree{}
+	var err error
+	if t.dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	if err := t.readModule(); err != nil {
+		return nil, err
+	}
+	if _, err := changes.In(t.dir); err != nil {
+		return nil, err
+	}
+	for _, read := range []func() error{t.readMain, t.readKinds} {
+		if err := read(); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+func (t *tree) readModule() error {
+	if err := isFolder(t.dir); err != nil {
+		return err
+	}
+	content, err := os.ReadFile(filepath.Join(t.dir, "go.mod"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is no operator project, as it has no go.mod: run this in the folder of one, name it with --dir, or make one with `operon init`", t.dir)
+	}
+	if err != nil {
+		return err
+	}
+	if t.module = modfile.ModulePath(content); t.module == "" {
+		return fmt.Errorf("%s has no module line; `go mod init` writes one", filepath.Join(t.dir, "go.mod"))
+	}
+	if _, err := os.Stat(filepath.Join(t.dir, "PROJECT")); err == nil {
+		return fmt.Errorf("%s is a kubebuilder or Operator SDK project, which has a layout of its own: `operon generate` and `operon up` work in it, but `operon create` is for projects of `operon init`", t.dir)
+	}
+	return nil
+}
+
+// isFolder tells what is wrong with the name of a project's folder.
+func isFolder(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no folder %s: name that of a project with --dir", dir)
+	case err == nil && !info.IsDir():
+		return fmt.Errorf("%s is a file: name the folder of a project with --dir", dir)
+	}
+	return err
+}
+
+var domainLine = regexp.MustCompile(`(?m)^//operon:domain[ \t]+(\S+)[ \t]*$`)
+
+// readMain finds the call of operon.Main, which lists what the operator consists of.
+func (t *tree) readMain() error {
+	files, err := glob.In(t.dir, "*.go")
+	if err != nil {
+		return err
+	}
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		content, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		s, err := parseSource(filepath.Base(name), content)
+		if err != nil {
+			return project.NotCompiling(t.dir, err)
+		}
+		if found := domainLine.FindSubmatch(content); found != nil {
+			t.domain = string(found[1])
+		}
+		if s.importOf(Framework) != "" && mentionsMain(s) {
+			t.main = s
+		}
+	}
+	if t.main == nil {
+		return fmt.Errorf("%s is no Operon project, as no source in it calls operon.Main: make one with `operon init`, or name another folder with --dir", t.dir)
+	}
+	t.name = nameOf(t.module)
+	if call := t.main.call(t.main.importOf(Framework), "Main"); call != nil && len(call.Args) > 0 {
+		if name, ok := call.Args[0].(*ast.BasicLit); ok {
+			t.name = strings.Trim(name.Value, "\"`")
+		}
+	}
+	return nil
+}
+
+func mentionsMain(s *source) bool {
+	found := false
+	ast.Inspect(s.tree, func(node ast.Node) bool {
+		if call, ok := node.(*ast.CallExpr); ok {
+			found = found || isName(call.Fun, s.importOf(Framework), "Main")
+		}
+		return !found
+	})
+	return found
+}
+
+func (t *tree) readKinds() error {
+	var err error
+	t.kinds, err = project.Kinds(t.dir)
+	return err
+}
+
+// folderFor is where the package of a group and version is, or belongs: api/VERSION for the first
+// group of a project, api/GROUP/VERSION for others.
+func (t *tree) folderFor(group, version string) (folder string, exists bool) {
+	first := "api"
+	for _, kind := range t.kinds {
+		if kind.Group == group && kind.Version == version {
+			return kind.Folder, true
+		}
+		if path.Dir(kind.Folder) == "api" {
+			label, _, _ := strings.Cut(group, ".")
+			first = path.Join("api", label)
+		}
+	}
+	for _, kind := range t.kinds {
+		if kind.Group == group {
+			return path.Join(path.Dir(kind.Folder), version), false
+		}
+	}
+	folder = path.Join(first, version)
+	if sources, _ := glob.In(t.dir, folder+"/*.go"); len(sources) > 0 {
+		label, _, _ := strings.Cut(group, ".") // the kinds there have no definitions, and are of another group
+		folder = path.Join("api", label, version)
+	}
+	return folder, false
+}
+
+// complete adds the project's domain to a group that has none.
+func (t *tree) complete(group string) string {
+	if group == "" || strings.Contains(group, ".") || t.domain == "" {
+		return group
+	}
+	return group + "." + t.domain
+}
+
+// declared are the names that the package in a folder declares, and the files that do so.
+func (t *tree) declared(folder string) (map[string]string, error) {
+	names := map[string]string{}
+	files, err := glob.In(t.dir, folder+"/*.go")
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(files)
+	for _, name := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, project.NotCompiling(t.dir, err)
+		}
+		for _, declaration := range parsed.Decls {
+			for _, declared := range namesOf(declaration) {
+				names[declared] = path.Join(folder, filepath.Base(name))
+			}
+		}
+	}
+	return names, nil
+}
+
+func namesOf(declaration ast.Decl) []string {
+	if function, ok := declaration.(*ast.FuncDecl); ok && function.Recv == nil {
+		return []string{function.Name.Name}
+	}
+	general, ok := declaration.(*ast.GenDecl)
+	if !ok {
+		return nil
+	}
+	var names []string
+	for _, spec := range general.Specs {
+		switch s := spec.(type) {
+		case *ast.TypeSpec:
+			names = append(names, s.Name.Name)
+		case *ast.ValueSpec:
+			for _, name := range s.Names {
+				names = append(names, name.Name)
+			}
+		}
+	}
+	return names
+}
+
+func (t *tree) place(folder string) string { return filepath.Join(t.dir, filepath.FromSlash(folder)) }

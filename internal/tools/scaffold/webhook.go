@@ -1,0 +1,142 @@
+package scaffold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"go/ast"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/operon-framework/operon/internal/tools/project"
+)
+
+// Webhook is what API servers are to ask the operator before they store an object of a kind.
+type Webhook struct {
+	// Dir is the project's folder.
+	Dir string
+	// Group, Version and Kind name one of the project's kinds. Group and Version may be left out where
+	// the kind alone tells.
+	Group, Version, Kind string
+	// Default fills in fields, Validate refuses objects, ValidateDeletion keeps them. None of them is
+	// Default and Validate.
+	Default, Validate, ValidateDeletion bool
+}
+
+// aboutWebhook is what the templates of a webhook know.
+type aboutWebhook struct {
+	Webhook
+	Operator, Package, Alias, Plural, Letter string
+}
+
+// Plan works out what is created for the roles.
+func (w Webhook) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
+	t, err := readTree(w.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if !w.Default && !w.Validate && !w.ValidateDeletion {
+		w.Default, w.Validate = true, true
+	}
+	kind, err := t.find(w.Group, w.Version, w.Kind)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.free(t, kind); err != nil {
+		return nil, err
+	}
+	names := aboutWebhook{Webhook: w, Operator: t.name, Package: t.module + "/" + kind.Folder, Alias: kind.Version, Plural: kind.Plural, Letter: letterOf(kind.Name)}
+	p := newPlan(t.dir)
+	lower := strings.ToLower(kind.Name)
+	if err := errors.Join(p.fill(lower+"_webhook.go", "webhook.go", names), p.fill(lower+"_webhook_test.go", "webhook_test.go", names), p.check()); err != nil {
+		return nil, err
+	}
+	p.Next = []string{"go test ./...", "operon up    # serves them on this machine"}
+	return p, p.generated(ctx, tell)
+}
+
+// free tells whether the composer of the kind is there and has none of the roles yet.
+func (w Webhook) free(t *tree, kind project.Kind) error {
+	methods, err := t.methods(kind.Name)
+	if err != nil {
+		return err
+	}
+	if methods["Compose"] == "" {
+		return fmt.Errorf("there is no composer %s in the project's folder that could have the roles: `operon create controller --kind %s` makes one", kind.Name, kind.Name)
+	}
+	for name, wanted := range map[string]bool{"Default": w.Default, "Validate": w.Validate, "ValidateDeletion": w.ValidateDeletion} {
+		if wanted && methods[name] != "" {
+			return fmt.Errorf("%s has the method %s already (%s): edit it there", kind.Name, name, methods[name])
+		}
+	}
+	return t.declaresNone(".", "Test"+kind.Name+"Default", "Test"+kind.Name+"Validate", "Test"+kind.Name+"ValidateDeletion")
+}
+
+// letterOf is a variable for objects of a kind. t is a test's.
+func letterOf(kind string) string {
+	if letter := strings.ToLower(kind[:1]); letter != "t" {
+		return letter
+	}
+	return "o"
+}
+
+// find finds a kind of the project: in the version that is named, or the only one.
+func (t *tree) find(group, version, kind string) (project.Kind, error) {
+	if err := CheckKind(kind); err != nil {
+		return project.Kind{}, err
+	}
+	group = t.complete(group)
+	var found []project.Kind
+	var have []string
+	for _, k := range t.kinds {
+		have = append(have, fmt.Sprintf("%s of %s/%s", k.Name, k.Group, k.Version))
+		if k.Name == kind && (group == "" || group == k.Group) && (version == "" || version == k.Version) {
+			found = append(found, k)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return project.Kind{}, fmt.Errorf("there are several kinds %s: say which with --group and --version: %s", kind, strings.Join(have, ", "))
+	case len(have) == 0:
+		return project.Kind{}, fmt.Errorf("there is no kind %s in the project, nor any other: `operon create api` makes one", kind)
+	}
+	return project.Kind{}, fmt.Errorf("there is no kind %s in the project, which has %s", strings.TrimSpace(kind+" "+version), strings.Join(have, ", "))
+}
+
+// methods are those of a type in the project's main package, and the files that they are in.
+func (t *tree) methods(of string) (map[string]string, error) {
+	found := map[string]string{}
+	return found, t.eachMain(func(s *source) {
+		for _, declaration := range s.tree.Decls {
+			function, ok := declaration.(*ast.FuncDecl)
+			if !ok || function.Recv == nil {
+				continue
+			}
+			receiver := function.Recv.List[0].Type
+			if star, ok := receiver.(*ast.StarExpr); ok {
+				receiver = star.X
+			}
+			if name, ok := receiver.(*ast.Ident); ok && name.Name == of {
+				found[function.Name.Name] = s.name
+			}
+		}
+	})
+}
+
+// eachMain visits the sources of the project's main package, tests too.
+func (t *tree) eachMain(visit func(*source)) error {
+	return eachSource(t.dir, func(name string, content []byte) error {
+		if filepath.Dir(name) != t.dir {
+			return nil
+		}
+		s, err := parseSource(path.Base(filepath.ToSlash(name)), content)
+		if err != nil {
+			return project.NotCompiling(t.dir, err)
+		}
+		visit(s)
+		return nil
+	})
+}

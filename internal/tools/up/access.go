@@ -1,0 +1,158 @@
+package up
+
+import (
+	"context"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/up/tree"
+)
+
+const rbacVersion = "rbac.authorization.k8s.io/v1"
+
+// identity is who the operator is in the cluster.
+type identity struct {
+	namespace, name string
+}
+
+func identityOf(p *project.Project) identity {
+	return identity{namespace: p.Name + "-system", name: p.Name}
+}
+
+// user is the name by which the API server knows the identity.
+func (i identity) user() string { return "system:serviceaccount:" + i.namespace + ":" + i.name }
+
+// installAccess puts the operator's namespace, its ServiceAccount and what that is granted
+// into the cluster, and takes back what the project does not grant any more.
+//
+// Local: the API server is on this machine. An operator that is an API server itself gets a Service then that leads
+// there.
+func installAccess(ctx context.Context, in *installer, p *project.Project, local bool) error {
+	who := identityOf(p)
+	if _, err := in.apply(ctx, object("v1", "Namespace", "", who.namespace, nil)); err != nil {
+		return err
+	}
+	if err := in.applyOurs(ctx, object("v1", "ServiceAccount", who.namespace, who.name, nil)); err != nil {
+		return err
+	}
+	if local && p.Main.ServesAPI() {
+		if err := in.applyOurs(ctx, who.service()); err != nil {
+			return err
+		}
+	}
+	granted := map[string]bool{}
+	for _, grant := range p.Grants {
+		for _, part := range who.parts(grant) {
+			if err := in.applyOurs(ctx, part); err != nil {
+				return placedIfWritten(grant.Role, err)
+			}
+			granted[tree.Address(part)] = true
+		}
+	}
+	// With them left, a permission that the project lacks would not be missed.
+	return in.takeBack(ctx, granted, accessResources...)
+}
+
+// accessResources are those of Roles and their bindings.
+var accessResources = []schema.GroupVersionResource{
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"},
+	{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"},
+}
+
+// service leads to this machine, whatever the port: API servers of an operator are found by a Service only.
+func (i identity) service() *unstructured.Unstructured {
+	return object("v1", "Service", i.namespace, i.name, map[string]any{
+		"spec": map[string]any{"type": "ExternalName", "externalName": "localhost"},
+	})
+}
+
+// parts are what makes up a grant in the cluster: the Role under a name of the project's,
+// unless the project only refers to it, and its binding.
+func (i identity) parts(grant project.Grant) []*unstructured.Unstructured {
+	namespace := ""
+	if grant.Scope == project.NamespaceScope {
+		namespace = i.orOwn(grant.Namespace)
+	}
+	if grant.Role.Unstructured == nil {
+		return []*unstructured.Unstructured{i.binding(grant, grant.Name, namespace)}
+	}
+	role := grant.Role.DeepCopy()
+	role.SetName(i.prefixed(grant.Name))
+	role.SetNamespace("")
+	if grant.Kind == "Role" {
+		role.SetNamespace(i.orOwn(grant.Namespace))
+	}
+	return []*unstructured.Unstructured{role, i.binding(grant, role.GetName(), namespace)}
+}
+
+func (i identity) orOwn(namespace string) string {
+	if namespace == "" {
+		return i.namespace
+	}
+	return namespace
+}
+
+// prefixed is a Role's name in the cluster, which no other project's has.
+func (i identity) prefixed(role string) string {
+	if role == i.name || strings.HasPrefix(role, i.name+"-") {
+		return role
+	}
+	return i.name + "-" + role
+}
+
+func (i identity) binding(grant project.Grant, role, namespace string) *unstructured.Unstructured {
+	kind := "ClusterRoleBinding"
+	if grant.Scope == project.NamespaceScope {
+		kind = "RoleBinding"
+	}
+	return object(rbacVersion, kind, namespace, i.prefixed(role), map[string]any{
+		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": grant.Kind, "name": role},
+		"subjects": []any{map[string]any{"kind": "ServiceAccount", "namespace": i.namespace, "name": i.name}},
+	})
+}
+
+// takeBack removes the project's objects of earlier runs that are not wanted now, in the order of the resources.
+func (in *installer) takeBack(ctx context.Context, wanted map[string]bool, resources ...schema.GroupVersionResource) error {
+	for _, resource := range resources {
+		objects := in.client.Resource(resource)
+		list, err := objects.List(ctx, metav1.ListOptions{LabelSelector: Label + "=" + in.project})
+		if err != nil {
+			return err
+		}
+		for _, found := range list.Items {
+			if wanted[tree.Address(&found)] {
+				continue
+			}
+			if err := objects.Namespace(found.GetNamespace()).Delete(ctx, found.GetName(), metav1.DeleteOptions{}); err != nil && !gone(err) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// placedIfWritten is placed for a Role that the project defines.
+func placedIfWritten(role project.Object, err error) error {
+	if role.Unstructured == nil {
+		return err
+	}
+	return placed(role, err)
+}
+
+func object(version, kind, namespace, name string, fields map[string]any) *unstructured.Unstructured {
+	made := &unstructured.Unstructured{Object: map[string]any{}}
+	for field, value := range fields {
+		made.Object[field] = value
+	}
+	made.SetAPIVersion(version)
+	made.SetKind(kind)
+	made.SetNamespace(namespace)
+	made.SetName(name)
+	return made
+}

@@ -1,0 +1,49 @@
+package up
+
+import (
+	"fmt"
+
+	"github.com/operon-framework/operon/internal/tools/up/view"
+)
+
+// display shows one state after the other.
+type display interface {
+	show(view.State)
+	close()
+}
+
+// newDisplay is the live picture on a terminal, and plain lines elsewhere.
+func newDisplay(s *session) display {
+	if terminal := view.NewTerminal(s.options.Stdout); terminal != nil {
+		return picture{terminal}
+	}
+	return lines{view.NewPlain(s.options.Stdout, s.operator.since)}
+}
+
+type picture struct{ terminal *view.Terminal }
+
+func (p picture) show(state view.State) { p.terminal.Draw(state) }
+
+func (p picture) close() { p.terminal.Close() }
+
+type lines struct{ plain *view.Plain }
+
+func (l lines) show(state view.State) { l.plain.Update(state) }
+
+func (l lines) close() {}
+
+// farewell says what stays, and how to remove it.
+func (s *session) farewell() {
+	stop := ""
+	if s.options.Where.IsLocal() {
+		stop = ", `operon cluster down" + nameFlag(s.options.Where) + "` stops the cluster"
+	}
+	fmt.Fprintf(s.options.Stdout, "the operator is stopped, the cluster runs on: `operon down %s` removes what was made%s\n", s.options.Dir, stop)
+}
+
+func nameFlag(where Where) string {
+	if where.Name == "" || where.Name == "default" {
+		return ""
+	}
+	return " --name " + where.Name
+}

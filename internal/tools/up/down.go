@@ -1,0 +1,139 @@
+package up
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/local"
+)
+
+// DownOptions are options of Down.
+type DownOptions struct {
+	// Dir is the project's folder.
+	Dir string
+	// Where to remove it from. The zero value is where Run ran last.
+	Where Where
+	// Timeout bounds the whole, by default DefaultTimeout.
+	Timeout time.Duration
+	// Out gets a line for each object that was removed.
+	Out io.Writer
+}
+
+// Down removes from a cluster all that Run put there for a project, and all objects of the kinds
+// that it defined: admission policies, which might refuse the rest, custom resources and samples first, then the kinds, the operator's access, and
+// its namespace. Where objects wait for finalizers, the operator that was built last is run until
+// they are gone.
+func Down(ctx context.Context, options DownOptions) (err error) {
+	name, dir, err := project.NameOf(options.Dir)
+	if err != nil {
+		return err
+	}
+	folder, err := openFolder(dir)
+	if err != nil {
+		return err
+	}
+	r := &remover{options: options, name: name, dir: dir, folder: folder}
+	if err := r.down(ctx); err != nil {
+		return firstOf(err, folder.close())
+	}
+	return folder.remove()
+}
+
+// remover is one Down.
+type remover struct {
+	options   DownOptions
+	name, dir string
+	folder    *folder
+	target    *target
+	inventory *inventory
+}
+
+func (r *remover) down(ctx context.Context) error {
+	where, err := r.where()
+	if err != nil {
+		return err
+	}
+	r.target, err = r.findTarget(ctx, where)
+	if errors.Is(err, errStopped) {
+		r.say("nothing to remove: %v", err)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	timeout := r.options.Timeout
+	if timeout <= 0 {
+		timeout = DefaultTimeout
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not done after %s", timeout))
+	defer cancel()
+	return r.removeAll(bounded)
+}
+
+// where is the cluster that is named, or the one where Run ran last.
+func (r *remover) where() (Where, error) {
+	if r.options.Where != (Where{}) {
+		return r.options.Where, nil
+	}
+	where, _, err := r.folder.remembered()
+	if err != nil {
+		return where, fmt.Errorf("read where the project ran last: %w; name the cluster with --name or --kubeconfig", err)
+	}
+	return where, nil
+}
+
+// findTarget finds the cluster. A local one that nobody named and that is not there has nothing to
+// be removed.
+func (r *remover) findTarget(ctx context.Context, where Where) (*target, error) {
+	if !where.IsLocal() {
+		return findTarget(ctx, where)
+	}
+	if where.Name == "" {
+		where.Name = local.DefaultName
+	}
+	clusters, err := local.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, cluster := range clusters {
+		if cluster.Name == where.Name {
+			return findTarget(ctx, where)
+		}
+	}
+	if r.options.Where.Name != "" {
+		return nil, fmt.Errorf("there is no local cluster %q; `operon cluster list` tells which there are", where.Name)
+	}
+	return nil, fmt.Errorf("local cluster %q: %w", where.Name, errStopped)
+}
+
+// removeAll removes in order: what the operator must still see to, then what it needs for that.
+func (r *remover) removeAll(ctx context.Context) error {
+	var err error
+	if r.inventory, err = takeInventory(ctx, r.target.config, r.name); err != nil {
+		return err
+	}
+	if r.inventory.empty() {
+		r.say("nothing to remove: %s has nothing that `operon up` made for %s", r.target.title, r.name)
+		return nil
+	}
+	if err := r.remove(ctx, r.inventory.policies); err != nil {
+		return err
+	}
+	if err := r.removeResources(ctx); err != nil {
+		return err
+	}
+	for _, stage := range [][]item{r.inventory.samples, r.inventory.definitions, r.inventory.access, r.inventory.namespaces} {
+		if err := r.remove(ctx, stage); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *remover) say(format string, args ...any) {
+	fmt.Fprintf(r.options.Out, format+"\n", args...)
+}

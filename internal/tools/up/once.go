@@ -1,0 +1,153 @@
+package up
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/internal/tools/up/process"
+	"github.com/operon-framework/operon/internal/tools/up/tree"
+	"github.com/operon-framework/operon/internal/tools/up/view"
+)
+
+const (
+	// shownTail is how much of the operator's log is shown when it ends.
+	shownTail = 25
+	// silent is how long an operator that tells nothing by its metrics must have run before a
+	// sample that is ready counts: it may be so from an earlier run.
+	silent = 2 * time.Second
+	// busy is how long that is for one that is to tell, and takes its time to begin.
+	busy = 10 * time.Second
+	// unlisted is how long what is ready is not shown, as some kinds could not be listed yet.
+	unlisted = 10 * time.Second
+)
+
+// once waits until every sample is ready, prints the final state, and says why it is not
+// reached otherwise.
+func (s *session) once(ctx context.Context) error {
+	started := time.Now()
+	deadline := time.NewTimer(s.options.Timeout)
+	defer deadline.Stop()
+	look := time.NewTicker(scrapeEvery) // for an operator without metrics, and kinds without objects
+	defer look.Stop()
+	became := time.Time{}
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-s.operator.done():
+			exit, _ := s.operator.ended()
+			return s.failure(fmt.Sprintf("the operator %s", exit), s.logTail())
+		case <-deadline.C:
+			return errors.Join(s.notReady(), s.print())
+		case <-s.watcher.Changed():
+		case <-s.wake:
+		case <-look.C:
+		}
+		if !s.ready() {
+			became = time.Time{}
+			continue
+		}
+		if became.IsZero() {
+			became = time.Now()
+		}
+		if s.watcher.Complete() || time.Since(became) > unlisted {
+			s.say("ready after %s", since(started))
+			return s.print()
+		}
+	}
+}
+
+// ready reports whether every sample is, by the word of the operator that runs now.
+func (s *session) ready() bool {
+	nodes := s.sampleNodes()
+	return s.attended() && len(nodes) == len(s.expected) &&
+		!slices.ContainsFunc(nodes, func(node *tree.Node) bool { return node.State != tree.Ready })
+}
+
+// attended reports whether the operator that runs now has been at work.
+func (s *session) attended() bool {
+	total, _ := s.gauge.count()
+	patience := silent
+	if len(s.expected) > 0 && s.operator.tells {
+		patience = busy
+	}
+	return total > 0 || time.Since(s.operator.since) > patience
+}
+
+// sampleNodes are the nodes of the samples.
+func (s *session) sampleNodes() []*tree.Node {
+	var nodes []*tree.Node
+	for _, root := range s.watcher.Snapshot().Roots {
+		for _, sample := range s.expected {
+			if sample.Matches(root.Object) {
+				nodes = append(nodes, root)
+			}
+		}
+	}
+	return nodes
+}
+
+// print prints the final state.
+func (s *session) print() error {
+	if s.options.Output == JSON {
+		return s.printJSON()
+	}
+	style := view.StyleFor(s.options.Stdout)
+	state := view.State{Now: time.Now(), Tree: s.watcher.Snapshot()}
+	_, err := fmt.Fprintln(s.options.Stdout, strings.Join(view.Tree(state, view.Width(s.options.Stdout), style), "\n"))
+	return err
+}
+
+func (s *session) printJSON() error {
+	objects := []*unstructured.Unstructured{}
+	for _, node := range s.sampleNodes() {
+		objects = append(objects, node.Object)
+	}
+	encoder := json.NewEncoder(s.options.Stdout)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(objects)
+}
+
+// notReady says why the samples are not ready in time.
+func (s *session) notReady() error {
+	var lines []string
+	for _, node := range s.sampleNodes() {
+		lines = append(lines, tree.Why(node)...)
+	}
+	if len(lines) == 0 {
+		lines = []string{"the operator has not reconciled anything since it was started"}
+	}
+	lines = append(lines, "the operator's log is "+s.folder.log())
+	return s.failure(fmt.Sprintf("not ready after %s", s.options.Timeout), lines)
+}
+
+// failure is an error with its details, and with the permissions that the operator lacks.
+func (s *session) failure(what string, details []string) error {
+	if problem, lacks := s.permissionProblem(s.watcher.Snapshot().Roots); lacks {
+		details = append(append(details, problem.Title), indented(problem.Lines)...)
+	}
+	return errors.New(strings.Join(append([]string{what}, indented(details)...), "\n"))
+}
+
+func (s *session) logTail() []string {
+	tail := process.Crash(s.operator.log.Tail(1<<10), shownTail)
+	if len(tail) == 0 {
+		return []string{"it wrote nothing"}
+	}
+	return append([]string{"its last lines:"}, indented(tail)...)
+}
+
+func indented(lines []string) []string {
+	all := make([]string, len(lines))
+	for i, line := range lines {
+		all[i] = "  " + line
+	}
+	return all
+}

@@ -1,0 +1,149 @@
+package up
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/operon-framework/operon/internal/tools/ports"
+	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/up/process"
+	"github.com/operon-framework/operon/internal/tools/up/view"
+)
+
+// stopGrace is how long the operator may take to stop in good order.
+const stopGrace = 10 * time.Second
+
+// Pauses before an operator that ended is started again.
+const (
+	firstPause = time.Second
+	lastPause  = 30 * time.Second
+	// steady is how long an operator must have run for the pauses to begin anew.
+	steady = time.Minute
+)
+
+// operator runs the project's operator, one process at a time.
+type operator struct {
+	project *project.Project
+	folder  *folder
+	who     identity
+	log     *process.Log
+	asked   bool // the API server is on this machine, and can ask it
+
+	process     *process.Process
+	ports       []*ports.Port // kept for the process
+	metricsPort int
+	tells       bool // by its metrics, how often it reconciled
+	phase       view.Phase
+	since       time.Time
+	restarts    int
+	pause       time.Duration
+	rebuilding  bool
+}
+
+// start starts the operator that was built last.
+func (o *operator) start() error {
+	if err := o.keepPorts(3); err != nil {
+		return err
+	}
+	metrics, health, webhooks := o.ports[0], o.ports[1], o.ports[2]
+	place := project.Placing{Metrics: metrics.Address(), Health: health.Address()}
+	if o.asked {
+		place.Webhooks, place.Service = webhooks.Address(), o.who.name
+	}
+	o.log.Forget()
+	o.metricsPort = metrics.Number
+	flags := o.project.Flags(place)
+	o.tells = slices.ContainsFunc(flags, func(flag string) bool { return strings.HasSuffix(flag, "="+metrics.Address()) })
+	process, err := process.Start(process.Command{
+		Path: o.folder.operator(),
+		Args: flags,
+		Dir:  o.project.Dir,
+		Env:  o.environment(),
+		Log:  o.log,
+	})
+	if err != nil {
+		o.leavePorts()
+		return err
+	}
+	o.process, o.phase, o.since = process, view.Running, process.Started()
+	return writeFile(o.folder.endpoint(), []byte(health.Address()))
+}
+
+// stop stops the operator and what it started, if it runs.
+func (o *operator) stop() {
+	if o.process != nil {
+		o.process.Stop(stopGrace)
+		o.process = nil
+	}
+	o.leavePorts()
+}
+
+// done is closed when the operator ended, nil when there is none.
+func (o *operator) done() <-chan struct{} {
+	if o.process == nil {
+		return nil
+	}
+	return o.process.Done()
+}
+
+// ended takes note of an end that nobody asked for, and returns how it ended and the pause before
+// the next start.
+func (o *operator) ended() (process.Exit, time.Duration) {
+	exit := o.process.Exit()
+	o.process = nil
+	o.restarts++
+	o.pause = min(max(o.pause*2, firstPause), lastPause)
+	if exit.After > steady {
+		o.pause = firstPause
+	}
+	o.phase, o.since = view.Waiting, time.Now()
+	return exit, o.pause
+}
+
+// environment is the user's own, with what tells the operator where and who it is.
+func (o *operator) environment() []string {
+	var kept []string
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "KUBERNETES_SERVICE_") {
+			kept = append(kept, variable)
+		}
+	}
+	return append(kept,
+		"KUBECONFIG="+o.folder.kubeconfig(),
+		"POD_NAMESPACE="+o.who.namespace,
+		"POD_NAME="+o.who.name,
+		"ENABLE_WEBHOOKS=false", // kubebuilder's switch: there are no certificates here
+	)
+}
+
+// keepPorts takes new ports for the next process.
+func (o *operator) keepPorts(n int) error {
+	o.leavePorts()
+	for range n {
+		port, err := ports.Reserve()
+		if err != nil {
+			return err
+		}
+		o.ports = append(o.ports, port)
+	}
+	return nil
+}
+
+func (o *operator) leavePorts() {
+	for _, port := range o.ports {
+		_ = port.Close() // it was bound, and no more
+	}
+	o.ports = nil
+}
+
+// view is the operator as it is shown.
+func (o *operator) view(g *gauge) view.Operator {
+	shown := view.Operator{Phase: o.phase, Since: o.since, Restarts: o.restarts, Rebuilding: o.rebuilding}
+	if o.process != nil {
+		shown.PID = o.process.PID()
+	}
+	shown.Reconciles, shown.PerSecond = g.count()
+	return shown
+}

@@ -1,0 +1,93 @@
+package up
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/up/process"
+	"github.com/operon-framework/operon/internal/tools/up/tree"
+	"github.com/operon-framework/operon/internal/tools/up/view"
+)
+
+// source is what a problem comes from. Each has at most one problem at a time.
+type source string
+
+// The sources, in the order in which their problems are shown.
+const (
+	fromBuild     source = "build"
+	fromManifests source = "manifests"
+	fromOperator  source = "operator"
+	fromToken     source = "token"
+)
+
+var sources = []source{fromBuild, fromManifests, fromOperator, fromToken}
+
+// problems are those that there are now.
+type problems map[source]view.Problem
+
+// set notes an error of a source, or that it has none any more.
+func (p problems) set(from source, err error) {
+	if err == nil {
+		delete(p, from)
+		return
+	}
+	p[from] = problemOf(err)
+}
+
+// problemOf takes an error's first line for the title.
+func problemOf(err error) view.Problem {
+	var compile *process.CompileError
+	if errors.As(err, &compile) {
+		return view.Problem{Title: "the operator does not compile; the last good one runs on", Lines: strings.Split(compile.Output, "\n")}
+	}
+	lines := strings.Split(err.Error(), "\n")
+	return view.Problem{Title: lines[0], Lines: lines[1:]}
+}
+
+// list are the problems in their order.
+func (p problems) list() []view.Problem {
+	var all []view.Problem
+	for _, from := range sources {
+		if problem, there := p[from]; there {
+			all = append(all, problem)
+		}
+	}
+	return all
+}
+
+// permissionProblem tells which permissions the operator lacks by its log and by what it reports
+// in nodes, and the rules that give them.
+func (s *session) permissionProblem(nodes []*tree.Node) (view.Problem, bool) {
+	rules := s.refused.With(reports(nodes)...).Rules()
+	if len(rules) == 0 {
+		return view.Problem{}, false
+	}
+	problem := view.Problem{Title: fmt.Sprintf("the operator lacks permissions; add to the rules in %s:", roleFile(s.project))}
+	for _, rule := range rules {
+		problem.Lines = append(problem.Lines, rule.Lines()...)
+	}
+	return problem, true
+}
+
+// reports are the sentences that the operator wrote into its objects' conditions.
+func reports(nodes []*tree.Node) []string {
+	var texts []string
+	for _, node := range nodes {
+		for _, condition := range tree.Conditions(node.Object) {
+			texts = append(texts, condition.Message)
+		}
+	}
+	return texts
+}
+
+// roleFile is the manifest to add a rule to.
+func roleFile(p *project.Project) string {
+	for _, grant := range p.Grants {
+		if grant.Role.Unstructured != nil && grant.Scope == project.ClusterScope {
+			return grant.Role.File
+		}
+	}
+	return "a ClusterRole in " + project.RBACFolder
+}

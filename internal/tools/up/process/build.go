@@ -1,0 +1,79 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// CompileError is an operator that does not compile.
+type CompileError struct {
+	// Output is what the go command said.
+	Output string
+}
+
+func (e *CompileError) Error() string { return "the operator does not compile:\n" + e.Output }
+
+// CanBuild returns an error that says what is missing to build operators.
+func CanBuild() error {
+	if _, err := exec.LookPath("go"); err != nil {
+		return errors.New("there is no go command on the PATH to build the operator with; install Go from your system's packages")
+	}
+	return nil
+}
+
+// Build compiles the main package in dir to target, which is replaced only when all went
+// well. Errors in the project are a *CompileError.
+func Build(ctx context.Context, dir, mainPackage, target string) error {
+	next := target + ".next"
+	defer os.Remove(next)
+	if err := copyFile(target, next); err != nil {
+		return fmt.Errorf("build the operator: %w", err)
+	}
+	var output bytes.Buffer
+	command := exec.CommandContext(ctx, "go", "build", "-o", next, mainPackage)
+	command.Dir = dir
+	command.Stdout, command.Stderr = &output, &output
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGINT) }
+	command.WaitDelay = 5 * time.Second
+	err := command.Run()
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return &CompileError{Output: strings.TrimSpace(output.String())}
+	}
+	if err != nil {
+		return fmt.Errorf("build the operator: %w", err)
+	}
+	return os.Rename(next, target)
+}
+
+// copyFile copies an executable, if it is there. The go command leaves a binary alone that is up to
+// date, where it would need seconds to link the same one anew.
+func copyFile(from, to string) error {
+	source, err := os.Open(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o700)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(target, source)
+	return errors.Join(err, target.Close())
+}

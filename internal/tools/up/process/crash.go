@@ -1,0 +1,19 @@
+package process
+
+import (
+	"slices"
+	"strings"
+)
+
+// Crash are the lines of a log's end that tell why a child ended: from its panic on, with
+// the goroutine that panicked, or else the last n lines.
+func Crash(tail []string, n int) []string {
+	at := slices.IndexFunc(tail, func(line string) bool {
+		return strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:")
+	})
+	if at < 0 {
+		return tail[max(0, len(tail)-n):]
+	}
+	tail = tail[at:]
+	return tail[:min(n, len(tail))]
+}

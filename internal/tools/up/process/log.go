@@ -1,0 +1,72 @@
+package process
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"sync"
+)
+
+// remembered is how many lines a Log keeps: enough for a panic with its goroutine.
+const remembered = 60
+
+// longestLine bounds what is kept of a line that does not end.
+const longestLine = 64 << 10
+
+// Log takes what a child writes: it passes everything on to a writer, calls a function for
+// each line, and remembers the last lines. It is safe for concurrent use.
+type Log struct {
+	mu   sync.Mutex
+	to   io.Writer
+	line func(string)
+	rest []byte
+	tail []string
+}
+
+// NewLog returns a Log that writes to w and calls line, which must not block long.
+func NewLog(w io.Writer, line func(string)) *Log { return &Log{to: w, line: line} }
+
+// Write takes some of the child's output. It always takes all: a child must not end because
+// its log cannot be kept, so that this is told in the log's lines instead.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, err := l.to.Write(p); err != nil {
+		l.take("operon: the log cannot be kept: " + err.Error())
+		l.to = io.Discard
+	}
+	l.rest = append(l.rest, p...)
+	for {
+		line, rest, whole := bytes.Cut(l.rest, []byte("\n"))
+		if !whole && len(l.rest) < longestLine {
+			return len(p), nil
+		}
+		l.take(string(bytes.TrimRight(line, "\r")))
+		l.rest = rest
+	}
+}
+
+func (l *Log) take(line string) {
+	if l.tail = append(l.tail, line); len(l.tail) > remembered {
+		l.tail = slices.Delete(l.tail, 0, len(l.tail)-remembered)
+	}
+	l.line(line)
+}
+
+// Tail returns the last lines, at most n.
+func (l *Log) Tail(n int) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines := l.tail
+	if len(l.rest) > 0 {
+		lines = append(slices.Clone(lines), string(l.rest))
+	}
+	return slices.Clone(lines[max(0, len(lines)-n):])
+}
+
+// Forget drops the remembered lines, as before the child is started again.
+func (l *Log) Forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tail, l.rest = nil, nil
+}

@@ -1,0 +1,246 @@
+package process
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// entering is the name by which this program is started to make mounts and become a child.
+const entering = "operon-child"
+
+// init makes this program the child where it was started for that. It has to be here: the main
+// thread is the one that the end of the parent is told to, and it runs nothing but this.
+func init() {
+	if len(os.Args) < 2 || os.Args[0] != entering {
+		return
+	}
+	if err := enter(os.Args[1], os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, "operon:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// enterBy lets a command start by way of this program, which makes the mounts first.
+func enterBy(command *exec.Cmd, mounts []Mount) error {
+	if command.Err != nil {
+		return command.Err
+	}
+	if filepath.IsAbs(command.Path) { // what is not there is to be told by the start, as without mounts
+		if _, err := exec.LookPath(command.Path); err != nil {
+			return err
+		}
+	}
+	how, err := entrance{Mounts: mounts, Path: command.Path}.encoded()
+	if err != nil {
+		return err
+	}
+	command.Path, command.Args = "/proc/self/exe", append([]string{entering, how}, command.Args...)
+	command.SysProcAttr = apart(command.SysProcAttr)
+	return nil
+}
+
+// apart gives a process a mount namespace. Only root may do that as it is: others need a user
+// namespace, in which they keep their name, and the right to mount until they give it up.
+func apart(attributes *syscall.SysProcAttr) *syscall.SysProcAttr {
+	attributes.Cloneflags |= unix.CLONE_NEWNS
+	if os.Geteuid() == 0 {
+		return attributes
+	}
+	attributes.Cloneflags |= unix.CLONE_NEWUSER
+	attributes.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+	attributes.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+	attributes.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN}
+	return attributes
+}
+
+// tried are the answers of CanMount by target.
+var tried sync.Map
+
+// CanMount says why a child cannot see a folder at this place, nil where it can. It tries, once.
+func CanMount(target string) error {
+	try, _ := tried.LoadOrStore(target, sync.OnceValue(func() error { return tryMount(target) }))
+	return try.(func() error)()
+}
+
+func tryMount(target string) error {
+	folder, err := os.MkdirTemp("", "operon-mount-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(folder) // it is empty
+	how, err := entrance{Mounts: []Mount{{Source: folder, Target: target}}}.encoded()
+	if err != nil {
+		return err
+	}
+	command := exec.Command("/proc/self/exe")
+	command.Args = []string{entering, how}
+	command.SysProcAttr = apart(&syscall.SysProcAttr{})
+	output, err := command.CombinedOutput()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return errors.New(strings.TrimPrefix(strings.TrimSpace(string(output)), "operon: "))
+	}
+	if err != nil {
+		return fmt.Errorf("make a mount namespace: %w", errors.Unwrap(err))
+	}
+	return nil
+}
+
+// enter makes the mounts and becomes the child. It returns only where that failed, or where there is
+// none.
+func enter(how string, arguments []string) error {
+	var e entrance
+	if err := json.Unmarshal([]byte(how), &e); err != nil {
+		return err
+	}
+	if err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("keep mounts to this process: %w", err)
+	}
+	for _, m := range e.Mounts {
+		if err := m.make(); err != nil {
+			return fmt.Errorf("show %s at %s: %w", m.Source, m.Target, err)
+		}
+	}
+	if err := giveUp(); err != nil {
+		return fmt.Errorf("give up the right to mount: %w", err)
+	}
+	if e.Path == "" {
+		return nil
+	}
+	if err := bound(e.Parent); err != nil {
+		return err
+	}
+	return fmt.Errorf("start %s: %w", e.Path, unix.Exec(e.Path, arguments, os.Environ()))
+}
+
+// giveUp takes the rights away that a user who is not root got with the namespace.
+func giveUp() error {
+	if os.Geteuid() == 0 {
+		return nil
+	}
+	none := [2]unix.CapUserData{}
+	return unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0])
+}
+
+// bound lets this process end with its parent, which may have ended already.
+func bound(parent int) error {
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("end with the parent: %w", err)
+	}
+	if os.Getppid() != parent {
+		return errors.New("the parent has ended")
+	}
+	return nil
+}
+
+// make shows the source at the target.
+func (m Mount) make() error {
+	source, err := hold(m.Source)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	there, missing, err := reach(m.Target)
+	if err != nil {
+		return err
+	}
+	if missing != "" {
+		if err := refill(there); err != nil {
+			return err
+		}
+	}
+	target := filepath.Join(there, missing)
+	if err := os.MkdirAll(target, 0o755); err != nil {
+		return err
+	}
+	return mount(through(source, ""), target, "", unix.MS_BIND|unix.MS_REC)
+}
+
+// reach divides a path into the part that is there, without symbolic links, and the rest.
+func reach(path string) (there, missing string, err error) {
+	for there == "" {
+		there, err = filepath.EvalSymlinks(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", "", err
+		}
+		if there == "" {
+			missing = filepath.Join(filepath.Base(path), missing)
+			path = filepath.Dir(path)
+		}
+	}
+	if there == "/" && missing != "" {
+		return "", "", fmt.Errorf("there is no /%s", missing)
+	}
+	return there, missing, nil
+}
+
+// refill covers a folder with one in memory that shows the same, and can be added to.
+func refill(folder string) error {
+	old, err := hold(folder)
+	if err != nil {
+		return err
+	}
+	defer old.Close()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	if err := mount("tmpfs", folder, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV); err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		err := refer(through(old, entry.Name()), filepath.Join(folder, entry.Name()), entry)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it may have gone meanwhile
+			return err
+		}
+	}
+	return os.Chmod(folder, 0o755)
+}
+
+// refer makes an entry that shows an old one.
+func refer(old, entry string, about fs.DirEntry) error {
+	switch about.Type() {
+	case fs.ModeSymlink:
+		link, err := os.Readlink(old)
+		return cmp.Or(err, os.Symlink(link, entry))
+	case fs.ModeDir:
+		if err := os.Mkdir(entry, 0o755); err != nil {
+			return err
+		}
+	default:
+		if err := os.WriteFile(entry, nil, 0o600); err != nil {
+			return err
+		}
+	}
+	return mount(old, entry, "", unix.MS_BIND|unix.MS_REC)
+}
+
+// hold keeps a folder at hand, whatever is mounted over it later.
+func hold(folder string) (*os.File, error) {
+	return os.OpenFile(folder, unix.O_PATH|unix.O_DIRECTORY, 0)
+}
+
+// through is the path of an entry of a folder that is held.
+func through(folder *os.File, name string) string {
+	return filepath.Join("/proc/self/fd", strconv.Itoa(int(folder.Fd())), name)
+}
+
+func mount(source, target, kind string, flags uintptr) error {
+	if err := unix.Mount(source, target, kind, flags, ""); err != nil {
+		return fmt.Errorf("mount at %s: %w", target, err)
+	}
+	return nil
+}

@@ -1,0 +1,255 @@
+package up
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/rbac"
+	"github.com/operon-framework/operon/internal/tools/up/process"
+	"github.com/operon-framework/operon/internal/tools/up/tree"
+	"github.com/operon-framework/operon/internal/tools/up/view"
+)
+
+// session is one Run.
+type session struct {
+	options  Options
+	progress io.Writer
+	project  *project.Project
+	folder   *folder
+
+	target      *target
+	installer   *installer
+	samples     *samples
+	expected    []tree.Sample
+	credentials *credentials
+	renew       time.Time
+
+	operator *operator
+	refused  *rbac.Set
+	gauge    *gauge
+	watcher  *tree.Watcher
+	changes  *changes // nil where nothing is done about them
+	wake     chan struct{}
+}
+
+// Run runs the project in options.Dir. In mode Loop it returns nil when ctx ends, in mode Once
+// when all samples are ready; anything else is an error. The operator is stopped then in either
+// case, and what is in the cluster stays.
+func Run(ctx context.Context, options Options) (err error) {
+	options = options.withDefaults()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	read, changes, err := readProject(ctx, options)
+	if err != nil {
+		return err
+	}
+	if err := process.CanBuild(); err != nil {
+		return err
+	}
+	folder, err := openFolder(read.Dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstOf(err, folder.close()) }()
+	s := &session{
+		options: options, progress: options.progress(), project: read, folder: folder,
+		refused: rbac.Of(identityOf(read).user()), gauge: &gauge{}, changes: changes, wake: make(chan struct{}, 1),
+	}
+	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	if err := s.run(ctx); err != nil || options.Mode == Once {
+		return err
+	}
+	s.farewell()
+	return nil
+}
+
+// readProject reads the project. Where its changes are taken up, they are watched before anything of it is read that
+// may change: what somebody edits while the cluster starts and the operator is built counts, too.
+func readProject(ctx context.Context, options Options) (*project.Project, *changes, error) {
+	p, err := project.Identify(options.Dir, project.Options{Main: options.Main})
+	if err != nil {
+		return nil, nil, err
+	}
+	if options.Mode == Once {
+		return p, nil, p.ReadManifests()
+	}
+	changes, err := watchChanges(ctx, p.Dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p, changes, p.ReadManifests()
+}
+
+// prepare brings everything to the cluster that the operator needs, and builds it meanwhile.
+func (s *session) prepare(ctx context.Context) error {
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error { return s.install(ctx) })
+	both.Go(func() error {
+		started := time.Now()
+		if err := process.Build(ctx, s.project.Dir, s.project.Main.Package, s.folder.operator()); err != nil {
+			return err
+		}
+		s.say("operator built, %s", since(started))
+		return nil
+	})
+	return both.Wait()
+}
+
+// install makes sure of the cluster, and puts the operator's access and kinds into it.
+func (s *session) install(ctx context.Context) (err error) {
+	started := time.Now()
+	if s.target, err = startTarget(ctx, s.options.Where, s.progress); err != nil {
+		return err
+	}
+	s.say("%s is ready, %s", s.target.title, since(started))
+	if err := s.folder.remember(s.target.where); err != nil {
+		return err
+	}
+	if s.installer, err = newInstaller(s.target.config, s.project.Name, s.foreign); err != nil {
+		return err
+	}
+	s.samples = &samples{in: s.installer, applied: map[string]*unstructured.Unstructured{}}
+	started = time.Now()
+	if err := s.installAll(ctx, s.project); err != nil {
+		return err
+	}
+	who := identityOf(s.project)
+	s.say("installed %s, %s; the operator is ServiceAccount %s/%s", installedOf(s.project), since(started), who.namespace, who.name)
+	if s.credentials, err = newCredentials(s.target, who, s.folder); err != nil {
+		return err
+	}
+	s.renew, err = s.credentials.write(ctx, s.target)
+	return err
+}
+
+// installedOf says what is installed of a project.
+func installedOf(p *project.Project) string {
+	definitions, roles := count(len(p.CRDs), "CustomResourceDefinition"), count(len(p.Grants), "Role")
+	switch n := policies(p); n {
+	case 0:
+		return definitions + " and " + roles
+	case 1:
+		return definitions + ", " + roles + " and 1 admission policy"
+	default:
+		return fmt.Sprintf("%s, %s and %d admission policies", definitions, roles, n)
+	}
+}
+
+// foreign tells of an object that was there before.
+func (s *session) foreign(object *unstructured.Unstructured) {
+	s.say("%s was in the cluster before: it is updated, and `operon down` will leave it there", tree.Address(object))
+}
+
+// installAll puts a project's access, kinds and policies into the cluster.
+func (s *session) installAll(ctx context.Context, p *project.Project) error {
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error { return installAccess(ctx, s.installer, p, s.options.Where.IsLocal()) })
+	both.Go(func() error {
+		if err := s.checkCRDs(ctx, p); err != nil {
+			return err
+		}
+		if err := installCRDs(ctx, s.installer, s.target.config, p); err != nil {
+			return err
+		}
+		return installPolicies(ctx, s.installer, p)
+	})
+	return both.Wait()
+}
+
+// run starts the operator, applies the samples, and sees to both as the mode says.
+func (s *session) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	log, err := os.OpenFile(s.folder.log(), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	s.operator = &operator{
+		project: s.project, folder: s.folder, who: identityOf(s.project), log: process.NewLog(log, s.logged),
+		asked: s.options.Where.IsLocal(),
+	}
+	if err := s.startOperator(); err != nil {
+		return err
+	}
+	defer s.operator.stop()
+	s.say("operator started, pid %d", s.operator.process.PID())
+	if s.expected, err = s.samples.apply(ctx, s.project); err != nil {
+		return err
+	}
+	s.say("applied %s", count(len(s.expected), "sample"))
+	if s.watcher, err = s.watch(ctx, s.project); err != nil {
+		return err
+	}
+	go s.gauge.run(ctx, s.notify)
+	if s.options.Mode == Once {
+		return s.once(ctx)
+	}
+	return s.loop(ctx)
+}
+
+// startOperator starts the operator that was built last.
+func (s *session) startOperator() error {
+	if err := s.operator.start(); err != nil {
+		return err
+	}
+	s.gauge.follow(s.operator.metricsPort)
+	return nil
+}
+
+// watch starts to watch the tree of a project's objects.
+func (s *session) watch(ctx context.Context, p *project.Project) (*tree.Watcher, error) {
+	watcher, err := tree.Watch(ctx, s.target.config, rootKinds(p))
+	if err != nil {
+		return nil, err
+	}
+	watcher.Expect(s.expected)
+	return watcher, nil
+}
+
+// logged is called with each line of the operator.
+func (s *session) logged(line string) {
+	s.refused.Add(line)
+	if s.options.Mode == Loop && !view.IsTerminal(s.options.Stdout) {
+		fmt.Fprintln(s.progress, "operator | "+line)
+	}
+	s.notify()
+}
+
+// notify makes the loop look at everything again.
+func (s *session) notify() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *session) say(format string, args ...any) {
+	fmt.Fprintf(s.progress, format+"\n", args...)
+}
+
+func since(started time.Time) string { return fmt.Sprintf("%.1f s", time.Since(started).Seconds()) }
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// firstOf is the first error: what comes later follows from it, as a rule.
+func firstOf(first, second error) error {
+	if first != nil {
+		return first
+	}
+	return second
+}

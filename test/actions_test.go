@@ -1,0 +1,391 @@
+package operon_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/api/actions/v1alpha1"
+	"github.com/operon-framework/operon/durable"
+	"github.com/operon-framework/operon/durable/journal"
+)
+
+// acting is a composer of Boxes that offers actions.
+type acting struct {
+	compose
+	actions operon.Actions[*Box]
+}
+
+func (a acting) Actions() operon.Actions[*Box] { return a.actions }
+
+// deeds is a world with the kinds of actions in it.
+type deeds struct {
+	*world
+	did did
+}
+
+func newDeeds(t *testing.T) *deeds {
+	t.Helper()
+	w := newWorld(t)
+	w.InstallCRDs(t, "api/actions/v1alpha1/crd")
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, addBox, v1alpha1.AddToScheme} {
+		w.must(add(scheme))
+	}
+	var err error
+	w.client, err = client.New(w.Config, client.Options{Scheme: scheme})
+	w.must(err)
+	return &deeds{world: w}
+}
+
+func (d *deeds) serve(actions operon.Actions[*Box]) (*traffic, func()) {
+	return d.run(acting{nothing, actions})
+}
+
+func (d *deeds) ask(name string, spec v1alpha1.ActionSpec) *v1alpha1.Action {
+	d.Helper()
+	if spec.Target.Name == "" {
+		spec.Target = v1alpha1.Target{APIGroup: "test.operon.dev", Kind: "Box", Name: "one"}
+	}
+	a := &v1alpha1.Action{ObjectMeta: d.meta(name), Spec: spec}
+	d.must(d.client.Create(d.Context(), a))
+	return a
+}
+
+// comes waits until an Action is in a phase, with a text in its Ready condition.
+func (d *deeds) comes(a *v1alpha1.Action, phase journal.Phase, reason, text string) {
+	d.Helper()
+	d.eventually(fmt.Sprintf("%s to be %s", a.Name, phase), func(ctx context.Context) error {
+		if err := d.client.Get(ctx, client.ObjectKeyFromObject(a), a); err != nil {
+			return err
+		}
+		ready := meta.FindStatusCondition(a.Status.Conditions, "Ready")
+		now := journal.Phase("")
+		if a.Status.Journal != nil {
+			now = a.Status.Journal.Phase
+		}
+		if ready == nil || now != phase || ready.Reason != reason || !strings.Contains(ready.Message, text) {
+			return fmt.Errorf("it is %q, %+v", now, ready)
+		}
+		return nil
+	})
+}
+
+// An action is done with its parameters, and another one takes what it made.
+func TestActions(t *testing.T) {
+	t.Parallel()
+	d := newDeeds(t)
+	requests, _ := d.serve(operon.Actions[*Box]{
+		"backup": func(ctx context.Context, b *Box, act *operon.Act) error {
+			if err := take(ctx, act.Run, d.did.step("dump "+b.Name, nil)); err != nil {
+				return err
+			}
+			act.Artifact("dump", act.Parameters["to"]+"/"+b.Name)
+			return nil
+		},
+		"restore": func(ctx context.Context, b *Box, act *operon.Act) error {
+			return take(ctx, act.Run, d.did.step("load "+act.Artifacts["dump"], nil))
+		},
+	})
+	restore := d.ask("restore", v1alpha1.ActionSpec{Action: "restore", ArtifactsFrom: "backup"})
+	d.comes(restore, "", durable.ReasonWaiting, "there is no Box one")
+	d.box("one", nil)
+	d.comes(restore, "", durable.ReasonWaiting, "there is no Action backup to take artifacts from")
+	backup := d.ask("backup", v1alpha1.ActionSpec{Action: "backup", Parameters: map[string]v1alpha1.Parameter{"to": "disk"}})
+	d.comes(backup, journal.Succeeded, "Ready", "")
+	d.comes(restore, journal.Succeeded, "Ready", "")
+	if want := []string{"do dump one", "do load disk/one"}; !slices.Equal(d.did.all(), want) {
+		t.Errorf("the actions did %q, want %q", d.did.all(), want)
+	}
+	unknown := d.ask("unknown", v1alpha1.ActionSpec{Action: "bakcup"})
+	d.comes(unknown, journal.Failed, durable.ReasonFailed, `the operator of Box has no action "bakcup", it has backup, restore`)
+	before := len(ofStates(requests.all(true)))
+	d.change(backup, func() { backup.Labels = map[string]string{"poke": "it"} })
+	d.still("no write for an action that is over", func(context.Context) error {
+		if all := ofStates(requests.all(true)); len(all) > before {
+			return fmt.Errorf("there was %q", all[before:])
+		}
+		return nil
+	})
+	err := d.client.Patch(t.Context(), backup, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"parameters":{"to":"tape"}}}`)))
+	if err == nil || !strings.Contains(err.Error(), "the parameters of an Action stay as they are") {
+		t.Errorf("an Action was changed: %v", err)
+	}
+}
+
+// Of two Actions on one object, one is at work; another one's is not of interest.
+func TestActionsTakeTurns(t *testing.T) {
+	t.Parallel()
+	d := newDeeds(t)
+	d.serve(operon.Actions[*Box]{"wait": func(ctx context.Context, b *Box, act *operon.Act) error {
+		return take(ctx, act.Run, d.did.step(act.Name, func(context.Context, *durable.Attempt) error { return durable.Wait("for ever") }))
+	}})
+	d.box("one", nil)
+	foreign := d.ask("foreign", v1alpha1.ActionSpec{Action: "wait", Target: v1alpha1.Target{APIGroup: "elsewhere.dev", Kind: "Box", Name: "one"}})
+	first := d.ask("first", v1alpha1.ActionSpec{Action: "wait"})
+	d.comes(first, journal.Running, durable.ReasonWaiting, "step first: for ever")
+	second := d.ask("second", v1alpha1.ActionSpec{Action: "wait"})
+	d.comes(second, "", durable.ReasonWaiting, "the Action first is at work on Box one")
+	d.change(first, func() { first.Spec.Cancel = true })
+	d.comes(first, journal.Cancelled, durable.ReasonCancelled, "spec.cancel is true")
+	d.comes(second, journal.Running, durable.ReasonWaiting, "step second: for ever")
+	d.must(d.client.Delete(t.Context(), second))
+	d.eventually("the second to go", func(ctx context.Context) error {
+		if err := d.client.Get(ctx, client.ObjectKeyFromObject(second), second); client.IgnoreNotFound(err) != nil || err == nil {
+			return fmt.Errorf("it is there, %v", err)
+		}
+		return nil
+	})
+	if want := []string{"undo first", "undo second"}; !slices.Equal(d.did.all(), want) {
+		t.Errorf("the actions did %q, want %q", d.did.all(), want)
+	}
+	d.must(d.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign))
+	if len(foreign.Status.Conditions) > 0 {
+		t.Errorf("the Action on another operator's kind has the status %+v", foreign.Status)
+	}
+}
+
+// Of Actions that are asked for at once, one is at work at a time.
+func TestActionsAtOnce(t *testing.T) {
+	t.Parallel()
+	d := newDeeds(t)
+	d.box("one", nil)
+	var all []*v1alpha1.Action
+	for i := range 4 {
+		all = append(all, d.ask(fmt.Sprint("at-once-", i), v1alpha1.ActionSpec{Action: "wait"}))
+	}
+	d.serve(operon.Actions[*Box]{"wait": func(ctx context.Context, b *Box, act *operon.Act) error {
+		return take(ctx, act.Run, d.did.step(act.Name, func(ctx context.Context, a *durable.Attempt) error {
+			found, err := a.Get(ctx, config("signal", nil))
+			if err != nil || found {
+				return err
+			}
+			return durable.Wait("for the signal")
+		}))
+	}})
+	d.eventually("one to be at work, and the others to wait for it", func(ctx context.Context) error {
+		var told []string
+		for _, a := range all {
+			if err := d.client.Get(ctx, client.ObjectKeyFromObject(a), a); err != nil {
+				return err
+			}
+			if ready := meta.FindStatusCondition(a.Status.Conditions, "Ready"); ready != nil {
+				told = append(told, ready.Message)
+			}
+		}
+		text := strings.Join(told, "\n")
+		if strings.Count(text, "for the signal") != 1 || strings.Count(text, "is at work on Box one") != len(all)-1 {
+			return fmt.Errorf("they say %q", told)
+		}
+		return nil
+	})
+	signal := config("signal", nil)
+	signal.Namespace = d.Namespace
+	d.must(d.client.Create(t.Context(), signal))
+	for _, a := range all {
+		d.comes(a, journal.Succeeded, "Ready", "")
+	}
+}
+
+// An Action whose target is gone is cancelled, also where another object of the name is there.
+func TestActionOnWhatIsGone(t *testing.T) {
+	t.Parallel()
+	d := newDeeds(t)
+	waits := operon.Actions[*Box]{"wait": func(ctx context.Context, b *Box, act *operon.Act) error {
+		return take(ctx, act.Run, d.did.step(act.Name, func(context.Context, *durable.Attempt) error { return durable.Wait("for ever") }))
+	}}
+	_, stop := d.serve(waits)
+	b := d.box("one", nil)
+	a := d.ask("first", v1alpha1.ActionSpec{Action: "wait"})
+	d.comes(a, journal.Running, durable.ReasonWaiting, "for ever")
+	d.must(d.client.Delete(t.Context(), b))
+	d.comes(a, journal.Cancelled, durable.ReasonCancelled, "Box one is gone")
+
+	b = d.box("one", nil)
+	a = d.ask("second", v1alpha1.ActionSpec{Action: "wait"})
+	d.comes(a, journal.Running, durable.ReasonWaiting, "for ever")
+	stop() // so that nobody sees that there is none for a while
+	d.must(d.client.Delete(t.Context(), b))
+	d.box("one", nil)
+	d.serve(waits)
+	d.comes(a, journal.Cancelled, durable.ReasonCancelled, "Box one is gone")
+	if want := []string{"undo first", "undo second"}; !slices.Equal(d.did.all(), want) {
+		t.Errorf("the action did %q, want %q", d.did.all(), want)
+	}
+}
+
+// nearly is a clock that a minute is soon over by.
+type nearly struct {
+	clock.RealClock
+	ahead time.Duration
+}
+
+func (n nearly) Now() time.Time { return n.RealClock.Now().Add(n.ahead) }
+
+func (n nearly) Since(at time.Time) time.Duration { return n.Now().Sub(at) }
+
+// A schedule makes an Action when it is due, keeps so many, and tells of what it cannot read.
+func TestActionSchedule(t *testing.T) {
+	t.Parallel()
+	d := newDeeds(t)
+	acts := acting{nothing, operon.Actions[*Box]{"backup": func(ctx context.Context, b *Box, act *operon.Act) error {
+		return take(ctx, act.Run, d.did.step("dump", nil))
+	}}}
+	early := nearly{ahead: time.Until(time.Now().Truncate(time.Minute).Add(59 * time.Second))}
+	d.runWith(d.Config, operon.Config{Namespace: d.Namespace, Clock: early}, operon.API(addBox), operon.Manage(acts))
+	d.box("one", nil)
+	schedule := &v1alpha1.ActionSchedule{ObjectMeta: d.meta("often"), Spec: v1alpha1.ActionScheduleSpec{
+		Schedule: "61 * * * *",
+		Template: v1alpha1.ActionSpec{Action: "backup", Target: v1alpha1.Target{APIGroup: "test.operon.dev", Kind: "Box", Name: "one"}},
+	}}
+	d.must(d.client.Create(t.Context(), schedule))
+	d.readySchedule(schedule, metav1.ConditionFalse, `spec.schedule: "61 * * * *": end of range (61) above maximum (59)`)
+	d.change(schedule, func() { schedule.Spec.Schedule = "* * * * *" })
+	d.readySchedule(schedule, metav1.ConditionTrue, "")
+	if schedule.Status.NextAt == nil || schedule.Status.NextAt.Sub(early.Now()) > time.Minute {
+		t.Errorf("the next is due at %v", schedule.Status.NextAt)
+	}
+	d.eventually("an Action that was made and has succeeded", func(ctx context.Context) error {
+		var made v1alpha1.ActionList
+		if err := d.client.List(ctx, &made, client.InNamespace(d.Namespace)); err != nil {
+			return err
+		}
+		if len(made.Items) == 0 || made.Items[0].Status.Journal == nil || made.Items[0].Status.Journal.Phase != journal.Succeeded {
+			return fmt.Errorf("there is %+v", made.Items)
+		}
+		return nil
+	})
+}
+
+// halted is a clock that stands still.
+type halted struct {
+	clock.RealClock
+	at time.Time
+}
+
+func (f halted) Now() time.Time { return f.at }
+
+// A schedule makes its first Action at once where it is to, and only once though none is kept. It is ready
+// all the while, also as long as its lists may be behind, which this clock makes of it for ever.
+func TestActionScheduleAtOnce(t *testing.T) {
+	t.Parallel()
+	d := newDeeds(t)
+	acts := acting{nothing, operon.Actions[*Box]{"backup": func(ctx context.Context, b *Box, act *operon.Act) error {
+		return take(ctx, act.Run, d.did.step("dump", nil))
+	}}}
+	d.runWith(d.Config, operon.Config{Namespace: d.Namespace, Clock: halted{at: time.Now()}}, operon.API(addBox), operon.Manage(acts))
+	d.box("one", nil)
+	schedule := &v1alpha1.ActionSchedule{ObjectMeta: d.meta("yearly"), Spec: v1alpha1.ActionScheduleSpec{
+		Schedule: "@yearly", AtOnce: true, SuccessfulHistory: new(int32(0)),
+		Template: v1alpha1.ActionSpec{Action: "backup", Target: v1alpha1.Target{APIGroup: "test.operon.dev", Kind: "Box", Name: "one"}},
+	}}
+	d.must(d.client.Create(t.Context(), schedule))
+	d.eventually("the Action to be done, and to be gone", func(ctx context.Context) error {
+		var made v1alpha1.ActionList
+		if err := d.client.List(ctx, &made, client.InNamespace(d.Namespace)); err != nil {
+			return err
+		}
+		if all := d.did.all(); len(made.Items) > 0 || len(all) != 1 {
+			return fmt.Errorf("there are %d, and they did %q", len(made.Items), all)
+		}
+		return nil
+	})
+	d.readySchedule(schedule, metav1.ConditionTrue, "")
+	if all := d.did.all(); len(all) != 1 || schedule.Status.LastScheduledAt == nil {
+		t.Errorf("the Actions did %q, and the last was made for %v", all, schedule.Status.LastScheduledAt)
+	}
+}
+
+func (d *deeds) readySchedule(s *v1alpha1.ActionSchedule, status metav1.ConditionStatus, text string) {
+	d.Helper()
+	d.eventually("the schedule to be Ready="+string(status), func(ctx context.Context) error {
+		if err := d.client.Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
+			return err
+		}
+		ready := meta.FindStatusCondition(s.Status.Conditions, "Ready")
+		if ready == nil || ready.Status != status || s.Status.ObservedGeneration != s.Generation || !strings.Contains(ready.Message, text) {
+			return fmt.Errorf("it is %+v", ready)
+		}
+		return nil
+	})
+}
+
+// turns tell who is at work on each target: one after the other, from the first step to the last.
+type turns struct {
+	mu    sync.Mutex
+	now   map[string]string
+	made  map[string]bool
+	wrong []string
+}
+
+// step is one of an Action on a target.
+func (s *turns) step(target, act, name string, last bool) durable.Step[string] {
+	return durable.Step[string]{Name: name, Do: func(ctx context.Context, a *durable.Attempt) (string, error) {
+		s.mu.Lock()
+		if now := s.now[target]; now != "" && now != act {
+			s.wrong = append(s.wrong, fmt.Sprintf("%s on %s, while %s was at work", act, target, now))
+		}
+		s.now[target] = act
+		s.made[a.Key] = true
+		s.mu.Unlock()
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return "", err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if last {
+			s.now[target] = ""
+		}
+		return name, nil
+	}}
+}
+
+// Where replicas share the Actions, those on one object take turns all the same, and each is done once,
+// while replicas come and go.
+func TestActionsWhereReplicasShare(t *testing.T) {
+	t.Parallel()
+	d := newDeeds(t)
+	all := &turns{now: map[string]string{}, made: map[string]bool{}}
+	acts := acting{nothing, operon.Actions[*Box]{"work": func(ctx context.Context, b *Box, act *operon.Act) error {
+		return take(ctx, act.Run, all.step(b.Name, act.Name, "first", false), all.step(b.Name, act.Name, "last", true))
+	}}}
+	_, stop := d.share(acts, 8)
+	d.share(acts, 8)
+	d.spread(2)
+	var asked []*v1alpha1.Action
+	for _, target := range []string{"one", "two"} {
+		d.box(target, nil)
+		for i := range 8 {
+			spec := v1alpha1.ActionSpec{Action: "work", Target: v1alpha1.Target{APIGroup: "test.operon.dev", Kind: "Box", Name: target}}
+			asked = append(asked, d.ask(fmt.Sprint(target, "-", i), spec))
+		}
+	}
+	d.comes(asked[0], journal.Succeeded, "Ready", "")
+	d.share(acts, 8)
+	stop()
+	for _, a := range asked {
+		d.comes(a, journal.Succeeded, "Ready", "")
+		for _, step := range a.Status.Journal.Steps {
+			if step.Attempts > 2 { // one more where it was interrupted
+				t.Errorf("the step %s of %s was begun %d times", step.Name, a.Name, step.Attempts)
+			}
+		}
+	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if len(all.wrong) > 0 || len(all.made) != 2*len(asked) {
+		t.Errorf("of %d steps of %d Actions: %q", len(all.made), len(asked), all.wrong)
+	}
+}

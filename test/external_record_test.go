@@ -1,0 +1,149 @@
+package operon_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/operon-framework/operon/external"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
+)
+
+// Records that cannot be used stop everything, and say what to do.
+func TestExternalRecords(t *testing.T) {
+	t.Parallel()
+	w, k := newWorld(t), newKeeper()
+	w.run(k)
+	b := w.box("one", map[string]string{"a": "small"})
+	w.isReady(b)
+	record := b.Annotations[external.RecordAnnotation]
+	for broken, text := range map[string]string{
+		strings.Replace(record, `"version":1`, `"version":2`, 1): "run the version of the operator that wrote it",
+		strings.Replace(record, string(b.UID), "another", 1):     "is that of another object",
+	} {
+		w.annotate(b, external.RecordAnnotation, broken)
+		w.ready(b, metav1.ConditionFalse, "ExternalRecord", text)
+		w.annotate(b, external.RecordAnnotation, record)
+		w.isReady(b)
+	}
+	w.annotate(b, external.RecordAnnotation, "") // as kubectl replace does it
+	w.eventually("the record to be written again", func(ctx context.Context) error {
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil || b.Annotations[external.RecordAnnotation] != record {
+			return fmt.Errorf("it is %q, %v", b.Annotations[external.RecordAnnotation], err)
+		}
+		return nil
+	})
+	w.must(k.holds(1, "small")(t.Context()))
+}
+
+// Two operators without leader election, on the same objects: each thing is made once.
+func TestExternalOverlap(t *testing.T) {
+	t.Parallel()
+	w, k := newWorld(t), newKeeper(external.Limit(2*time.Second))
+	w.run(k)
+	w.run(k)
+	var boxes []*Box
+	var sizes []string
+	for i := range 5 {
+		boxes = append(boxes, w.box(fmt.Sprint("box-", i), map[string]string{fmt.Sprint("a", i): "small", fmt.Sprint("b", i): "small"}))
+		sizes = append(sizes, "small", "small")
+	}
+	for _, b := range boxes {
+		w.isReady(b)
+	}
+	w.must(k.holds(10, sizes...)(t.Context()))
+}
+
+// annotateAside sets an annotation of a Box while an operator deals with it, from a goroutine of that operator.
+func (w *world) annotateAside(box, name, value string) {
+	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, name, value))
+	if err := w.client.Patch(w.Context(), &Box{ObjectMeta: w.meta(box)}, patch); err != nil {
+		w.Error(err)
+	}
+}
+
+var cellA = external.Ref{Kind: "cell", Name: "a"}
+
+// markOf is the record of an operator that is about to make a cell, or was when it ended.
+func (w *world) markOf(b *Box) string {
+	w.Helper()
+	mark := external.Record{Owner: string(b.UID), Entries: map[external.Ref]external.Entry{cellA: {Token: "t", By: "another"}}}
+	text, err := mark.Text()
+	w.must(err)
+	return text
+}
+
+// Where a system cannot be asked by key and nobody knows how a creation ended, nothing is made until a person
+// says what became of it. What was said is taken up once.
+func TestExternalResolved(t *testing.T) {
+	t.Parallel()
+	w, k := newWorld(t), newKeeper()
+	k.keyless = true
+	b := w.box("one", map[string]string{"a": "small"})
+	w.annotate(b, external.RecordAnnotation, w.markOf(b))
+	w.run(k)
+	w.ready(b, metav1.ConditionFalse, external.ReasonUnresolved, "set the annotation operon.dev/external-resolved to cell/a=ID, or to cell/a=none")
+	w.must(k.holds(0)(t.Context()))
+	w.annotate(b, external.ResolvedAnnotation, "cell/a=none")
+	w.isReady(b)
+	w.must(k.holds(1, "small")(t.Context()))
+	if said, left := b.Annotations[external.ResolvedAnnotation]; left {
+		t.Errorf("it still says %q", said)
+	}
+}
+
+// Another operator marks the same cell while this one asks whether it is there: this one's mark is refused, it
+// makes nothing, and takes over what the other one makes.
+func TestExternalMarkOfAnother(t *testing.T) {
+	t.Parallel()
+	w, k := newWorld(t), newKeeper()
+	b := w.box("one", map[string]string{"a": "small"})
+	mark := w.markOf(b)
+	k.asking = sync.OnceFunc(func() { w.annotateAside("one", external.RecordAnnotation, mark) })
+	w.run(k)
+	w.ready(b, metav1.ConditionFalse, external.ReasonUncertain, "cell/a may be made at this moment")
+	w.must(k.holds(0)(t.Context()))
+	k.set(func() { k.cells["theirs"] = cell{Size: "small", key: external.KeyOf(string(b.UID), cellA)} })
+	w.poke(b)
+	w.isReady(b)
+	w.must(k.holds(0, "small")(t.Context()))
+	if !strings.Contains(b.Annotations[external.RecordAnnotation], `"id":"theirs"`) {
+		t.Errorf("the record is %s", b.Annotations[external.RecordAnnotation])
+	}
+}
+
+// Nothing is made before a mark of it is written and a finalizer holds the object. Who changes the object
+// meanwhile does not keep the id from being noted by the reconcile that knows it.
+func TestExternalMarkBeforeMaking(t *testing.T) {
+	t.Parallel()
+	w, k := newWorld(t), newKeeper()
+	b := w.box("one", map[string]string{"a": "small", "b": "small"})
+	key := client.ObjectKeyFromObject(b)
+	k.making = func() {
+		now := &Box{}
+		if err := w.client.Get(w.Context(), key, now); err != nil {
+			w.Error(err)
+		}
+		if !controllerutil.ContainsFinalizer(now, reconcile.ExternalFinalizer) || strings.Count(now.Annotations[external.RecordAnnotation], `"token"`) != 2 {
+			w.Errorf("when something is made the finalizers are %q, the record is %q", now.Finalizers, now.Annotations[external.RecordAnnotation])
+		}
+		w.annotateAside("one", "changed", now.ResourceVersion)
+	}
+	w.run(k)
+	w.isReady(b)
+	w.isReconciled(b, k)
+	if k.visited(func(annotations map[string]string) bool {
+		return strings.Contains(annotations[external.RecordAnnotation], `"token"`)
+	}) {
+		t.Error("a reconcile ended without having noted what it made")
+	}
+	w.must(k.holds(2, "small", "small")(t.Context()))
+}

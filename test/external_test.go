@@ -1,0 +1,461 @@
+package operon_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/external"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/local/localtest"
+)
+
+// cell is what the tests keep outside: something with a size and a key.
+type cell struct{ Size, key string }
+
+// rack is an external system: cells by id. It is away while err is set, and takes one password.
+type rack struct {
+	mu       sync.Mutex
+	cells    map[string]cell
+	made     int
+	looks    int
+	err      error
+	password string
+	// locked: nobody is told how it is reached.
+	locked bool
+	// asking and making are called before somebody asks by key, and before something is made.
+	asking, making func()
+	// visits are the annotations of the objects that resources were declared for, one for each reconcile.
+	visits []map[string]string
+}
+
+// visitor is a provider that reaches the rack with a password.
+type visitor struct {
+	*rack
+	password string
+}
+
+func (v visitor) enter() (leave func(), err error) {
+	v.mu.Lock()
+	if v.err != nil {
+		defer v.mu.Unlock()
+		return nil, v.err
+	}
+	if v.rack.password != v.password {
+		defer v.mu.Unlock()
+		return nil, external.AsDenied(errors.New("the password is not accepted"))
+	}
+	return v.mu.Unlock, nil
+}
+
+func (v visitor) Observe(_ context.Context, id string, want cell) (seen external.Observation[cell], err error) {
+	leave, err := v.enter()
+	if err != nil {
+		return seen, err
+	}
+	defer leave()
+	v.looks++
+	found, ok := v.cells[id]
+	if !ok {
+		return seen, nil
+	}
+	seen = external.Observation[cell]{Exists: true, State: found, Details: map[string][]byte{"address": []byte(id + ".example.com")}}
+	if found.Size != want.Size {
+		seen.Drift = []string{"size"}
+	}
+	return seen, nil
+}
+
+func (v visitor) Create(_ context.Context, mark external.Mark, want cell) (string, error) {
+	if v.making != nil {
+		v.making()
+	}
+	leave, err := v.enter()
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	v.made++
+	id := fmt.Sprintf("cell-%d", v.made)
+	v.cells[id] = cell{Size: want.Size, key: mark.Key}
+	return id, nil
+}
+
+func (v visitor) Update(_ context.Context, id string, want cell) error {
+	leave, err := v.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	v.cells[id] = cell{Size: want.Size, key: v.cells[id].key}
+	return nil
+}
+
+func (v visitor) Delete(_ context.Context, id string) error {
+	leave, err := v.enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	delete(v.cells, id)
+	return nil
+}
+
+func (v visitor) Find(_ context.Context, key string) (string, error) {
+	if v.asking != nil {
+		v.asking()
+	}
+	leave, err := v.enter()
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	for id, c := range v.cells {
+		if c.key == key {
+			return id, nil
+		}
+	}
+	return "", nil
+}
+
+// set changes the rack from outside.
+func (s *rack) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+// comesBack lets the rack be reached again, so that a test that failed can remove what it made.
+func (s *rack) comesBack() { s.set(func() { s.err, s.locked = nil, false }) }
+
+// holds tells whether the rack has cells of exactly these sizes, and how many were ever made.
+func (s *rack) holds(made int, sizes ...string) func(context.Context) error {
+	return func(context.Context) error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		var got []string
+		for _, c := range s.cells {
+			got = append(got, c.Size)
+		}
+		slices.Sort(got)
+		if slices.Equal(got, sizes) && s.made == made {
+			return nil
+		}
+		return fmt.Errorf("it holds %q, and %d were made", got, s.made)
+	}
+}
+
+// keeper keeps a cell for each of a Box's data, and a Secret of the address of each.
+type keeper struct {
+	*rack
+	options  []external.KindOption
+	resource []external.Option
+	// keyless: the rack cannot be asked by key.
+	keyless bool
+}
+
+func newKeeper(options ...external.KindOption) keeper {
+	return keeper{rack: &rack{cells: map[string]cell{}}, options: options}
+}
+
+func (k keeper) Provision(ctx context.Context, b *Box, out *operon.Provision) error {
+	var locked bool
+	k.set(func() { k.visits, locked = append(k.visits, maps.Clone(b.Annotations)), k.locked })
+	if locked {
+		out.Wait("CredentialsMissing", "nobody says how the rack is reached")
+		return nil
+	}
+	credentials := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "credentials"}}
+	if _, err := out.Get(ctx, credentials); err != nil {
+		return err
+	}
+	options := append([]external.KindOption{external.System("rack", credentials.ResourceVersion)}, k.options...)
+	var provider external.Provider[cell, cell] = visitor{k.rack, string(credentials.Data["password"])}
+	if k.keyless {
+		provider = struct{ external.Provider[cell, cell] }{provider}
+	}
+	cells := operon.Provide(out, "cell", provider, options...)
+	for _, name := range slices.Sorted(maps.Keys(b.Spec.Data)) {
+		cells.Declare(name, cell{Size: b.Spec.Data[name]}, k.resource...)
+	}
+	return nil
+}
+
+func (keeper) Compose(_ context.Context, _ *Box, out *operon.Composition) error {
+	cells, err := operon.External[cell](out, "cell")
+	if err != nil {
+		return err
+	}
+	for _, c := range cells {
+		if c.Exists {
+			out.Child(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: c.Name}, Data: c.Details})
+		}
+	}
+	return nil
+}
+
+func (keeper) Observe(_ context.Context, b *Box, seen *operon.Observed) error {
+	cells, err := operon.External[cell](seen, "cell")
+	if err != nil {
+		return err
+	}
+	b.Status.Seen = nil
+	for _, c := range cells {
+		b.Status.Seen = append(b.Status.Seen, fmt.Sprintf("%s %s ready=%v", c.Name, c.State.Size, c.Ready))
+	}
+	return nil
+}
+
+// often lets an object be reconciled as often as it is looked at in these tests.
+var often = operon.RateLimit(1000, time.Millisecond)
+
+// annotate sets or, with "", removes an annotation.
+func (w *world) annotate(b *Box, name, value string) {
+	w.Helper()
+	w.change(b, func() {
+		if b.Annotations == nil {
+			b.Annotations = map[string]string{}
+		}
+		b.Annotations[name] = value
+		if value == "" {
+			delete(b.Annotations, name)
+		}
+	})
+}
+
+// isReconciled returns when a reconcile that begins now, and finds nothing to do, is over: another one has begun
+// after it.
+func (w *world) isReconciled(b *Box, k keeper) {
+	w.Helper()
+	for range 2 {
+		w.poke(b)
+		w.eventually("a reconcile", func(context.Context) error {
+			if !k.visited(func(annotations map[string]string) bool { return annotations["poke"] == b.Annotations["poke"] }) {
+				return errors.New("none yet")
+			}
+			return nil
+		})
+	}
+}
+
+// visited tells whether there was a reconcile of an object with such annotations.
+func (s *rack) visited(like func(annotations map[string]string) bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.visits, like)
+}
+
+// The whole life: made, published, changed, reduced, and gone with its owner; a converged object
+// costs nothing, and a restart writes nothing.
+func TestExternalLife(t *testing.T) {
+	t.Parallel()
+	w, k := newWorld(t), newKeeper()
+	requests, stop := w.run(k)
+	b := w.box("one", map[string]string{"a": "small", "b": "large"})
+	w.isReady(b)
+	w.eventually("the cells", k.holds(2, "large", "small"))
+	if !controllerutil.ContainsFinalizer(b, "operon.dev/external") || !strings.Contains(b.Annotations[external.RecordAnnotation], `"cell/a":{"id":"cell-`) {
+		t.Errorf("the record is %q, the finalizers are %q", b.Annotations[external.RecordAnnotation], b.Finalizers)
+	}
+	secret := &corev1.Secret{ObjectMeta: w.meta("a")}
+	w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret))
+	if !strings.HasSuffix(string(secret.Data["address"]), ".example.com") || !slices.Contains(b.Status.Seen, "a small ready=true") {
+		t.Errorf("published are %q, seen %q", secret.Data, b.Status.Seen)
+	}
+	w.event("ExternalCreated", "cell/a (cell-", "cell/b (cell-")
+	w.event("Created")
+	w.event("Ready")
+
+	before := len(requests.all(false))
+	w.isReconciled(b, k)
+	if now := requests.all(false); len(now) > before {
+		t.Errorf("converged, it costs %q", now[before:])
+	}
+	stop()
+	requests, _ = w.run(k)
+	w.isReconciled(b, k)
+	if writes := requests.all(true); len(writes) > 0 {
+		t.Errorf("after a restart it writes %q", writes)
+	}
+	w.change(b, func() { b.Spec.Data = map[string]string{"a": "huge"} })
+	w.eventually("one cell", k.holds(2, "huge"))
+	w.gone(&corev1.Secret{ObjectMeta: w.meta("b")})
+	w.isReady(b)
+	w.must(w.client.Delete(t.Context(), b))
+	w.gone(b)
+	w.must(k.holds(2)(t.Context()))
+}
+
+// What others change or delete outside is found by looking now and then, which costs no request.
+func TestExternalDrift(t *testing.T) {
+	t.Parallel()
+	// What was made is taken for not shown yet, and not for gone, within the limit of a call.
+	w, k := newWorld(t), newKeeper(external.Poll(20*time.Millisecond), external.Rate(1000, time.Millisecond), external.Limit(500*time.Millisecond))
+	requests, _ := w.run(k, often)
+	b := w.box("one", map[string]string{"a": "small"})
+	w.isReady(b)
+	k.set(func() { k.cells["cell-1"] = cell{Size: "wrong", key: k.cells["cell-1"].key} })
+	w.eventually("the size to be put right", k.holds(1, "small"))
+	k.set(func() { delete(k.cells, "cell-1") })
+	w.eventually("another cell", k.holds(2, "small"))
+	w.event("ExternalGone", "cell/a (cell-1)")
+	w.isReady(b)
+	w.isReconciled(b, k)
+	before, looks := len(ofStates(requests.all(false))), k.lookedAt()
+	w.eventually("four more looks", func(context.Context) error {
+		if now := k.lookedAt(); now < looks+4 {
+			return fmt.Errorf("it was looked at %d times", now-looks)
+		}
+		return nil
+	})
+	if now := ofStates(requests.all(false)); len(now) > before {
+		t.Errorf("to be looked at it costs %q", now[before:])
+	}
+}
+
+// ofStates are the requests that are not about events, which are sent aside.
+func ofStates(requests []string) []string {
+	return slices.DeleteFunc(requests, func(request string) bool { return strings.Contains(request, "/events") })
+}
+
+// flawed fails to compose five times. The first time may be the last by chance: its own writes are news to it.
+type flawed struct {
+	keeper
+	tries *atomic.Int64
+}
+
+func (f flawed) Compose(ctx context.Context, b *Box, out *operon.Composition) error {
+	if f.tries.Add(1) <= 5 {
+		return errors.New("not yet")
+	}
+	return f.keeper.Compose(ctx, b, out)
+}
+
+// An error is retried soon, though what is outside is not to be looked at for an hour.
+func TestExternalPutsNoErrorOff(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.run(flawed{newKeeper(external.Poll(time.Hour)), new(atomic.Int64)})
+	w.isReady(w.box("one", map[string]string{"a": "small"}))
+}
+
+func (s *rack) lookedAt() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.looks
+}
+
+// A system that is away is told, children stay as they are, also by an operator that begins
+// meanwhile and knows nothing; expired credentials are told, and new ones taken up at once.
+func TestExternalAway(t *testing.T) {
+	t.Parallel()
+	w, k := newWorld(t), newKeeper(external.Poll(100*time.Millisecond))
+	_, stop := w.run(k, often)
+	b := w.box("one", map[string]string{"a": "small"})
+	w.isReady(b)
+	t.Cleanup(k.comesBack)
+	k.set(func() { k.err = errors.New("no route to the rack") })
+	w.ready(b, metav1.ConditionFalse, "ExternalAway", "cell/a: rack: no route to the rack")
+	stop()
+	requests, _ := w.run(k, often)
+	w.isReconciled(b, k)
+	if writes := ofChildren(requests.all(true)); len(writes) > 0 {
+		t.Errorf("while the system is away it writes %q", writes)
+	}
+	w.must(w.client.Get(t.Context(), client.ObjectKey{Namespace: w.Namespace, Name: "a"}, &corev1.Secret{}))
+	k.set(func() { k.err, k.password = nil, "new" })
+	w.ready(b, metav1.ConditionFalse, "ExternalDenied", "the password is not accepted")
+	w.must(w.client.Create(t.Context(), &corev1.Secret{ObjectMeta: w.meta("credentials"), Data: map[string][]byte{"password": []byte("new")}}))
+	w.isReady(b)
+	w.must(k.holds(1, "small")(t.Context()))
+}
+
+// A user may have what is outside left behind, or left alone; the author too.
+func TestExternalPolicies(t *testing.T) {
+	t.Parallel()
+	w, k := newWorld(t), newKeeper(external.Poll(100*time.Millisecond))
+	w.run(k, often)
+	b := w.box("one", map[string]string{"a": "small", "b": "small"})
+	w.isReady(b)
+	w.annotate(b, external.PolicyAnnotation, "keep")
+	w.ready(b, metav1.ConditionFalse, "InvalidExternal", `operon.dev/external-policy is "keep": want observe or orphan`)
+	w.annotate(b, external.PolicyAnnotation, "observe")
+	w.isReady(b)
+	w.change(b, func() { b.Spec.Data["a"] = "large" })
+	w.isReady(b)
+	w.must(k.holds(2, "small", "small")(t.Context()))
+	w.annotate(b, external.PolicyAnnotation, "orphan")
+	w.eventually("the change", k.holds(2, "large", "small"))
+	w.isReady(b)
+	w.annotate(b, external.PolicyAnnotation, "")
+	w.isReady(b)
+	t.Cleanup(k.comesBack)
+	k.set(func() { k.err, k.locked = errors.New("away"), true })
+	w.must(w.client.Delete(t.Context(), b))
+	w.ready(b, metav1.ConditionFalse, "CredentialsMissing", "nobody says how the rack is reached")
+	w.annotate(b, external.PolicyAnnotation, "orphan") // to leave it behind nobody has to reach it
+	w.gone(b)
+	w.must(k.holds(2, "large", "small")(t.Context()))
+}
+
+// An operator that does not know what an earlier version kept says so, and what to do; it neither
+// forgets nor deletes. A paused object is left alone.
+func TestExternalOfAnotherVersion(t *testing.T) {
+	t.Parallel()
+	w, k := newWorld(t), newKeeper()
+	_, stop := w.run(k)
+	b := w.box("one", map[string]string{"a": "small"})
+	w.isReady(b)
+	w.annotate(b, reconcile.PausedAnnotation, "true")
+	w.change(b, func() { b.Spec.Data["a"] = "large" })
+	w.eventually("the pause", func(ctx context.Context) error {
+		err := w.client.Get(ctx, client.ObjectKeyFromObject(b), b)
+		if c := meta.FindStatusCondition(b.Status.Conditions, "Paused"); c == nil || c.ObservedGeneration != b.Generation {
+			return fmt.Errorf("it says %+v, %v", c, err)
+		}
+		return nil
+	})
+	w.must(k.holds(1, "small")(t.Context()))
+	w.annotate(b, reconcile.PausedAnnotation, "")
+	w.eventually("the end of the pause", k.holds(1, "large"))
+	stop()
+	w.run(compose(copies))
+	w.must(w.client.Delete(t.Context(), b))
+	w.ready(b, metav1.ConditionFalse, "ExternalNoProvider", `resources of kind "cell": run the version that made it, or set the annotation operon.dev/external-policy to orphan`)
+	w.must(k.holds(1, "large")(t.Context()))
+	w.annotate(b, external.PolicyAnnotation, "orphan")
+	w.gone(b)
+}
+
+// A dry run tells what would be done outside, and does nothing.
+func TestExternalDryRun(t *testing.T) {
+	t.Parallel()
+	w, k := newWorld(t), newKeeper()
+	b := w.box("one", map[string]string{"a": "small"})
+	shown := make(chan operon.Preview, 10)
+	requests, _ := w.runWith(w.Config, operon.Config{Namespace: w.Namespace, DryRun: func(p operon.Preview) { shown <- p }},
+		operon.API(addBox), operon.Manage[*Box](k))
+	p := localtest.Receive(t, "what would be done", shown)
+	if len(p.Actions) != 1 || p.Actions[0].Verb != "create" || p.Actions[0].Kind != "cell" || p.Actions[0].Name != "a" {
+		t.Errorf("shown is %+v", p)
+	}
+	if writes := requests.all(true); len(writes) > 0 {
+		t.Errorf("it wrote %q", writes)
+	}
+	w.must(k.holds(0)(t.Context()))
+	w.must(w.client.Delete(t.Context(), b))
+}

@@ -1,0 +1,289 @@
+package operon_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/durable"
+	"github.com/operon-framework/operon/durable/journal"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
+)
+
+// Settings of the process that is killed.
+const (
+	killKubeconfig = "OPERON_TEST_KILL_KUBECONFIG"
+	killNamespace  = "OPERON_TEST_KILL_NAMESPACE"
+	killFiles      = "OPERON_TEST_KILL_FILES" // folder of what steps make
+)
+
+// mortal is an operator whose work on a Box comes to a halt at the point that the Box's name ends in, of
+// those that it passes: before and after each write to it, and before and after what each step does. So
+// one SIGKILL meets each Box at another point.
+type mortal struct {
+	files string
+	safe  bool // it goes past all points
+
+	mu     sync.Mutex
+	passed map[string]int
+}
+
+func (m *mortal) point(object string) {
+	if m.safe {
+		return
+	}
+	m.mu.Lock()
+	m.passed[object]++
+	_, at, _ := strings.Cut(object, "-")
+	last, err := strconv.Atoi(at)
+	here := err == nil && m.passed[object] >= last
+	m.mu.Unlock()
+	if !here {
+		return
+	}
+	if err := os.WriteFile(reached(m.files, object), nil, 0o600); err != nil {
+		panic(err) // the test waits for that file, and shows why it never came
+	}
+	select {} // until it is killed
+}
+
+// boxAt is the name of the Box whose work is killed at a point.
+func boxAt(point int) string { return fmt.Sprintf("box-%d", point) }
+
+// reached is the file that tells that the work on a Box is at its point.
+func reached(files, object string) string { return filepath.Join(files, object+".reached") }
+
+// wrap passes a point before and after each write to a Box.
+func (m *mortal) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		_, path, ofBox := strings.Cut(r.URL.Path, "/boxes/")
+		if !ofBox || r.Method != http.MethodPatch {
+			return next.RoundTrip(r)
+		}
+		object, _, _ := strings.Cut(path, "/")
+		m.point(object)
+		answer, err := next.RoundTrip(r)
+		m.point(object)
+		return answer, err
+	})
+}
+
+// makes is a step that makes a file under its key, in a folder of its Box. Doing so twice is seen.
+func (m *mortal) makes(b *Box, name string) durable.Step[string] {
+	file := func(a *durable.Attempt) string { return filepath.Join(m.files, b.Name, name+"-"+a.Key) }
+	return durable.Step[string]{
+		Name: name,
+		Do: func(ctx context.Context, a *durable.Attempt) (string, error) {
+			m.point(b.Name)
+			made, err := os.OpenFile(file(a), os.O_CREATE|os.O_WRONLY, 0o600)
+			if err != nil {
+				return "", err
+			}
+			m.point(b.Name)
+			if name == "last" && b.Spec.Data["deleted"] != "" {
+				if err := client.IgnoreNotFound(a.Client.Delete(ctx, b)); err != nil {
+					return "", err
+				}
+				return "", durable.Wait("for the end")
+			}
+			return name, made.Close()
+		},
+		Undo: func(_ context.Context, a *durable.Attempt, _ string) error {
+			m.point(b.Name)
+			if err := os.Remove(file(a)); err != nil && !os.IsNotExist(err) {
+				return err
+			}
+			m.point(b.Name)
+			return nil
+		},
+	}
+}
+
+// working is a composer that is a function, and one that works.
+type working struct {
+	compose
+	work func(context.Context, *Box, *durable.Run) error
+}
+
+func (w working) Work(ctx context.Context, b *Box, run *durable.Run) error {
+	return w.work(ctx, b, run)
+}
+
+func nothing(*Box, *operon.Composition) error { return nil }
+
+// work takes two steps.
+func (m *mortal) work(ctx context.Context, b *Box, run *durable.Run) error {
+	for _, name := range []string{"first", "last"} {
+		if _, err := durable.Do(ctx, run, m.makes(b, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	// spare is how many more points there may be, as writes may be told together or not.
+	spare = 12
+	// mostBoxes is how many Boxes may be at a point at once: each holds a worker.
+	mostBoxes = 32
+)
+
+// TestAsMortal is the process that TestKilledAnywhere kills.
+func TestAsMortal(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(killKubeconfig) == "" {
+		t.Skip("it is the operator of TestKilledAnywhere")
+	}
+	cluster, err := clientcmd.BuildConfigFromFlags("", os.Getenv(killKubeconfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &mortal{files: os.Getenv(killFiles), passed: map[string]int{}}
+	cluster.Wrap(m.wrap)
+	err = operon.Run(t.Context(), "box-operator", cluster, operon.Config{Namespace: os.Getenv(killNamespace)},
+		operon.API(addBox), operon.Manage(working{nothing, m.work}, operon.Concurrency(mostBoxes)))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Wherever a process is killed, in the work that it does for a Box, the next one brings it to the
+// same end: what the steps make is there once, or none of it where the Box was deleted.
+func TestKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		data map[string]string
+		end  func(*Box) error // of a Box
+		left int
+		most int // points that there are at least; the last one may come after the end is seen
+	}{
+		"done":    {end: succeeded, left: 2, most: 13},
+		"deleted": {data: map[string]string{"deleted": "yes"}, end: gone, left: 0, most: 17},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := killing{world: newWorld(t), files: t.TempDir(), end: test.end}
+			points := k.everywhere(test.most+spare, test.data)
+			if points < test.most || points >= len(k.boxes) {
+				t.Errorf("the process was killed at %d points, want %d at least, and fewer than the %d Boxes", points, test.most, len(k.boxes))
+			}
+			t.Logf("killed at %d points", points)
+			k.run(working{nothing, (&mortal{files: k.files, safe: true}).work})
+			for _, b := range k.boxes {
+				k.eventually("the end of "+b.Name, func(ctx context.Context) error { return k.ended(ctx, b) })
+				made, err := os.ReadDir(filepath.Join(k.files, b.Name))
+				if err != nil || len(made) != test.left {
+					t.Errorf("%s left %v, want %d files: %v", b.Name, made, test.left, err)
+				}
+			}
+		})
+	}
+}
+
+// killing kills a process in the work on several Boxes, on each at another point.
+type killing struct {
+	*world
+	files string
+	end   func(*Box) error
+	boxes []*Box
+}
+
+// everywhere returns at how many points. The last of the Boxes have no point left, and come to their end.
+func (k *killing) everywhere(boxes int, data map[string]string) (points int) {
+	k.Helper()
+	process, died := k.start()
+	for i := range boxes {
+		b := &Box{ObjectMeta: k.meta(boxAt(i + 1)), Spec: BoxSpec{Data: data}}
+		k.must(os.Mkdir(filepath.Join(k.files, b.Name), 0o700))
+		k.must(k.client.Create(k.Context(), b))
+		k.boxes = append(k.boxes, b)
+	}
+	for _, b := range k.boxes {
+		k.eventually(b.Name+" to be at its point or over", func(ctx context.Context) error {
+			if k.reached(b) {
+				return nil
+			}
+			return k.ended(ctx, b)
+		})
+	}
+	k.must(process.Kill())
+	<-died
+	for _, b := range k.boxes {
+		if k.reached(b) {
+			points++
+		}
+	}
+	return points
+}
+
+func (k *killing) reached(b *Box) bool {
+	_, err := os.Stat(reached(k.files, b.Name))
+	return err == nil
+}
+
+// start starts the process that is to die.
+func (k *killing) start() (*os.Process, <-chan struct{}) {
+	k.Helper()
+	command := exec.CommandContext(k.Context(), os.Args[0], "-test.run=^TestAsMortal$")
+	command.Env = append(os.Environ(), killKubeconfig+"="+k.Kubeconfig, killNamespace+"="+k.Namespace, killFiles+"="+k.files)
+	k.must(command.Start())
+	died := make(chan struct{})
+	go func() {
+		defer close(died)
+		_ = command.Wait() // it is killed
+	}()
+	k.Cleanup(func() {
+		_ = command.Process.Kill() // it may be dead
+		<-died
+	})
+	return command.Process, died
+}
+
+func (k *killing) ended(ctx context.Context, b *Box) error {
+	now := &Box{}
+	err := k.client.Get(ctx, client.ObjectKeyFromObject(b), now)
+	if apierrors.IsNotFound(err) {
+		return k.end(nil)
+	}
+	if err != nil {
+		return err
+	}
+	return k.end(now)
+}
+
+// gone is the end of a Box that was deleted.
+func gone(b *Box) error {
+	if b != nil {
+		return fmt.Errorf("%s is still there: %+v", b.Name, b.Status.Journal)
+	}
+	return nil
+}
+
+// succeeded is the end of a Box whose work was done.
+func succeeded(b *Box) error {
+	switch {
+	case b == nil:
+		return fmt.Errorf("it is gone")
+	case b.Status.Journal == nil || b.Status.Journal.Phase != journal.Succeeded || controllerutil.ContainsFinalizer(b, reconcile.StepsFinalizer):
+		return fmt.Errorf("%s has the finalizers %q and the journal %+v", b.Name, b.Finalizers, b.Status.Journal)
+	}
+	for _, step := range b.Status.Journal.Steps {
+		if step.Attempts > 2 {
+			return fmt.Errorf("the step %s of %s was begun %d times", step.Name, b.Name, step.Attempts)
+		}
+	}
+	return nil
+}

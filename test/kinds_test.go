@@ -1,0 +1,201 @@
+package operon_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/operon-framework/operon"
+	kind "github.com/operon-framework/operon/internal/testing/box"
+)
+
+// Yard is a kind without a namespace.
+type Yard struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   BoxSpec   `json:"spec,omitempty"`
+	Status BoxStatus `json:"status,omitempty"`
+}
+
+// YardList is a list of Yards.
+type YardList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []Yard `json:"items"`
+}
+
+// DeepCopyObject is as that of Box.
+func (y *Yard) DeepCopyObject() runtime.Object { return kind.Copied(y) }
+
+// DeepCopyObject is as that of Box.
+func (l *YardList) DeepCopyObject() runtime.Object { return kind.Copied(l) }
+
+func addYard(scheme *runtime.Scheme) error {
+	version := schema.GroupVersion{Group: "test.operon.dev", Version: "v1"}
+	scheme.AddKnownTypes(version, &Yard{}, &YardList{})
+	return nil
+}
+
+// yards is a composer of Yards that is a function.
+type yards func(*Yard, *operon.Composition) error
+
+func (c yards) Compose(_ context.Context, y *Yard, out *operon.Composition) error { return c(y, out) }
+
+// yard makes a Yard that goes with the test.
+func (w *world) yard(name string, data map[string]string) *Yard {
+	w.Helper()
+	y := &Yard{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace + "-" + name}, Spec: BoxSpec{Data: data}}
+	w.must(w.client.Create(w.Context(), y))
+	w.Cleanup(func() {
+		if err := client.IgnoreNotFound(w.client.Delete(w.afterwards().Context(), y)); err != nil {
+			w.Error(err)
+		}
+	})
+	return y
+}
+
+// yardIs waits until the Ready condition of a Yard has a reason.
+func (w *world) yardIs(y *Yard, reason string) {
+	w.Helper()
+	w.eventually("the Yard to be "+reason, func(ctx context.Context) error {
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(y), y); err != nil {
+			return err
+		}
+		if c := meta.FindStatusCondition(y.Status.Conditions, "Ready"); c == nil || c.Reason != reason {
+			return fmt.Errorf("status %+v", y.Status)
+		}
+		return nil
+	})
+}
+
+// spread composes a ConfigMap in each of the namespaces, and a namespace.
+func spread(y *Yard, out *operon.Composition, namespaces ...string) {
+	for _, namespace := range namespaces {
+		child := config("spread", y.Spec.Data)
+		child.Namespace = namespace
+		out.Child(child)
+	}
+	out.Child(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: y.Name + "-more"}})
+}
+
+// One operator manages a kind with a namespace and one without. It is the only one of the
+// tests that manages Yards: nothing else keeps them apart.
+func TestSeveralKindsAndClusterScope(t *testing.T) {
+	t.Parallel()
+	w, other := newWorld(t), newWorld(t)
+	w.InstallCRDs(t, "testdata/yards.yaml")
+	w.must(addYard(w.client.Scheme()))
+	outer := yards(func(y *Yard, out *operon.Composition) error {
+		switch y.Name {
+		case w.Namespace + "-wide":
+			spread(y, out, w.Namespace, other.Namespace)
+		case w.Namespace + "-outer":
+			out.Child(&Box{ObjectMeta: w.meta("inner"), Spec: y.Spec})
+		}
+		return nil
+	})
+	inner := compose(func(b *Box, out *operon.Composition) error {
+		if b.Spec.Data["wait"] != "" {
+			out.Wait("NoData", "waits for data")
+		}
+		return copies(b, out)
+	})
+	config, watches := watched(w.Config)
+	w.runWith(config, operon.Config{Namespaces: []string{w.Namespace, other.Namespace}},
+		operon.API(addBox), operon.API(addYard), operon.Manage(outer), operon.Manage(inner))
+	t.Run("an owner without a namespace", func(t *testing.T) { testClusterScope(t, w, other) })
+	t.Run("a kind composed of another", func(t *testing.T) { testSeveralKinds(t, w, watches) })
+}
+
+// An owner without a namespace has children in several, and one in none. All go with it
+// without a finalizer, as garbage collection reaches them.
+func testClusterScope(t *testing.T, w, other *world) {
+	y := w.yard("wide", map[string]string{"a": "1"})
+	w.yardIs(y, "Ready")
+	if len(y.Finalizers) > 0 {
+		t.Errorf("finalizers %q", y.Finalizers)
+	}
+	for _, in := range []*world{w, other} {
+		child := in.configMap("spread")
+		in.holds(child, map[string]string{"a": "1"})
+		in.change(child, func() { child.Data["a"] = "changed" })
+		in.holds(child, map[string]string{"a": "1"})
+	}
+	w.must(w.client.Delete(t.Context(), y))
+	for _, in := range []*world{w, other} {
+		in.gone(in.configMap("spread"))
+	}
+	w.gone(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: y.Name + "-more"}})
+}
+
+// The readiness of the inner kind is that of the outer one's child. What both have for
+// children is watched once.
+func testSeveralKinds(t *testing.T, w *world, watches *watches) {
+	y := w.yard("outer", map[string]string{"wait": "yes"})
+	w.yardIs(y, "ChildNotReady")
+	w.change(y, func() { y.Spec.Data = map[string]string{"a": "1"} })
+	w.yardIs(y, "Ready")
+	w.isReady(&Box{ObjectMeta: w.meta("inner")})
+	w.holds(config("inner", nil), map[string]string{"a": "1"})
+	watches.are(t, w.eventually, "/api/v1/namespaces/"+w.Namespace+"/configmaps operon.dev/owner", 1)
+	w.must(w.client.Delete(t.Context(), y))
+	w.gone(w.configMap("inner"))
+}
+
+// plain is a reconciler of controller-runtime, as one would write it without Operon. It notes
+// on each ConfigMap what it holds.
+type plain struct{ client.Client }
+
+func (p plain) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	child := &corev1.ConfigMap{}
+	if err := p.Get(ctx, request.NamespacedName, child); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	before := child.DeepCopy()
+	metav1.SetMetaDataAnnotation(&child.ObjectMeta, "plain", child.Data["a"])
+	return reconcile.Result{}, p.Patch(ctx, child, client.MergeFrom(before), client.FieldOwner("plain"))
+}
+
+// A plain reconciler works beside a composer, in the same manager, on the same objects.
+func TestPlainReconcilerBesideAComposer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.runWith(w.Config, operon.Config{Namespace: w.Namespace}, operon.API(addBox), operon.Manage(compose(copies)),
+		operon.Setup(func(m ctrl.Manager) error {
+			return ctrl.NewControllerManagedBy(m).For(&corev1.ConfigMap{}).
+				WithOptions(controller.Options{SkipNameValidation: new(true)}).Complete(plain{m.GetClient()})
+		}))
+	b := w.box("both", map[string]string{"a": "1"})
+	w.isReady(b)
+	w.annotated(b.Name, "1")
+	w.change(b, func() { b.Spec.Data["a"] = "2" })
+	w.annotated(b.Name, "2")
+	w.isReady(b)
+}
+
+// annotated waits until the plain reconciler has noted a value.
+func (w *world) annotated(name, want string) {
+	w.Helper()
+	w.eventually("the annotation "+want, func(ctx context.Context) error {
+		child := w.configMap(name)
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(child), child); err != nil {
+			return err
+		}
+		if got := child.Annotations["plain"]; got != want {
+			return fmt.Errorf("it is %q", got)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,442 @@
+package operon_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/core/shardtable"
+	"github.com/operon-framework/operon/internal/runtime/shard"
+	"github.com/operon-framework/operon/internal/testing/sharddrill"
+	"github.com/operon-framework/operon/local"
+	"github.com/operon-framework/operon/local/localtest"
+)
+
+// A test runs replicas as processes: they are this program, told so by these variables.
+const (
+	replicaCluster   = "OPERON_TEST_REPLICA"
+	replicaNamespace = "OPERON_TEST_REPLICA_NAMESPACE"
+)
+
+const (
+	// shortLease is the shortest that replicas take, where a test waits until one runs out.
+	shortLease = 2 * time.Second
+	// longLease is one that no test waits for: what changes hands was given away.
+	longLease = 10 * time.Minute
+)
+
+func TestMain(m *testing.M) {
+	if kubeconfig := os.Getenv(replicaCluster); kubeconfig != "" {
+		os.Exit(replica(kubeconfig, os.Getenv(replicaNamespace)))
+	}
+	os.Exit(m.Run())
+}
+
+// replica is one of several processes of an operator.
+func replica(kubeconfig, namespace string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	cluster, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err == nil {
+		log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		err = operon.Run(ctx, "box-operator", cluster, operon.Config{Namespace: namespace, Shards: 12, ShardLease: shortLease, Log: log},
+			operon.API(addBox), operon.Manage(compose(copies)))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// selecting is a cluster whose API server selects shards, and writes an audit log.
+func selecting(t *testing.T, gate bool) (w *world, audit string) {
+	t.Helper()
+	folder := t.TempDir()
+	policy, config := filepath.Join(folder, "policy.yaml"), filepath.Join(folder, "config.yaml")
+	for file, content := range map[string]string{
+		policy: sharddrill.Policy,
+		config: fmt.Sprintf("auditPolicy: %s\nfeatureGates: {ShardedListAndWatch: %t}\n", policy, gate),
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w = newWorldOn(t, localtest.New(t, local.Options{Config: config}))
+	return w, filepath.Join(filepath.Dir(w.Kubeconfig), "audit.log")
+}
+
+// Where the API server selects, and where labels have to do, replicas see their own objects only, and take
+// over from one that stops.
+func TestReplicasShareObjects(t *testing.T) {
+	t.Parallel()
+	for name, world := range map[string]func(*testing.T) *world{
+		"by label": newWorld,
+		"by the API server": func(t *testing.T) *world {
+			w, _ := selecting(t, true)
+			return w
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := world(t)
+			config, unselected := selections(w.Config)
+			cfg := operon.Config{Namespace: w.Namespace, Shards: 8, ShardLease: longLease}
+			one, stop := w.runWith(config, cfg, operon.API(addBox), operon.Manage(compose(copies)))
+			two, _ := w.runWith(config, cfg, operon.API(addBox), operon.Manage(compose(copies)))
+			w.spread(2)
+			all := w.boxes(12)
+			for _, b := range all {
+				w.isReady(b)
+			}
+			first, second := childWrites(one), childWrites(two)
+			if len(first) == 0 || len(second) == 0 || len(first)+len(second) != len(all) {
+				t.Errorf("of %d children one replica made %q and the other %q", len(all), first, second)
+			}
+			if name == "by the API server" {
+				w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(all[0]), all[0]))
+				if label := all[0].Labels[plan.ShardLabel]; label != "" {
+					t.Errorf("an owner was labelled %q, where the API server selects", label)
+				}
+			}
+			stopped := time.Now()
+			stop()
+			w.spread(1)
+			for _, b := range all {
+				w.change(b, func() { b.Spec.Data["made"] = "second" })
+			}
+			for _, b := range all {
+				w.isReady(b)
+			}
+			t.Logf("from the stop to the last object's readiness: %s", time.Since(stopped).Round(time.Millisecond))
+			w.costsNothing(two, all)
+			if got := unselected(); len(got) > 0 {
+				t.Errorf("replicas read objects that may be others': %q", got)
+			}
+		})
+	}
+}
+
+// childWrites are the children that a replica wrote.
+func childWrites(requests *traffic) []string {
+	return slices.DeleteFunc(requests.all(true), func(r string) bool { return !strings.Contains(r, "/configmaps/") })
+}
+
+// costsNothing: objects that are reconciled again with nothing to do cause no request.
+func (w *world) costsNothing(requests *traffic, all []*Box) {
+	w.Helper()
+	w.quiet(func() []string { return atRest(requests) })
+	before := atRest(requests)
+	for _, b := range all[:3] {
+		w.poke(b)
+	}
+	w.still("no request", func(context.Context) error {
+		if after := atRest(requests); len(after) != len(before) {
+			return fmt.Errorf("requests %q", after[len(before):])
+		}
+		return nil
+	})
+}
+
+// atRest are the requests of an operator, but those by which replicas know of each other.
+func atRest(requests *traffic) []string {
+	return slices.DeleteFunc(requests.all(false), func(r string) bool { return strings.Contains(r, "/leases") })
+}
+
+// Without shards nothing of all this is asked for or written.
+func TestWithoutShardsNothingIsPaid(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	requests, _ := w.run(compose(copies))
+	b := w.box("alone", map[string]string{"a": "b"})
+	w.isReady(b)
+	for _, request := range requests.all(false) {
+		if strings.Contains(request, "/leases") && !strings.HasSuffix(request, "/leases") && !strings.HasSuffix(request, "box-operator-kinds") {
+			t.Errorf("request %s", request)
+		}
+	}
+	all, err := w.leases(t.Context())
+	w.must(err)
+	if len(all) > 0 { // a request that creates one does not name it
+		t.Errorf("there are Leases by which replicas share: %v", all)
+	}
+	child := &corev1.ConfigMap{}
+	w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(b), child))
+	if _, labelled := child.Labels[plan.ShardLabel]; labelled {
+		t.Error("the child is labelled")
+	}
+}
+
+// An operator that worked alone can be shared, and the other way round: its children are found.
+func TestSharingCanBeSwitchedOnAndOff(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, stop := w.run(compose(copies))
+	b := w.box("switched", map[string]string{"a": "b"})
+	w.isReady(b)
+	stop()
+	_, stop = w.share(compose(copies), 3)
+	w.childLabelled(b, true)
+	stop()
+	w.run(compose(copies))
+	w.childLabelled(b, false)
+}
+
+func (w *world) childLabelled(b *Box, want bool) {
+	w.Helper()
+	w.eventually(fmt.Sprintf("label of the child's shard: %t", want), func(ctx context.Context) error {
+		child := &corev1.ConfigMap{}
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(b), child); err != nil {
+			return err
+		}
+		if _, labelled := child.Labels[plan.ShardLabel]; labelled != want {
+			return fmt.Errorf("labels %v", child.Labels)
+		}
+		return nil
+	})
+}
+
+// People take labels off, and write wrong ones: nobody starves.
+func TestLabelsOfShardsAreMended(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.share(compose(copies), 4)
+	b := w.box("mended", map[string]string{"a": "b"})
+	w.isReady(b)
+	right := b.Labels[plan.ShardLabel]
+	if right != shardtable.BucketName(shardtable.Bucket(b.UID)) {
+		t.Fatalf("the label is %q", right)
+	}
+	wrong := shardtable.BucketName((shardtable.Bucket(b.UID) + shardtable.Buckets/2) % shardtable.Buckets)
+	for _, label := range []string{"", wrong, "nonsense"} {
+		w.change(b, func() {
+			b.Labels[plan.ShardLabel] = label
+			if label == "" {
+				delete(b.Labels, plan.ShardLabel)
+			}
+		})
+		w.eventually("the label to be right", func(ctx context.Context) error {
+			if err := w.client.Get(ctx, client.ObjectKeyFromObject(b), b); err != nil {
+				return err
+			}
+			if b.Labels[plan.ShardLabel] != right {
+				return fmt.Errorf("it is %q", b.Labels[plan.ShardLabel])
+			}
+			return nil
+		})
+	}
+}
+
+// What replicas need and lack is named at the start.
+func TestSharingNamesMissingPermissions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	poor := rest.CopyConfig(w.Config)
+	poor.Impersonate = rest.ImpersonationConfig{UserName: "shares-nothing", Groups: []string{"system:authenticated"}}
+	err := operon.Run(t.Context(), "box-operator", poor, operon.Config{Namespace: w.Namespace, Shards: 3}, operon.API(addBox), operon.Manage(compose(copies)))
+	want := "shards: the operator may not get, list, watch, create, update, delete leases.coordination.k8s.io in namespace " + w.Namespace
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("it ended with %v, want %s", err, want)
+	}
+}
+
+func TestBadShardsAreRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for want, cfg := range map[string]operon.Config{
+		"shards: -1 shards: want 1 to 64":  {Shards: -1},
+		"shards: 100 shards: want 1 to 64": {Shards: 100},
+		"shards: a lease of 100ms":         {Shards: 3, ShardLease: 100 * time.Millisecond},
+	} {
+		cfg.Namespace = w.Namespace
+		err := operon.Run(t.Context(), "box-operator", w.Config, cfg, operon.API(addBox), operon.Manage(compose(copies)))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("it ended with %v, want %s", err, want)
+		}
+	}
+}
+
+// Replicas that were told different numbers of shards go by the first one's.
+func TestReplicasAgreeOnTheNumberOfShards(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.share(compose(copies), 4)
+	w.spread(1)
+	w.share(compose(copies), 6)
+	if slots := w.spread(2).Slots(); slots != 4 {
+		t.Errorf("there are %d shards, want those of the first replica", slots)
+	}
+}
+
+// Somebody deletes, relabels and edits the Leases by which replicas know of each other, and garbles the table: work
+// goes on, or it is said why it does not.
+func TestEditedLeasesAreMended(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	told := &tail{}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the replicas said\n%s", told)
+		}
+	})
+	cfg := operon.Config{Namespace: w.Namespace, Shards: 4, ShardLease: shortLease, Log: slog.New(slog.NewTextHandler(told, nil))}
+	for range 2 {
+		w.runWith(w.Config, cfg, operon.API(addBox), operon.Manage(compose(copies)))
+	}
+	w.spread(2)
+	w.editLeases(func(lease *coordinationv1.Lease) {
+		delete(lease.Labels, shard.GroupLabel)
+		lease.Spec.HolderIdentity = new("somebody")
+	})
+	w.mended()
+	w.must(w.client.DeleteAllOf(t.Context(), &coordinationv1.Lease{}, client.InNamespace(w.Namespace), client.MatchingLabels{shard.GroupLabel: "box-operator"}))
+	w.spread(2)
+	w.isReady(w.box("afterwards", map[string]string{"a": "b"}))
+
+	garbled := &coordinationv1.Lease{ObjectMeta: w.meta(tableName)}
+	w.change(garbled, func() { garbled.Annotations[shard.TableAnnotation] = "0 nonsense\n2 -\n" })
+	w.eventually("a word of what is wrong", func(context.Context) error {
+		if text := told.String(); !strings.Contains(text, `line 2 is \"2 -\", want 1 and a holder`) || !strings.Contains(text, "it is made anew") {
+			return errors.New(text)
+		}
+		return nil
+	})
+	b := w.box("meanwhile", map[string]string{"a": "b"})
+	w.isReady(b)
+	w.spread(2)
+}
+
+const tableName = "box-operator-shards"
+
+// tail is what an operator logs.
+type tail struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *tail) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(text)
+}
+
+func (l *tail) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// mended waits until the Leases are as replicas make them, and two replicas share.
+func (w *world) mended() {
+	w.Helper()
+	w.eventually("the Leases to be as they were", func(ctx context.Context) error {
+		all, err := w.leases(ctx)
+		for i := range all {
+			lease := &all[i]
+			if lease.Labels[shard.GroupLabel] != "box-operator" || lease.Name != tableName && !strings.HasSuffix(lease.Name, "-"+*lease.Spec.HolderIdentity) {
+				return fmt.Errorf("%s has the labels %v and the holder %v", lease.Name, lease.Labels, lease.Spec.HolderIdentity)
+			}
+		}
+		return err
+	})
+	w.spread(2)
+}
+
+// Replicas whose clocks differ by minutes share all the same: none is taken for dead that is not, and what
+// one gives away goes to others at once.
+func TestClocksOfReplicasMayDiffer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var stop func()
+	for _, ahead := range []time.Duration{0, -time.Minute, time.Minute} {
+		cfg := operon.Config{Namespace: w.Namespace, Shards: 6, ShardLease: 20 * time.Second, Clock: nearly{ahead: ahead}}
+		_, stop = w.runWith(w.Config, cfg, operon.API(addBox), operon.Manage(compose(copies)))
+	}
+	w.spread(3)
+	all := w.boxes(9)
+	for _, b := range all {
+		w.isReady(b)
+	}
+	held := w.even(3)
+	w.still("all to keep what they have", func(ctx context.Context) error {
+		now, err := w.holders(ctx)
+		if err == nil && now.String() != held.String() {
+			return fmt.Errorf("it was\n%s and is\n%s", held, now)
+		}
+		return err
+	})
+	stopped := time.Now()
+	stop()
+	w.spread(2)
+	t.Logf("from the stop until others have everything: %s", time.Since(stopped).Round(time.Millisecond))
+	for _, b := range all {
+		w.change(b, func() { b.Spec.Data["made"] = "second" })
+		w.isReady(b)
+	}
+}
+
+// Three replicas and more are killed, stopped, frozen and added at random while objects change.
+// The API server's log tells who wrote what, and that nobody waited for long.
+func TestNoObjectHasTwoOwners(t *testing.T) {
+	t.Parallel()
+	w, audit := selecting(t, true)
+	self, err := os.Executable()
+	w.must(err)
+	all := w.boxes(40)
+	play := &sharddrill.Play{
+		Seed: uint64(time.Now().UnixNano()), Lease: shortLease, Between: 600 * time.Millisecond, Pace: 40 * time.Millisecond, Least: 3, Most: 5, Tell: t.Logf,
+		Start: func() (*exec.Cmd, error) {
+			command := exec.Command(self)
+			command.Env = append(os.Environ(), replicaCluster+"="+w.Kubeconfig, replicaNamespace+"="+w.Namespace)
+			command.Stderr = os.Stderr
+			return command, command.Start()
+		},
+		Change: func(ctx context.Context, random *rand.Rand) error {
+			b := all[random.IntN(len(all))]
+			patch := fmt.Sprintf(`{"spec":{"data":{"made":"%d"}}}`, random.Int())
+			return w.client.Patch(ctx, &Box{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}, client.RawPatch("application/merge-patch+json", []byte(patch)))
+		},
+	}
+	t.Logf("seed %d", play.Seed)
+	w.must(play.Begin())
+	t.Cleanup(func() { w.must(play.End()) })
+	w.must(play.Run(t.Context(), 7*time.Second))
+	play.Thaw()
+	for _, b := range all {
+		w.isReady(b)
+	}
+	for _, b := range all {
+		w.poke(b) // tells the log what was seen to
+	}
+	writes, err := sharddrill.Read(audit)
+	w.must(err)
+	verdict := sharddrill.Judge(writes, 40*time.Second) // 12 s were seen on a machine that had other tests to run
+	t.Logf("%v\n%s", play.Acts, verdict)
+	if len(verdict.Late) > 1 { // a process may have frozen between its last look at the clock and the sending
+		t.Errorf("%d writes came late: replicas write what is not theirs any more", len(verdict.Late))
+	}
+	if len(verdict.Two) > 0 || len(verdict.Starved) > 0 || verdict.Replicas < 2 || verdict.Handovers < 6 || verdict.Writes < 40 { // a busy machine gets no further
+		t.Errorf("seed %d, %v: %s", play.Seed, play.Acts, verdict)
+	}
+}

@@ -1,0 +1,180 @@
+package operon_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
+)
+
+// calm is a rate at which a test can tell a storm from what is let through.
+const calm = 5
+
+// storms are what may change all the time: each change has a number that a child shows in the
+// end.
+var storms = []struct {
+	name   string
+	change func(w *world, hot *Box, n string)
+}{
+	{"its spec", func(w *world, hot *Box, n string) {
+		w.change(hot, func() { hot.Spec.Data["n"] = n })
+	}},
+	{"what it reads", func(w *world, _ *Box, n string) {
+		source := w.configMap("source")
+		w.change(source, func() { source.Data = map[string]string{"n": n} })
+	}},
+	{"a child that flaps", func(w *world, _ *Box, n string) {
+		child := w.configMap("hot")
+		w.change(child, func() { child.Data["flaps"] = n })
+	}},
+}
+
+// stormy composes a ConfigMap from all that storms change. passes counts for the Box hot.
+func stormy(passes *atomic.Int64) composing {
+	return func(ctx context.Context, b *Box, out *operon.Composition) error {
+		if b.Name != "hot" {
+			return copies(b, out)
+		}
+		passes.Add(1)
+		source := config("source", nil)
+		if _, err := out.Get(ctx, source); err != nil {
+			return err
+		}
+		out.Child(config(b.Name, map[string]string{"spec": b.Spec.Data["n"], "source": source.Data["n"]}),
+			operon.ReadyWhen(func(live *unstructured.Unstructured) (bool, string) {
+				flaps, _, _ := unstructured.NestedString(live.Object, "data", "flaps")
+				n, _ := strconv.Atoi(flaps)
+				return n%2 == 0, "it is at odd number " + flaps
+			}))
+		return nil
+	}
+}
+
+// Whatever changes all the time, the object is reconciled no more often than its rate
+// allows, another one is not disturbed, and the last change counts.
+func TestStormsAreDelayedAndNotLost(t *testing.T) {
+	t.Parallel()
+	for _, storm := range storms {
+		t.Run(storm.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			var passes atomic.Int64
+			w.run(stormy(&passes), operon.RateLimit(calm, time.Second))
+			w.must(w.client.Create(t.Context(), w.configMap("source")))
+			hot := w.box("hot", map[string]string{"n": "0"})
+			w.isReady(hot)
+			before, started, changes := passes.Load(), time.Now(), 0
+			for time.Since(started) < 3*time.Second {
+				changes++
+				storm.change(w, hot, strconv.Itoa(changes))
+				if changes == 20 {
+					w.isReady(w.box("calm", nil))
+				}
+			}
+			took := time.Since(started)
+			allowed := int64(calm + took/time.Second + 2)
+			if got := passes.Load() - before; got > allowed {
+				t.Errorf("%d changes in %s led to %d reconciles, want at most %d", changes, took, got, allowed)
+			}
+			t.Logf("%d changes in %s: %d reconciles", changes, took, passes.Load()-before)
+			w.settles(storm.name, changes)
+		})
+	}
+}
+
+// settles waits until the Box hot shows the last of the changes.
+func (w *world) settles(storm string, changes int) {
+	w.Helper()
+	last := strconv.Itoa(changes)
+	switch {
+	case storm == "its spec":
+		w.holds(config("hot", nil), map[string]string{"spec": last, "source": ""})
+	case storm == "what it reads":
+		w.holds(config("hot", nil), map[string]string{"spec": "0", "source": last})
+	case changes%2 == 0:
+		w.isReady(&Box{ObjectMeta: w.meta("hot")})
+	default:
+		w.ready(&Box{ObjectMeta: w.meta("hot")}, metav1.ConditionFalse, "ChildNotReady", "odd number "+last)
+	}
+}
+
+// An author's code that changes what it is reconciled for goes round no faster than its
+// rate, and the user is told when that lasts.
+func TestCodeThatTriggersItselfIsSlowedAndTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const burst = 20
+	clock := clocktesting.NewFakeClock(time.Now())
+	var observed atomic.Int64
+	restless := observing{copies, func(ctx context.Context, b *Box, _ *operon.Observed) error {
+		changed := b.DeepCopyObject().(*Box)
+		changed.Annotations = map[string]string{"passes": strconv.FormatInt(observed.Add(1), 10)}
+		return w.client.Patch(ctx, changed, client.MergeFrom(b))
+	}}
+	w.runWith(w.Config, operon.Config{Namespace: w.Namespace, Clock: clock},
+		operon.API(addBox), operon.Manage(restless, operon.RateLimit(burst, 10*time.Second)))
+	w.box("restless", nil)
+	exactly := func(want int64) func(context.Context) error {
+		return func(context.Context) error {
+			if got := observed.Load(); got != want {
+				return fmt.Errorf("reconciled %d times, want %d", got, want)
+			}
+			return nil
+		}
+	}
+	w.eventually("the burst", exactly(burst))
+	w.still("reconciles after the burst", exactly(burst))
+	clock.Step(40 * time.Second)
+	w.poke(&Box{ObjectMeta: w.meta("restless")})
+	w.eventually("four more reconciles", exactly(burst+4))
+	w.event("Delayed", "now because its metadata changed; until", "once every 10s")
+}
+
+// What converges as it should is never delayed: an object with many children that come up one
+// by one stays far within the burst.
+func TestConvergenceStaysWithinTheBurst(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var passes atomic.Int64
+	w.run(compose(func(_ *Box, out *operon.Composition) error {
+		passes.Add(1)
+		for i := range 10 {
+			out.Child(config(fmt.Sprint("config-", i), nil))
+			out.Child(deployment(fmt.Sprint("web-", i), 5))
+		}
+		return nil
+	}))
+	w.isReady(w.box("large", nil))
+	if got := passes.Load(); got > int64(reconcile.DefaultRate.Burst/2) {
+		t.Errorf("%d reconciles until it was ready, of a burst of %d", got, reconcile.DefaultRate.Burst)
+	}
+	t.Logf("%d reconciles", passes.Load())
+}
+
+// deployment runs pods that do nothing.
+func deployment(name string, replicas int32) *appsv1.Deployment {
+	labels := map[string]string{"app": name}
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas,
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "example.com/any:1"}}},
+			},
+		},
+	}
+}
