@@ -90,7 +90,9 @@ var packages = sync.OnceValues(func() (map[string]*pkg, error) {
 })
 
 // skipped reports whether a directory has no sources of the project: input of tests, and hidden ones.
-func skipped(name string) bool { return name == "testdata" || name == "bin" || strings.HasPrefix(name, ".") }
+func skipped(name string) bool {
+	return name == "testdata" || name == "bin" || strings.HasPrefix(name, ".")
+}
 
 // sources returns the packages that have more than tests, sorted by directory. The examples are
 // operators' projects of their own and follow the rules of authors (see TestExamplesImportWhatAuthorsCan).
