@@ -13,7 +13,7 @@ func TestMistakesInCallsOfDoctor(t *testing.T) {
 		"doctor --only rbac-wildcart":  {code: exitUsage, stderr: `operon: there is no rule "rbac-wildcart"; ` + "`operon doctor --rules` lists them"},
 		"doctor --skip wildcard":       {code: exitUsage, stderr: `operon: there is no rule "wildcard" (did you mean rbac-wildcard?)`},
 		"doctor /nowhere":              {code: exitFailed, stderr: "operon: there is no folder /nowhere; name the folder of an operator project\n"},
-		"doctor ../../doctor/testdata": {code: exitFailed, stderr: "doctor/testdata is no operator project: it has no go.mod; name the folder that holds the operator's go.mod\n"},
+		"doctor ../../internal/tools/doctor/testdata": {code: exitFailed, stderr: "internal/tools/doctor/testdata is no operator project: it has no go.mod; name the folder that holds the operator's go.mod\n"},
 	} {
 		got := operon(t, strings.Fields(call)...)
 		if got.code != want.code || !strings.Contains(got.stderr, want.stderr) {

@@ -28,7 +28,7 @@ func TestCausesInWords(t *testing.T) {
 // and has to have words.
 func TestEveryKindIsListedAndHasWords(t *testing.T) {
 	t.Parallel()
-	file, err := parser.ParseFile(token.NewFileSet(), "cause.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "trigger.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
