@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/operon-framework/operon/internal/runtime/action"
-	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/queue"
 )
 
 // Act is one deed as the code that does it sees it: its parameters and artifacts, and the run whose
@@ -71,7 +71,7 @@ func (o *operator) act() error {
 		runner = action.NewSharedRunner(o.offers, o.direct) // the cache has only what is this replica's
 	}
 	settings := manageSettings{
-		concurrency: concurrency, rate: reconcile.DefaultRate,
+		concurrency: concurrency, rate: queue.DefaultRate,
 		only: predicate.NewPredicateFuncs(runner.Serves),
 	}
 	return errors.Join(manage(o, runner, settings), manage(o, runner.Schedules(o.clock), settings))

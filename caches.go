@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/author"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,7 +38,7 @@ func (p *parts) kindsCached(scheme *runtime.Scheme) (map[schema.GroupKind]bool, 
 // Everything is an option of List in Compose and Observe: all objects of the kind, in the
 // namespace or in all. Without it, a list has to select by labels. All of them are held in
 // memory.
-var Everything client.ListOption = reconcile.Everything
+var Everything client.ListOption = author.Everything
 
 // numerous are the kinds of which a cluster has many that are none of an operator's
 // business, and large ones.

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/operon-framework/operon/internal/runtime/apply"
-	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/author"
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 	"github.com/operon-framework/operon/internal/runtime/watches"
 )
@@ -74,10 +74,10 @@ func (o *operator) wireTo(config *rest.Config) (*resourceclient.Wire, error) {
 }
 
 // read begins the reading of a reconcile, in all clusters.
-func (o *operator) read(queue *watches.Queue, reader types.NamespacedName) reconcile.Reads {
-	others := map[string]reconcile.Reads{}
+func (o *operator) read(queue *watches.Queue, reader types.NamespacedName) author.Reads {
+	others := map[string]author.Reads{}
 	for name, tracker := range o.clusters {
 		others[name] = tracker.Begin(queue, reader)
 	}
-	return reconcile.Everywhere(o.tracker.Begin(queue, reader), others)
+	return author.Everywhere(o.tracker.Begin(queue, reader), others)
 }

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/report"
 )
 
 // PreviewAction is what would be done to a child.
-type PreviewAction = reconcile.PreviewAction
+type PreviewAction = report.PreviewAction
 
 // errDryRun is the answer to a write that is tried in a dry run.
 var errDryRun = errors.New("this is a dry run: nothing is written")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +21,8 @@ import (
 
 	"github.com/operon-framework/operon/api/actions/v1alpha1"
 	"github.com/operon-framework/operon/internal/core/trigger"
+	"github.com/operon-framework/operon/internal/runtime/author"
+	"github.com/operon-framework/operon/internal/runtime/queue"
 	"github.com/operon-framework/operon/internal/runtime/reconcile"
 	"github.com/operon-framework/operon/internal/runtime/watches"
 )
@@ -37,13 +40,13 @@ const (
 
 var errUnversioned = errors.New("its composer upgrades objects, and the operator names no version: give it operon.Version")
 
-// queue is the work queue of a controller.
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+// workQueue is the work queue of a controller.
+type workQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // Manage lets the operator manage the objects of the kind that composer composes. Further
 // roles that composer has, such as Observer, are found by their methods.
 func Manage[T client.Object](composer Composer[T], options ...ManageOption) Part {
-	settings := manageSettings{concurrency: concurrency, rate: reconcile.DefaultRate, only: predicate.Funcs{}}
+	settings := manageSettings{concurrency: concurrency, rate: queue.DefaultRate, only: predicate.Funcs{}}
 	for _, option := range options {
 		option(&settings)
 	}
@@ -70,25 +73,23 @@ func manage[T client.Object](o *operator, composer Composer[T], settings manageS
 	if _, upgrades := any(composer).(Upgrader[T]); upgrades && o.version == "" {
 		return errUnversioned
 	}
-	var work atomic.Pointer[queue]
+	var work atomic.Pointer[workQueue]
 	var r *reconcile.Reconciler[T]
 	waiting := &watches.Queue{Changed: func(key types.NamespacedName, why trigger.Cause) {
-		r.Note(key, why)
+		r.Trigger(key, why)
 		if q := work.Load(); q != nil {
 			(*q).Add(reconcile.Request{NamespacedName: key})
 		}
 	}}
 	r, err := reconcile.New(reconcile.Config[T]{
-		Composer:  composer,
-		Manager:   o.name,
-		Version:   o.version,
-		Client:    o.manager.GetClient(),
-		Direct:    o.direct,
-		REST:      o.manager.GetConfig(),
-		Endpoints: o.wire,
-		Memory:    o.memory,
-		Reads:     func(reader types.NamespacedName) reconcile.Reads { return o.read(waiting, reader) },
-		Watches:   o.tracker.Watches,
+		Composer: composer,
+		Manager:  o.name,
+		Version:  o.version,
+		API: reconcile.API{
+			Client: o.manager.GetClient(), Direct: o.direct, REST: o.manager.GetConfig(), Endpoints: o.wire, Memory: o.memory,
+		},
+		Telemetry: reconcile.Telemetry{Tracer: o.tracer, History: o.history, Watches: o.tracker.Watches},
+		Reads:     func(reader types.NamespacedName) author.Reads { return o.read(waiting, reader) },
 		Mine:      o.mine(),
 		Record:    o.record,
 		ApplySets: settings.applySets,
@@ -96,8 +97,6 @@ func manage[T client.Object](o *operator, composer Composer[T], settings manageS
 		Timeout:   settings.timeout,
 		DryRun:    o.dryRun,
 		Clock:     o.clock,
-		Tracer:    o.tracer,
-		History:   o.history,
 		Events:    o.manager.GetEventRecorder(o.name),
 	})
 	if err != nil {
@@ -121,12 +120,13 @@ func manage[T client.Object](o *operator, composer Composer[T], settings manageS
 	if err := o.migrate(reflect.TypeFor[T](), kind, settings.migrate); err != nil {
 		return err
 	}
-	takeQueue := source.Func(func(_ context.Context, q queue) error {
+	takeQueue := source.Func(func(_ context.Context, q workQueue) error {
 		work.Store(&q)
 		return nil
 	})
 	return ctrl.NewControllerManagedBy(o.manager).
-		For(object, builder.WithPredicates(settings.only, r.News(), r.Noting())).
+		Named(strings.ToLower(kind.Kind)).
+		Watches(object, r.Handler(), builder.WithPredicates(settings.only)).
 		WatchesRawSource(takeQueue).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: settings.concurrency,

@@ -6,7 +6,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/queue"
 	"github.com/operon-framework/operon/internal/runtime/webhook"
 )
 
@@ -17,7 +17,7 @@ type ManageOption func(*manageSettings)
 type manageSettings struct {
 	concurrency int
 	applySets   bool
-	rate        reconcile.Rate
+	rate        queue.Rate
 	timeout     time.Duration
 	only        predicate.Predicate // which objects of the kind
 	migrate     bool
@@ -56,7 +56,7 @@ func ApplySets() ManageOption {
 // the object's reconciles come later and none is lost, as each reads all that happened.
 // Default: 60, then once a second, which convergence of large objects does not reach.
 func RateLimit(burst int, every time.Duration) ManageOption {
-	return func(s *manageSettings) { s.rate = reconcile.Rate{Burst: burst, Every: every} }
+	return func(s *manageSettings) { s.rate = queue.Rate{Burst: burst, Every: every} }
 }
 
 // Timeout ends the context of a reconcile that takes longer. It is told by the reason TimedOut

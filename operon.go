@@ -29,10 +29,12 @@ import (
 	"github.com/operon-framework/operon/internal/core/operatorversion"
 	"github.com/operon-framework/operon/internal/runtime/action"
 	"github.com/operon-framework/operon/internal/runtime/apply"
+	"github.com/operon-framework/operon/internal/runtime/author"
 	"github.com/operon-framework/operon/internal/runtime/freshness"
 	"github.com/operon-framework/operon/internal/runtime/metricsauth"
 	"github.com/operon-framework/operon/internal/runtime/reconcile"
 	"github.com/operon-framework/operon/internal/runtime/reconcilelog"
+	"github.com/operon-framework/operon/internal/runtime/report"
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 	"github.com/operon-framework/operon/internal/runtime/shard"
 	"github.com/operon-framework/operon/internal/runtime/telemetry"
@@ -41,32 +43,32 @@ import (
 )
 
 // Composer declares the children of the objects of one kind.
-type Composer[T client.Object] = reconcile.Composer[T]
+type Composer[T client.Object] = author.Composer[T]
 
 // Observer is a composer that also fills the object's status.
-type Observer[T client.Object] = reconcile.Observer[T]
+type Observer[T client.Object] = author.Observer[T]
 
 // Worker is a composer that also does work in steps, each of them once: see package durable.
-type Worker[T client.Object] = reconcile.Worker[T]
+type Worker[T client.Object] = author.Worker[T]
 
 // Canceller is a Worker that tells by the object whether its work is not wanted any more.
-type Canceller[T client.Object] = reconcile.Canceller[T]
+type Canceller[T client.Object] = author.Canceller[T]
 
 // Upgrader is a composer that has something to do once for each object that an older version of the
 // operator took care of last. The operator names its own by Version.
-type Upgrader[T client.Object] = reconcile.Upgrader[T]
+type Upgrader[T client.Object] = author.Upgrader[T]
 
 // Upgrading is what an upgrader is given.
-type Upgrading = reconcile.Upgrading
+type Upgrading = author.Upgrading
 
 // Composition collects the children that a composer declares.
-type Composition = reconcile.Composition
+type Composition = author.Composition
 
 // Observed is what an observer can see: its children, and what it lists.
-type Observed = reconcile.Observed
+type Observed = author.Observed
 
 // Preview is what would be done for an object in a dry run.
-type Preview = reconcile.Preview
+type Preview = report.Preview
 
 // Part is one of the things that an operator consists of: see API, Manage and Setup.
 type Part func(*parts)

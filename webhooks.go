@@ -16,13 +16,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 
 	"github.com/operon-framework/operon/internal/core/rotation"
-	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/author"
 	"github.com/operon-framework/operon/internal/runtime/webhook"
 )
 
 // Defaulter is a composer that also fills in defaults, when objects are stored and before they are
 // composed.
-type Defaulter[T client.Object] = reconcile.Defaulter[T]
+type Defaulter[T client.Object] = author.Defaulter[T]
 
 // Validator is a composer that also refuses objects that are not valid.
 type Validator[T client.Object] = webhook.Validator[T]

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon"
-	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/author"
 )
 
 const (
@@ -33,9 +33,9 @@ const (
 func ReadyWhen(expression string) operon.ChildOption {
 	program, err := compiled(expression)
 	if err != nil {
-		return reconcile.Invalid(fmt.Errorf("readiness %q: %w", expression, err))
+		return author.Invalid(fmt.Errorf("readiness %q: %w", expression, err))
 	}
-	return reconcile.ReadyAs(expression, told(expression, program))
+	return author.ReadyAs(expression, told(expression, program))
 }
 
 // Condition is an expression as a function, which tells whether it is true of an object, which is self,

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/cel"
-	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/author"
 )
 
 func TestReadyWhen(t *testing.T) {
@@ -38,7 +38,7 @@ func TestReadyWhen(t *testing.T) {
 				test.live, test.why = map[string]any{"range": numbers}, "cost limit exceeded"
 				test.expression = strings.ReplaceAll(test.expression, "range.", "self.range.")
 			}
-			ready, why, err := reconcile.Ask(&unstructured.Unstructured{Object: test.live}, cel.ReadyWhen(test.expression))
+			ready, why, err := author.Ask(&unstructured.Unstructured{Object: test.live}, cel.ReadyWhen(test.expression))
 			if err != nil || ready != test.ready || !strings.Contains(why, test.why) {
 				t.Errorf("%s: ready %t, %q, %v; want %t, %q", test.expression, ready, why, err, test.ready, test.why)
 			}
@@ -49,7 +49,7 @@ func TestReadyWhen(t *testing.T) {
 func TestExpressionsThatDoNotCompile(t *testing.T) {
 	t.Parallel()
 	for expression, want := range map[string]string{"self.": "Syntax error", "other == 1": "undeclared reference", "'a'": "not bool"} {
-		_, _, err := reconcile.Ask(&unstructured.Unstructured{}, cel.ReadyWhen(expression))
+		_, _, err := author.Ask(&unstructured.Unstructured{}, cel.ReadyWhen(expression))
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), expression) {
 			t.Errorf("%s: error %v, want one with %q", expression, err, want)
 		}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/author"
 )
 
 // In lets a change happen in another cluster of the case.
@@ -48,13 +48,13 @@ func (o *Operator[T]) newClusters(ctx context.Context, time clock.PassiveClock, 
 }
 
 // beside begins the reading of a reconcile, in its own cluster and in the others.
-func (all clusters) beside(own *reads) func(types.NamespacedName) reconcile.Reads {
-	return func(reader types.NamespacedName) reconcile.Reads {
-		others := map[string]reconcile.Reads{}
+func (all clusters) beside(own *reads) func(types.NamespacedName) author.Reads {
+	return func(reader types.NamespacedName) author.Reads {
+		others := map[string]author.Reads{}
 		for name, there := range all {
 			others[name] = there.begin(reader)
 		}
-		return reconcile.Everywhere(own.begin(reader), others)
+		return author.Everywhere(own.begin(reader), others)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/operon-framework/operon/internal/core/plan"
-	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/author"
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 	"github.com/operon-framework/operon/internal/runtime/watches"
 )
@@ -44,7 +44,7 @@ func newReads(api client.Client, namespace string) *reads {
 }
 
 // begin begins the reading of a reconcile.
-func (r *reads) begin(types.NamespacedName) reconcile.Reads {
+func (r *reads) begin(types.NamespacedName) author.Reads {
 	r.used = map[string]bool{}
 	return r
 }

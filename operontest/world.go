@@ -76,7 +76,7 @@ func (o *Operator[T]) newWorld(ctx context.Context, log logr.Logger, c Case[T]) 
 	w.place.restart = func(context.Context) error {
 		w.revision, w.due, w.failures = "", time.Time{}, 0
 		w.reconciler, err = o.reconciler(api, reconcile.Config[T]{
-			Client: recorded, Direct: recorded, Endpoints: endpoints{recorded}, Memory: apply.NewMemory(),
+			API:   reconcile.API{Client: recorded, Direct: recorded, Endpoints: endpoints{recorded}, Memory: apply.NewMemory()},
 			Reads: w.elsewhere.beside(w.reads), Events: w.events, Clock: clock,
 		})
 		return err

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
-	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/queue"
 )
 
 // calm is a rate at which a test can tell a storm from what is let through.
@@ -157,8 +157,8 @@ func TestConvergenceStaysWithinTheBurst(t *testing.T) {
 		return nil
 	}))
 	w.isReady(w.box("large", nil))
-	if got := passes.Load(); got > int64(reconcile.DefaultRate.Burst/2) {
-		t.Errorf("%d reconciles until it was ready, of a burst of %d", got, reconcile.DefaultRate.Burst)
+	if got := passes.Load(); got > int64(queue.DefaultRate.Burst/2) {
+		t.Errorf("%d reconciles until it was ready, of a burst of %d", got, queue.DefaultRate.Burst)
 	}
 	t.Logf("%d reconciles", passes.Load())
 }

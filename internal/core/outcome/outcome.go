@@ -2,17 +2,18 @@
 // the one rule by which several ends make one.
 //
 // A boolean such as Requeue says that something is to happen again and leaves the reader
-// to guess why and when. An Outcome says which of four things is true: the step is done;
-// it waits for something that will send an event; it wants to be tried again after a
-// while; or nothing but a change of the spec can help.
+// to guess why and when. An Outcome says which of five things is true: the step is done;
+// it waits for something that will send an event; it wants to be retried after a
+// while; nothing but a change of the spec can help; or the reconcile stops here.
 package outcome
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
 
-// Kind is which of the four an Outcome is. They are ordered by how much they tell a
+// Kind is which of the five an Outcome is. They are ordered by how much they tell a
 // user: the larger one is worth reporting.
 type Kind int
 
@@ -28,6 +29,9 @@ const (
 	// KindStalled: the step cannot succeed with this spec. Only a change starts the next
 	// reconcile.
 	KindStalled
+	// KindStop: the reconcile is over, and nothing is left to do or to report. The object is gone,
+	// somebody else works on it, or it is too early.
+	KindStop
 )
 
 func (k Kind) String() string {
@@ -40,6 +44,8 @@ func (k Kind) String() string {
 		return "retry"
 	case KindStalled:
 		return "stalled"
+	case KindStop:
+		return "stop"
 	}
 	return fmt.Sprintf("kind %d", int(k))
 }
@@ -52,6 +58,11 @@ type Outcome struct {
 	after   time.Duration
 	// backsOff: some part is a retry whose time the work queue decides.
 	backsOff bool
+	// soon: something happened to the object meanwhile, and it is reconciled again at once.
+	soon bool
+	// aside: the outcome is reported with the rest and ends nothing.
+	aside bool
+	err   error
 }
 
 // Done is the outcome of a step that did what it is for.
@@ -78,7 +89,39 @@ func Stalled(reason, message string) Outcome {
 	return Outcome{kind: KindStalled, reason: reason, message: message}
 }
 
-// Kind tells which of the four it is.
+// Stop is the outcome of a step after which the reconcile is over, with nothing to report. With after 0
+// the object is reconciled again when something changes.
+func Stop(after time.Duration) Outcome { return Outcome{kind: KindStop, after: after} }
+
+// Aside returns the outcome as one that is reported with the rest and does not end the reconcile.
+func (o Outcome) Aside() Outcome {
+	o.aside = true
+	return o
+}
+
+// Soon returns the outcome with the wish, if soon, that the object is reconciled again at once.
+func (o Outcome) Soon(soon bool) Outcome {
+	o.soon = o.soon || soon
+	return o
+}
+
+// With returns the outcome with the error that it was made of. The error is for logs and the work
+// queue; the reason and the message are for the user.
+func (o Outcome) With(err error) Outcome {
+	o.err = errors.Join(o.err, err)
+	return o
+}
+
+// Ends reports whether the steps after this one are left out: the outcome is neither done nor aside.
+func (o Outcome) Ends() bool { return o.kind != KindDone && !o.aside }
+
+// IsSoon reports whether the object is reconciled again at once.
+func (o Outcome) IsSoon() bool { return o.soon }
+
+// Err is the error that the outcome was made of, or nil. That of several is joined.
+func (o Outcome) Err() error { return o.err }
+
+// Kind returns which of the five it is.
 func (o Outcome) Kind() Kind { return o.kind }
 
 // Reason is the CamelCase word of a condition, empty when done.
@@ -106,8 +149,9 @@ func (o Outcome) String() string {
 // be tried again is. One that is left to the work queue, which tries soon and then ever more rarely, is not
 // put off by one with a time of its own.
 func Combine(outcomes ...Outcome) Outcome {
-	combined, backsOff := Done(), false
+	combined, backsOff, soon := Done(), false, false
 	var soonest time.Duration
+	var errs []error
 	for _, o := range outcomes {
 		if o.kind > combined.kind {
 			combined = o
@@ -115,9 +159,12 @@ func Combine(outcomes ...Outcome) Outcome {
 		if o.after > 0 && (soonest == 0 || o.after < soonest) {
 			soonest = o.after
 		}
-		backsOff = backsOff || o.backsOff
+		backsOff, soon = backsOff || o.backsOff, soon || o.soon
+		if o.err != nil {
+			errs = append(errs, o.err)
+		}
 	}
-	combined.after, combined.backsOff = soonest, backsOff
+	combined.after, combined.backsOff, combined.soon, combined.aside, combined.err = soonest, backsOff, soon, false, errors.Join(errs...)
 	if backsOff {
 		combined.after = 0
 	}

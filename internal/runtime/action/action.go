@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/api/actions/v1alpha1"
 	"github.com/operon-framework/operon/durable"
 	"github.com/operon-framework/operon/durable/journal"
-	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/author"
 )
 
 // Act is one deed as the code that does it sees it.
@@ -69,10 +69,10 @@ func (r *Runner) Serves(object client.Object) bool {
 	return ok
 }
 
-// Compose implements reconcile.Composer: an Action has no children.
-func (r *Runner) Compose(context.Context, *v1alpha1.Action, *reconcile.Composition) error { return nil }
+// Compose implements author.Composer: an Action has no children.
+func (r *Runner) Compose(context.Context, *v1alpha1.Action, *author.Composition) error { return nil }
 
-// Cancelled implements reconcile.Canceller.
+// Cancelled implements author.Canceller.
 func (r *Runner) Cancelled(a *v1alpha1.Action) string {
 	if a.Spec.Cancel {
 		return "spec.cancel is true"
@@ -88,7 +88,7 @@ type order struct {
 	Target types.UID `json:"target"`
 }
 
-// Work implements reconcile.Worker.
+// Work implements author.Worker.
 func (r *Runner) Work(ctx context.Context, a *v1alpha1.Action, run *durable.Run) error {
 	if j := run.Journal(); j != nil && j.Phase.Over() {
 		return nil // whatever became of its target meanwhile

@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/api/actions/v1alpha1"
 	"github.com/operon-framework/operon/durable/journal"
 	"github.com/operon-framework/operon/internal/core/cron"
-	"github.com/operon-framework/operon/internal/runtime/reconcile"
+	"github.com/operon-framework/operon/internal/runtime/author"
 )
 
 const (
@@ -39,8 +39,8 @@ func (r *Runner) Schedules(now clock.PassiveClock) *Schedules {
 	return &Schedules{clock: now}
 }
 
-// Compose implements reconcile.Composer.
-func (s *Schedules) Compose(ctx context.Context, schedule *v1alpha1.ActionSchedule, out *reconcile.Composition) error {
+// Compose implements author.Composer.
+func (s *Schedules) Compose(ctx context.Context, schedule *v1alpha1.ActionSchedule, out *author.Composition) error {
 	plan, err := s.plan(ctx, schedule, out)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (s *Schedules) Compose(ctx context.Context, schedule *v1alpha1.ActionSchedu
 }
 
 // ready: whatever becomes of an Action, the schedule is as its spec wants it.
-var ready = reconcile.ReadyWhen(func(*unstructured.Unstructured) (bool, string) { return true, "" })
+var ready = author.ReadyWhen(func(*unstructured.Unstructured) (bool, string) { return true, "" })
 
 // catchUp is how long a list may be behind.
 const catchUp = 10 * time.Second
@@ -79,7 +79,7 @@ func timeOf(t time.Time) *metav1.Time {
 }
 
 // plan reads what there is and plans by it.
-func (s *Schedules) plan(ctx context.Context, schedule *v1alpha1.ActionSchedule, out *reconcile.Composition) (Plan, error) {
+func (s *Schedules) plan(ctx context.Context, schedule *v1alpha1.ActionSchedule, out *author.Composition) (Plan, error) {
 	when, err := cron.Parse(schedule.Spec.Schedule, schedule.Spec.TimeZone)
 	if err != nil {
 		return Plan{}, &ScheduleError{err}

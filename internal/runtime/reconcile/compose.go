@@ -2,84 +2,108 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/internal/core/outcome"
 	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/core/readiness"
 	"github.com/operon-framework/operon/internal/runtime/apply"
+	"github.com/operon-framework/operon/internal/runtime/author"
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
+// composed are the children that the author declared, prepared to be applied.
+type composed struct {
+	// declared is what the author declared, as it was.
+	declared author.Composed
+	desired  []*unstructured.Unstructured
+	options  map[plan.ID]plan.Options
+	ready    map[plan.ID][]author.Readiness
+	// waits are what composing waits for.
+	waits []outcome.Outcome
+}
+
 // compose asks the author for the children and prepares them. A child of a kind that the
 // cluster lacks does not stop the others.
-func (r *Reconciler[T]) compose(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
-	composition := NewComposition(p.object, p.reads)
-	composition.outside = p.known
-	if err := r.Composer.Compose(ctx, p.object, composition); err != nil {
-		return outcome.Done(), err
+func (r *Reconciler[T]) compose(ctx context.Context, p *pass[T]) (composed, outcome.Outcome, error) {
+	object := p.object.now
+	composition := author.NewCompositionWith(object, p.reads, p.outside.known)
+	if err := r.Composer.Compose(ctx, object, composition); err != nil {
+		return composed{}, outcome.Done(), err
 	}
-	p.composed, p.waits = composition.children, composition.waits
-	p.incomplete = len(p.waits) > 0 || composition.partial
-	p.aside = append(p.aside, outcome.Again(composition.again))
-	p.desired, p.options, p.ready = nil, map[plan.ID]plan.Options{}, map[plan.ID][]Readiness{}
-	for _, declared := range composition.children {
-		err := r.prepare(p, declared)
-		var missing *resourceclient.MissingKindError
-		if errors.As(err, &missing) {
-			p.waits = append(p.waits, explain(err))
-			p.errored(ctx, "compose", err)
+	found := composed{declared: author.Declared(composition), options: map[plan.ID]plan.Options{}, ready: map[plan.ID][]author.Readiness{}}
+	found.waits = found.declared.Waits
+	for _, child := range found.declared.Children {
+		err := r.prepare(object, &found, child)
+		if is[*resourceclient.MissingKindError](err) {
+			found.waits = append(found.waits, explain(err).With(fmt.Errorf("compose: %w", err)))
 			continue
 		}
 		if err != nil {
-			return outcome.Done(), err
+			return found, outcome.Done(), err
 		}
 	}
-	ordered, err := plan.Order(p.desired, p.options)
+	ordered, err := plan.Order(found.desired, found.options)
 	if err != nil {
-		return outcome.Done(), err
+		return found, outcome.Done(), err
 	}
-	p.desired = ordered
-	return outcome.Done(), nil
+	found.desired = ordered
+	return found, outcome.Again(found.declared.Again), nil
 }
 
-// prepare adds a child to the pass.
-func (r *Reconciler[T]) prepare(p *pass[T], declared *child) error {
-	if declared.err != nil {
-		return &apply.InvalidError{Message: fmt.Sprintf("child %s: %v", declared.object.GetName(), declared.err)}
+// prepare adds a child to what is composed for an object.
+func (r *Reconciler[T]) prepare(object T, to *composed, child *author.Child) error {
+	if child.Err != nil {
+		return &apply.InvalidError{Message: fmt.Sprintf("child %s: %v", child.Object.GetName(), child.Err)}
 	}
-	options := plan.Options{Policy: declared.policy}
-	for _, before := range declared.after {
-		id, err := r.applier.Identify(p.object, before)
+	options := plan.Options{Policy: child.Policy}
+	for _, before := range child.After {
+		id, err := r.applier.Identify(object, before)
 		if err != nil {
-			return fmt.Errorf("what comes before %s: %w", declared.object.GetName(), err)
+			return fmt.Errorf("what comes before %s: %w", child.Object.GetName(), err)
 		}
 		options.After = append(options.After, id)
 	}
-	prepared, err := r.applier.Prepare(p.object, r.kind, declared.object, options)
+	prepared, err := r.applier.Prepare(object, r.kind, child.Object, options)
 	if err != nil {
 		return err
 	}
 	id := plan.Of(prepared)
-	if _, twice := p.options[id]; twice {
+	if _, twice := to.options[id]; twice {
 		return &DuplicateError{ID: id}
 	}
-	if len(declared.ready) > 0 {
+	if len(child.Ready) > 0 {
 		r.whole.Store(prepared.GroupVersionKind(), true) // the author's function gets the object
 	}
-	p.desired = append(p.desired, prepared)
-	p.options[id], p.ready[id] = options, declared.ready
+	to.desired = append(to.desired, prepared)
+	to.options[id], to.ready[id] = options, child.Ready
 	return nil
+}
+
+// readiness returns whether a child is ready: by the author's functions, which need the whole object, or else by
+// its state.
+func (c composed) readiness(id plan.ID, live *plan.Live) (outcome.Outcome, error) {
+	asked := c.ready[id]
+	switch {
+	case len(asked) == 0 && live.State.Status == readiness.Ready:
+		return outcome.Done(), nil
+	case len(asked) == 0 && live.State.Status == readiness.Failed:
+		return outcome.Wait(ReasonChildFailed, live.State.Message), nil
+	case len(asked) == 0:
+		return outcome.Wait(ReasonChildNotReady, live.State.Message), nil
+	case live.Object == nil:
+		return outcome.Wait(ReasonChildNotReady, "it was not read as a whole yet"), nil
+	}
+	loose, err := resourceclient.LooseOf(live.Object)
+	if err != nil {
+		return outcome.Done(), fmt.Errorf("check whether %s is ready: %w", id, err)
+	}
+	return author.Agreed(asked, loose), nil
 }
 
 // DuplicateError says that two children were composed under one name.
 type DuplicateError struct{ ID plan.ID }
 
 func (e *DuplicateError) Error() string { return fmt.Sprintf("two children are composed as %s", e.ID) }
-
-// self names the object that is reconciled.
-func (r *Reconciler[T]) self(object client.Object) plan.ID {
-	return plan.ID{GroupKind: r.kind.GroupKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
-}

@@ -30,34 +30,34 @@ type Declaration struct {
 // Declare composes an object with the step that a reconcile uses, so that whatever ends a
 // reconcile there is found here: the outcome is not done then, and names it. It writes
 // nothing, and reads what the composer reads.
-func (r *Reconciler[T]) Declare(ctx context.Context, object T) (Declaration, outcome.Outcome) {
-	p := &pass[T]{object: object, before: object, reads: r.Reads(client.ObjectKeyFromObject(object))}
-	_, err := guarded(ctx, step[T]{run: r.composeFilled}, p)
-	if err != nil {
+func (r *Reconciler[T]) Declare(ctx context.Context, of T) (Declaration, outcome.Outcome) {
+	p := &pass[T]{reads: r.Reads(client.ObjectKeyFromObject(of))}
+	p.object = &object[T]{now: of, before: of}
+	if _, err := guarded(ctx, step[T]{run: r.composeFilled}, p); err != nil {
 		return Declaration{}, explain(err)
 	}
-	if failed := outcome.Combine(p.waits...); failed.Kind() > outcome.KindWait {
+	if failed := outcome.Combine(p.composed.waits...); failed.Kind() > outcome.KindWait {
 		return Declaration{}, failed
 	}
-	declaration := Declaration{Waits: p.waits}
-	for _, declared := range p.composed {
-		fields, err := r.applier.Fields(declared.object)
+	declaration := Declaration{Waits: p.composed.waits}
+	for _, child := range p.composed.declared.Children {
+		fields, err := r.applier.Fields(child.Object)
 		if err != nil {
 			return Declaration{}, explain(err)
 		}
-		id, err := r.applier.Identify(object, declared.object)
+		id, err := r.applier.Identify(of, child.Object)
 		if err != nil {
 			return Declaration{}, explain(err)
 		}
-		declaration.Children = append(declaration.Children, Declared{Fields: fields, Options: p.options[id], Ready: declared.said})
+		declaration.Children = append(declaration.Children, Declared{Fields: fields, Options: p.composed.options[id], Ready: child.ReadyWords})
 	}
 	return declaration, outcome.Done()
 }
 
 // composeFilled composes an object with its defaults, as a reconcile does after it has fetched one.
 func (r *Reconciler[T]) composeFilled(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
-	if err := r.fill(ctx, p); err != nil {
+	if err := r.fill(ctx, p.object); err != nil {
 		return outcome.Done(), err
 	}
-	return r.compose(ctx, p)
+	return into(&p.composed, r.compose)(ctx, p)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/outcome"
 	"github.com/operon-framework/operon/internal/core/plan"
 	"github.com/operon-framework/operon/internal/runtime/apply"
+	"github.com/operon-framework/operon/internal/runtime/author"
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 	"github.com/operon-framework/operon/internal/runtime/watches"
 )
@@ -89,7 +90,7 @@ func mistake(err error) string {
 		return ReasonImmutableField
 	case is[*apply.InvalidError](err):
 		return ReasonInvalidChild
-	case is[*InvalidExternalError](err):
+	case is[*author.InvalidExternalError](err):
 		return ReasonInvalidExternal
 	case is[*external.RecordError](err):
 		return ReasonExternalRecord

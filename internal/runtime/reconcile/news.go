@@ -8,8 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
@@ -84,15 +82,6 @@ func (o *own) forget(key types.NamespacedName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.writes, key)
-}
-
-// News lets the objects of the reconciler's kind be queued for what happens to them, but for
-// the status that a reconcile of them wrote: it knows.
-func (r *Reconciler[T]) News() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(e ctrlevent.UpdateEvent) bool {
-		r.heed(e.ObjectNew)
-		return changed(e.ObjectOld, e.ObjectNew) || !r.own.is(e.ObjectNew)
-	}}
 }
 
 // changed tells whether more than the status differs. A watch that was interrupted may show

@@ -4,135 +4,158 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"reflect"
-	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/operon-framework/operon/external"
 	"github.com/operon-framework/operon/internal/core/outcome"
 	"github.com/operon-framework/operon/internal/core/plan"
-	"github.com/operon-framework/operon/internal/runtime/providers"
+	"github.com/operon-framework/operon/internal/core/trigger"
+	"github.com/operon-framework/operon/internal/runtime/author"
 	"github.com/operon-framework/operon/internal/runtime/reconcilelog"
-	"github.com/operon-framework/operon/internal/runtime/telemetry"
+	"github.com/operon-framework/operon/internal/runtime/report"
 )
 
-// pass is what one reconcile of one object knows as it goes on.
+// pass is one reconcile of one object: what it is for, and what each step found out. The second part is
+// written by the list of steps alone.
 type pass[T client.Object] struct {
-	operator context.Context // ends when the operator is told to stop
-	release  func()          // ends the pass's own context
 	request  Request
-	reads    Reads
-	record   reconcilelog.Pass
-	began    time.Time
-	span     telemetry.Span
+	operator context.Context // ends when the operator is told to stop
+	reads    author.Reads
+	known    *remembered // of the object, between reconciles
+	entry    *report.Entry
+	events   report.Events
+	ended    []outcome.Outcome // of the steps so far
 
-	object T // as the author's code may change it
-	before T // as it was read
-
-	known map[string][]external.Known[any] // of what is outside of the cluster
-	deeds []providers.Deed
-
-	composed []*child // as declared
-	desired  []*unstructured.Unstructured
-	options  map[plan.ID]plan.Options
-	ready    map[plan.ID][]Readiness
-	owned    []*plan.Live
-	unshown  map[plan.ID]bool // those of them that no watch has shown yet
-	live     map[plan.ID]*plan.Live
+	object   *object[T] // nil until it was fetched, and where it is gone
+	version  version
+	outside  outside
+	composed composed
+	seen     children
 	actions  []plan.Action
-	events   []event
+	applied  applied
 	reported *reported
-
-	contested string        // what is to be said of contests
-	held      time.Duration // how long the first of the repairs is held back
-
-	waits      []outcome.Outcome // what composing waits for
-	incomplete bool              // more may be composed later
-
-	fit        bool // the object is one that this version of the operator may take care of
-	upgraded   bool
-	downgraded bool
-
-	outcomes []outcome.Outcome
-	aside    []outcome.Outcome // of steps that end nothing
-	err      error
-	over     bool // nothing is left to do, not even to report
-	again    bool // there is more to do at once, or something happened to the object meanwhile
 }
 
-func (r *Reconciler[T]) begin(ctx context.Context, request Request) (context.Context, *pass[T]) {
-	now := r.Clock.Now()
-	p := &pass[T]{
-		began:    time.Now(),
-		operator: ctx,
-		request:  request,
-		reads:    r.Reads(request.NamespacedName),
-		record:   reconcilelog.Pass{Started: now, Steps: make([]reconcilelog.Step, 0, stepCount), Gathered: r.causes.take(request.NamespacedName, now)},
-		live:     map[plan.ID]*plan.Live{},
-	}
-	ctx, p.release = finish(ctx)
-	ctx, p.span = r.trace(ctx, p)
-	return ctx, p
+func (r *Reconciler[T]) begin(ctx context.Context, request Request) (context.Context, *pass[T], func()) {
+	now, key := r.Clock.Now(), request.NamespacedName
+	p := &pass[T]{request: request, operator: ctx, reads: r.Reads(key), known: r.objects.get(key)}
+	ctx, release := finish(ctx)
+	ctx, p.entry = report.Begin(ctx, r.Tracer, r.id(key), r.triggers.Take(key, now), now)
+	return ctx, p, release
 }
 
-// newObject returns an empty T.
-func (r *Reconciler[T]) newObject() (T, error) {
-	kind := reflect.TypeFor[T]()
-	if kind.Kind() != reflect.Pointer {
-		return *new(T), fmt.Errorf("%s is no pointer to a struct", kind)
+// stopped reports whether the reconcile is over, with nothing left to do or to report.
+func (p *pass[T]) stopped() bool {
+	for _, o := range p.ended {
+		if o.Kind() == outcome.KindStop {
+			return true
+		}
 	}
-	object, ok := reflect.New(kind.Elem()).Interface().(T)
-	if !ok {
-		return *new(T), fmt.Errorf("%s cannot be made", kind)
-	}
-	return object, nil
+	return len(p.ended) > 0 && p.object == nil
 }
 
-func (p *pass[T]) note(s step[T], o outcome.Outcome) {
-	if s.aside {
-		p.aside = append(p.aside, o)
-		return
+// ends reports whether a step has ended in something else than done, so that only the last steps are left.
+func (p *pass[T]) ends() bool {
+	for _, o := range p.ended {
+		if o.Ends() {
+			return true
+		}
 	}
-	p.outcomes = append(p.outcomes, o)
+	return false
 }
-
-// failed tells whether a step has ended in something else than done, which ends the pass.
-func (p *pass[T]) failed() bool { return outcome.Combine(p.outcomes...).Kind() != outcome.KindDone }
 
 // outcome is what the steps so far make together.
-func (p *pass[T]) outcome() outcome.Outcome { return p.combined(p.outcomes) }
-
-// combined is what some of the outcomes make together with those that end nothing.
-func (p *pass[T]) combined(outcomes []outcome.Outcome) outcome.Outcome {
-	return outcome.Combine(append(slices.Clone(outcomes), p.aside...)...)
+func (p *pass[T]) outcome() outcome.Outcome {
+	return outcome.Combine(p.ended...).Soon(p.object != nil && p.object.missed)
 }
 
-func (p *pass[T]) errored(ctx context.Context, step string, err error) {
-	var panicked *panicError
-	if errors.As(err, &panicked) {
-		log.FromContext(ctx).Error(panicked, "the operator's code panicked", "step", step, "stack", string(panicked.stack))
+// interrupted reports whether the operator stops. What stopping breaks is not reported, neither in the
+// object's status nor to its user: the next operator begins again.
+func (p *pass[T]) interrupted() bool { return p.operator.Err() != nil }
+
+// end closes the record of a reconcile: its outcome, and why the object comes back.
+func (r *Reconciler[T]) end(ctx context.Context, p *pass[T]) (Result, error) {
+	key, o := p.request.NamespacedName, p.outcome()
+	result, err := resultOf(o)
+	var back *reconcilelog.Back
+	switch {
+	case err != nil:
+		back = &reconcilelog.Back{For: trigger.Cause{Kind: trigger.RetryAfterError, Note: err.Error()}}
+	case result.RequeueAfter > 0:
+		back = &reconcilelog.Back{At: r.Clock.Now().Add(result.RequeueAfter), For: p.timer(o, result.RequeueAfter)}
 	}
-	p.err = errors.Join(p.err, fmt.Errorf("%s: %w", step, err))
+	if p.delayed() {
+		r.triggers.PutBack(key, p.entry.Gathered)
+	}
+	if back != nil {
+		r.triggers.Schedule(key, back.For, back.At)
+	}
+	p.entry.Close(p.word(o), o, p.generation(), back)
+	if p.reported != nil {
+		p.known.readiness.Log(log.FromContext(ctx), r.kind.Kind, p.reported.ready, o, o.Err())
+	}
+	p.entry.Log(log.FromContext(ctx))
+	if r.Watches != nil {
+		report.SetWatches(r.Watches())
+	}
+	r.History.Add(r.kind.GroupKind(), key.Namespace, key.Name, p.entry.Pass)
+	return result, err
 }
 
-// result tells the work queue when to come back: at once and then ever later after an
-// error that time may cure, after a while where an outcome says so, else when something
+// resultOf returns when the work queue brings an object back: at once and then ever later after an
+// error that time may cure, after a while where the outcome says so, else when something
 // changes.
-func (p *pass[T]) result() (Result, error) {
-	o := p.outcome()
-	if p.again && (p.err == nil || o.After() > 0) {
+func resultOf(o outcome.Outcome) (Result, error) {
+	switch {
+	case o.IsSoon() && (o.Err() == nil || o.After() > 0):
 		return Result{RequeueAfter: time.Nanosecond}, nil
-	}
-	if o.After() > 0 {
+	case o.After() > 0:
 		return Result{RequeueAfter: o.After()}, nil
-	}
-	if o.Kind() == outcome.KindRetry || o.BacksOff() {
-		return Result{}, cmp.Or(p.err, errors.New(o.Message())) // without an error the queue would not back off
+	case o.Kind() == outcome.KindRetry || o.BacksOff():
+		return Result{}, cmp.Or(o.Err(), errors.New(o.Message())) // without an error the queue would not back off
 	}
 	return Result{}, nil
+}
+
+// timer is the trigger of a reconcile after a while, by the outcome that asked for it.
+func (p *pass[T]) timer(o outcome.Outcome, after time.Duration) trigger.Cause {
+	switch {
+	case p.delayed():
+		return trigger.Cause{Kind: trigger.Delayed}
+	case p.reported != nil && p.reported.held == after:
+		return trigger.Cause{Kind: trigger.StatusHeld}
+	case o.Kind() == outcome.KindStalled:
+		return trigger.Cause{Kind: trigger.SlowRetry, Note: o.Reason()}
+	}
+	return trigger.Cause{Kind: trigger.Timer, Note: o.Reason()}
+}
+
+// word is the outcome of the reconcile in one word, as logs and metrics have it.
+func (p *pass[T]) word(o outcome.Outcome) string {
+	switch {
+	case p.object == nil && o.Err() == nil:
+		return reconcilelog.Gone
+	case p.delayed():
+		return reconcilelog.Delayed
+	case o.Kind() == outcome.KindStop && o.After() > 0:
+		return outcome.KindRetry.String()
+	case o.Kind() == outcome.KindStop:
+		return outcome.KindDone.String()
+	}
+	return o.Kind().String()
+}
+
+// delayed reports whether the reconcile ended before its work, because it came too early.
+func (p *pass[T]) delayed() bool {
+	return p.stopped() && p.entry.Steps[len(p.entry.Steps)-1].Name == stepPace
+}
+
+// generation is that of the object, 0 where it was not read.
+func (p *pass[T]) generation() int64 {
+	if p.object == nil {
+		return 0
+	}
+	return p.object.now.GetGeneration()
 }

@@ -9,37 +9,32 @@ import (
 	"github.com/operon-framework/operon/internal/core/outcome"
 )
 
-// PausedAnnotation, when "true" on an object, stops Operon from doing anything about it but
-// to say so, until the annotation goes or the object is deleted.
+// PausedAnnotation, when "true" on an object, stops Operon from doing anything for it but
+// to report that, until the annotation is removed or the object is deleted.
 const PausedAnnotation = "operon.dev/paused"
 
 const pausedMessage = "nothing is done for this object, and nothing of it is looked at, while its annotation " + PausedAnnotation + " is true"
 
+// paused reports whether a user asked for nothing to be done. An object that is being
+// deleted is not paused: garbage collection takes most of its children anyway.
 func paused(object client.Object) bool {
 	return object.GetAnnotations()[PausedAnnotation] == "true" && object.GetDeletionTimestamp() == nil
 }
 
-// pause ends the pass where a user asked for that, and says so once. An object that is being
-// deleted is not paused: garbage collection takes most of its children anyway.
-func (r *Reconciler[T]) pause(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
-	conditions, err := condition.Of(p.object)
+// pause ends the reconcile where a user asked for that. The report writes it.
+func (r *Reconciler[T]) pause(_ context.Context, p *pass[T]) (outcome.Outcome, error) {
+	conditions, err := condition.Of(p.object.now)
 	if err != nil {
 		return outcome.Done(), err
 	}
-	was := conditions.Paused()
-	if !paused(p.object) {
-		conditions.Resume()
-		if was {
-			p.normal("Resumed", "Reconcile", "the annotation %s was taken off", PausedAnnotation)
-		}
+	switch was, is := conditions.Paused(), paused(p.object.now); {
+	case was && !is:
+		p.events.Normal("Resumed", "Reconcile", "the annotation %s was taken off", PausedAnnotation)
+	case is && !was:
+		p.events.Normal("Paused", "Reconcile", "nothing is done until the annotation %s is taken off", PausedAnnotation)
+	}
+	if !paused(p.object.now) {
 		return outcome.Done(), nil
 	}
-	p.over = true
-	conditions.Pause(pausedMessage, p.object.GetGeneration(), r.Clock.Now())
-	if was {
-		return outcome.Done(), r.writeStatus(ctx, p)
-	}
-	p.normal("Paused", "Reconcile", "nothing is done until the annotation %s is taken off", PausedAnnotation)
-	r.sendEvents(p)
-	return outcome.Done(), r.writeStatus(ctx, p)
+	return outcome.Wait("Paused", pausedMessage), nil
 }

@@ -11,69 +11,85 @@ import (
 	"github.com/operon-framework/operon/internal/core/outcome"
 	"github.com/operon-framework/operon/internal/core/plan"
 	"github.com/operon-framework/operon/internal/runtime/apply"
+	"github.com/operon-framework/operon/internal/runtime/report"
 )
 
-// rehearsal are the steps of a dry run: those of a reconcile that only read, and in the
+// rehearsal is the dry run of a reconciler.
+type rehearsal[T client.Object] struct{ *Reconciler[T] }
+
+// steps are the steps of a dry run: those of a reconcile that only read, and in the
 // place of the others one that asks the API server and one that shows.
-func (r *Reconciler[T]) rehearsal() []step[T] {
+func (r rehearsal[T]) steps(p *pass[T]) []step[T] {
 	return []step[T]{
-		{name: "fetch", run: r.fetch},
+		{name: "fetch", run: into(&p.object, r.fetch)},
 		{name: stepPace, run: r.pace},
-		{name: "pause", run: r.rehearsePause},
-		{name: "upgrade", run: r.rehearseUpgrade},
-		{name: "external", run: r.external}, // which only looks,
-		{name: "compose", run: r.rehearseCompose},
-		{name: "observe", run: r.look},
-		{name: "plan", run: r.rehearsePlan},
-		{name: "ask", run: r.ask}, // whether the API server would do it
+		{name: "pause", run: r.pause},
+		{name: "upgrade", run: r.upgrade},
+		{name: "external", run: into(&p.outside, r.external)}, // which only looks,
+		{name: "compose", run: into(&p.composed, r.compose)},
+		{name: "read", run: into(&p.seen, r.read)},
+		{name: "plan", run: into(&p.actions, r.plan)},
+		{name: "ask", run: into(&p.actions, r.ask)}, // whether the API server would do it
 		{name: "show", run: r.show, last: true},
 	}
 }
 
-// rehearsePause shows nothing but that the object is paused.
-func (r *Reconciler[T]) rehearsePause(_ context.Context, p *pass[T]) (outcome.Outcome, error) {
-	if !paused(p.object) {
+// pause shows nothing but that the object is paused.
+func (r rehearsal[T]) pause(_ context.Context, p *pass[T]) (outcome.Outcome, error) {
+	if !paused(p.object.now) {
 		return outcome.Done(), nil
 	}
 	return outcome.Wait("Paused", pausedMessage), nil
 }
 
-// rehearseCompose composes, unless the object is being deleted.
-func (r *Reconciler[T]) rehearseCompose(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
-	if p.object.GetDeletionTimestamp() != nil {
+// upgrade shows no plan for an object of a newer operator.
+func (r rehearsal[T]) upgrade(_ context.Context, p *pass[T]) (outcome.Outcome, error) {
+	if r.Version == "" {
 		return outcome.Done(), nil
 	}
-	return r.compose(ctx, p)
+	record, verdict, _, err := r.judge(p.object.now)
+	if isNewer(verdict) {
+		return newerVersion(record.Version, r.Version), err
+	}
+	return outcome.Done(), err
 }
 
-// rehearsePlan plans what is to be done for an object, or for its removal.
-func (r *Reconciler[T]) rehearsePlan(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
-	if p.object.GetDeletionTimestamp() == nil {
-		return r.plan(ctx, p)
+// compose composes, unless the object is being deleted.
+func (r rehearsal[T]) compose(ctx context.Context, p *pass[T]) (composed, outcome.Outcome, error) {
+	if p.object.deleting() {
+		return composed{}, outcome.Done(), nil
 	}
-	if controllerutil.ContainsFinalizer(p.object, Finalizer) {
-		p.actions = plan.Dismantle(string(p.object.GetUID()), r.Manager, p.owned)
+	return r.Reconciler.compose(ctx, p)
+}
+
+// plan plans what is to be done for an object, or for its removal.
+func (r rehearsal[T]) plan(ctx context.Context, p *pass[T]) ([]plan.Action, outcome.Outcome, error) {
+	if !p.object.deleting() {
+		return r.Reconciler.plan(ctx, p)
 	}
-	return outcome.Done(), nil
+	if !controllerutil.ContainsFinalizer(p.object.now, Finalizer) {
+		return nil, outcome.Done(), nil
+	}
+	return plan.Dismantle(string(p.object.now.GetUID()), r.Manager, p.seen.owned), outcome.Done(), nil
 }
 
 // ask sends what would be applied as dry runs, which tell what a plan cannot know: that a
 // name is taken, that a value is refused, that a permission is missing.
-func (r *Reconciler[T]) ask(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
-	combined := outcome.Combine(p.waits...)
-	for i, action := range p.actions {
-		asked, err := r.askFor(ctx, action)
-		p.actions[i] = asked
+func (r rehearsal[T]) ask(ctx context.Context, p *pass[T]) ([]plan.Action, outcome.Outcome, error) {
+	combined := outcome.Combine(p.composed.waits...)
+	var answers []plan.Action
+	for _, action := range p.actions {
+		answer, err := r.askFor(ctx, action)
+		answers = append(answers, answer)
 		if err != nil {
-			combined = outcome.Combine(combined, explain(err))
-			p.errored(ctx, "ask", err)
+			combined = outcome.Combine(combined, explain(err).With(fmt.Errorf("ask: %w", err)))
 		}
 	}
-	return combined, nil
+	return answers, combined, nil
 }
 
 // askFor returns the action as the API server would let it be.
-func (r *Reconciler[T]) askFor(ctx context.Context, action plan.Action) (plan.Action, error) {
+func (r rehearsal[T]) askFor(ctx context.Context, action plan.Action) (plan.Action, error) {
 	form := action.Desired
 	switch action.Verb {
 	case plan.Conflict:
@@ -104,11 +120,13 @@ func (r *Reconciler[T]) askFor(ctx context.Context, action plan.Action) (plan.Ac
 }
 
 // show shows the preview, if it is another one than before. It writes nothing.
-func (r *Reconciler[T]) show(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
-	if made := r.preview(p); r.previews.news(p.request.NamespacedName, made) {
+func (r rehearsal[T]) show(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
+	made := report.NewPreview(p.object.id, p.actions, p.outside.deeds, p.outcome())
+	if last := p.known.preview; last == nil || !last.Equal(made) {
+		p.known.preview = &made
 		r.DryRun(made)
 	}
-	if p.failed() {
+	if p.ends() {
 		return outcome.Done(), nil
 	}
 	return outcome.Done(), p.reads.End(ctx)

@@ -12,48 +12,58 @@ import (
 type step[T client.Object] struct {
 	name string
 	run  func(context.Context, *pass[T]) (outcome.Outcome, error)
-	// last steps run however the ones before ended.
+	// last steps run however the ones before ended, unless the reconcile stopped.
 	last bool
-	// aside steps end nothing: what they come to is told with the rest.
+	// aside steps end nothing: their outcome is reported with the rest.
 	aside bool
 }
 
 // steps are a reconcile, from top to bottom. Each ends in an outcome; one that is not done
-// ends the pass, except that what was found out is still reported.
-func (r *Reconciler[T]) steps() []step[T] {
+// ends the reconcile, except that the result is still reported.
+func (r *Reconciler[T]) steps(p *pass[T]) []step[T] {
 	return []step[T]{
-		{name: "fetch", run: r.fetch},            // the object, or its absence
-		{name: stepPace, run: r.pace},            // later, if it is reconciled too often
-		{name: "pause", run: r.pause},            // nothing, if a user asked for nothing
-		{name: "undo", run: r.undo},              // the steps of work on an object that is being deleted
-		{name: "finalize", run: r.finalize},      // an object that is being deleted, and nothing else
-		{name: "upgrade", run: r.upgrade},        // an object that an older operator took care of last
-		{name: "work", run: r.work, aside: true}, // the author's steps, each of them once
-		{name: "external", run: r.external},      // what is outside of the cluster is kept as declared
-		{name: "compose", run: r.compose},        // the author declares the children
-		{name: "observe", run: r.look},           // the children that there are
-		{name: "plan", run: r.plan},              // what to do, decided without doing it
-		{name: "apply", run: r.apply},            // doing it
-		{name: "await", run: r.await},            // until the children are ready
-		{name: "status", run: r.status, last: true},
-		{name: stepReport, run: r.report, last: true},
+		{name: "fetch", run: into(&p.object, r.fetch)},                   // the object, or its absence
+		{name: stepPace, run: r.pace},                                    // later, if it is reconciled too often
+		{name: "pause", run: r.pause},                                    // nothing, if a user asked for nothing
+		{name: "undo", run: r.undo},                                      // the steps of work on an object that is being deleted
+		{name: "finalize", run: r.finalize},                              // an object that is being deleted, and nothing else
+		{name: "upgrade", run: into(&p.version, r.upgrade)},              // an object that an older operator reconciled last
+		{name: "work", run: r.work, aside: true},                         // the author's steps, each of them once
+		{name: "external", run: into(&p.outside, r.external)},            // resources outside of the cluster
+		{name: "compose", run: into(&p.composed, r.compose)},             // the author declares the children
+		{name: "read", run: into(&p.seen, r.read)},                       // the children that exist
+		{name: "plan", run: into(&p.actions, r.plan)},                    // what to do, decided without doing it
+		{name: "apply", run: into(&p.applied, r.apply)},                  // doing it
+		{name: "await", run: r.await},                                    // until the children are ready
+		{name: "observe", run: r.observe, last: true},                    // the author fills the status
+		{name: stepReport, run: into(&p.reported, r.report), last: true}, // the only writer of conditions
+	}
+}
+
+// into makes a step of a function that finds something out, which becomes a part of the pass.
+func into[T client.Object, Part any](part *Part, run func(context.Context, *pass[T]) (Part, outcome.Outcome, error)) func(context.Context, *pass[T]) (outcome.Outcome, error) {
+	return func(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
+		found, o, err := run(ctx, p)
+		*part = found
+		return o, err
 	}
 }
 
 // Reconcile runs the steps for one object. The outcomes that they end in are combined by
-// outcome.Combine and told in three places: the object's status, its events, and when the
+// outcome.Combine and reported in three places: the object's status, its events, and when the
 // work queue brings it back.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, request Request) (Result, error) {
-	ctx, p := r.begin(ctx, request)
-	steps := r.steps()
+	ctx, p, release := r.begin(ctx, request)
+	defer release()
+	steps := r.steps(p)
 	if r.DryRun != nil {
-		steps = r.rehearsal()
+		steps = rehearsal[T]{r}.steps(p)
 	}
 	for _, s := range steps {
-		if p.over || (p.failed() && !s.last) {
+		if p.stopped() || p.ends() && !s.last {
 			continue
 		}
-		p.note(s, r.timed(ctx, s, p))
+		p.ended = append(p.ended, r.run(ctx, s, p))
 	}
 	return r.end(ctx, p)
 }

@@ -13,7 +13,7 @@ import (
 const finishing = 20 * time.Second
 
 // finish returns a context for a reconcile that outlives the operator's by a while, so that
-// writes are not cut off halfway, and reads not told as failed. Only the first read of a whole kind is
+// writes are not cut off halfway, and reads not reported as failed. Only the first read of a whole kind is
 // given up sooner: nothing is lost with it, and it may never end where the API server is away. After
 // release, the context is over, and at once where the object is another replica's.
 func finish(ctx context.Context) (_ context.Context, release func()) {
@@ -30,11 +30,4 @@ func finish(ctx context.Context) (_ context.Context, release func()) {
 		stopped()
 		cancel()
 	}
-}
-
-// interrupted ends a pass that failed while the operator stops: what stopping breaks is no
-// news, neither for the object's status nor for its user. The next operator begins anew.
-func (p *pass[T]) interrupted() bool {
-	p.over = p.over || p.operator.Err() != nil
-	return p.operator.Err() != nil
 }

@@ -99,7 +99,7 @@ func (d *deriving) reached(c *composer) {
 	declares := false
 	for _, s := range sites {
 		switch {
-		case isMethod(s.callee, reconcilePath, "Composition", "Child"):
+		case isMethod(s.callee, authorPath, "Composition", "Child"):
 			declares = true
 			held = d.child(c, s) || held
 		case isRead(s.callee):

@@ -188,7 +188,7 @@ func (d *deriving) hasOption(s call, name string) bool {
 // isRead tells whether a function reads and watches what it reads.
 func isRead(f *types.Func) bool {
 	switch {
-	case isMethod(f, reconcilePath, "reading", "Get", "List"):
+	case isMethod(f, authorPath, "reading", "Get", "List"):
 		return true
 	case isMethod(f, operonPath+"/durable", "Reader", "Get", "List"):
 		return true

@@ -1,0 +1,213 @@
+// Package dueling tells when somebody changes a child back as often as it is put right, who
+// it is and which fields it is about, and how long to hold the next repair back: two
+// controllers that disagree would else write as fast as the API server answers.
+//
+// It is pure. It reads no cluster and no clock: it is told of each repair and of the time.
+//
+// Guarantees: a repair is held back for a minute at most and never dropped; the first Rounds
+// of a field are not held back at all. A field that needed no repair for Peace is forgotten.
+//
+// Caveats: no more than 100 fields of one object are known at a time.
+package dueling
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/operon-framework/operon/internal/core/plan"
+)
+
+const (
+	// Rounds is how often a field is put back, each time within Peace, until that is a contest.
+	Rounds = 3
+	// Peace is how long a field has to stay as it was put for its contest to be over.
+	Peace = 5 * time.Minute
+
+	// The first repair of a contest is held back for firstPause after the one before, the
+	// next twice as long, and so on.
+	firstPause = time.Second
+	lastPause  = time.Minute
+	// maxFields bounds what is known of one object.
+	maxFields = 100
+)
+
+// Change is what somebody did to a child: to one of its fields, or to all of it.
+type Change struct {
+	// Field is the path of the field; empty when the child as a whole was deleted.
+	Field string
+	// To tells apart what the field was to be: the same value put back twice is a contest,
+	// two values are not. It may be empty where only the same value is ever put back.
+	To string
+	// By is the field manager that changed it, if that is known.
+	By string
+}
+
+// Ledger knows what was put back lately of the children of one object. The zero value is empty. It is
+// not safe for concurrent use.
+type Ledger struct {
+	known map[place]*entry
+	swept time.Time
+}
+
+// place is what a contest is about.
+type place struct {
+	child     plan.ID
+	field, to string
+}
+
+// entry is what is known of a place.
+type entry struct {
+	rounds int
+	last   time.Time
+	by     string
+}
+
+// Hold returns how long a repair is to be held back. It is not, if one of the changes that
+// it undoes is no contest.
+func (l *Ledger) Hold(child plan.ID, changes []Change, now time.Time) time.Duration {
+	var longest, shortest time.Duration = 0, lastPause
+	for _, c := range changes {
+		left := l.known[place{child, c.Field, c.To}].left(now)
+		longest, shortest = max(longest, left), min(shortest, left)
+	}
+	if shortest <= 0 {
+		return 0
+	}
+	return longest
+}
+
+// Repaired is told of each repair that was made.
+func (l *Ledger) Repaired(child plan.ID, changes []Change, now time.Time) {
+	l.sweep(now)
+	for _, c := range changes {
+		l.entry(place{child, c.Field, c.To}).put(c.By, now)
+	}
+}
+
+// entry returns that of a place; one that nobody keeps where there are too many.
+func (l *Ledger) entry(at place) *entry {
+	if l.known[at] != nil {
+		return l.known[at]
+	}
+	made := &entry{}
+	if l.known == nil {
+		l.known = map[place]*entry{}
+	}
+	if len(l.known) < maxFields {
+		l.known[at] = made
+	}
+	return made
+}
+
+// Contests returns the contests about children of the object, and when the first of them
+// is over if it is left in peace.
+func (l *Ledger) Contests(now time.Time) (contests []Contest, over time.Time) {
+	found := map[plan.ID]*Contest{}
+	for at, e := range l.known {
+		if !e.contested(now) {
+			continue
+		}
+		if found[at.child] == nil {
+			found[at.child] = &Contest{Child: at.child}
+		}
+		found[at.child].add(at.field, e.by)
+		if end := e.last.Add(Peace); over.IsZero() || end.Before(over) {
+			over = end
+		}
+	}
+	for _, c := range found {
+		slices.Sort(c.Fields)
+		slices.Sort(c.By)
+		contests = append(contests, *c)
+	}
+	slices.SortFunc(contests, func(a, b Contest) int { return cmp.Compare(a.Child.Key(), b.Child.Key()) })
+	return contests, over
+}
+
+// sweep drops what was left in peace, once in a while.
+func (l *Ledger) sweep(now time.Time) {
+	if now.Sub(l.swept) < Peace {
+		return
+	}
+	l.swept = now
+	maps.DeleteFunc(l.known, func(_ place, e *entry) bool { return e.peaceful(now) })
+}
+
+func (e *entry) put(by string, now time.Time) {
+	if e.peaceful(now) {
+		e.rounds = 0
+	}
+	e.rounds++
+	e.last = now
+	e.by = cmp.Or(by, e.by)
+}
+
+func (e *entry) peaceful(now time.Time) bool { return now.Sub(e.last) >= Peace }
+
+func (e *entry) contested(now time.Time) bool { return e.rounds >= Rounds && !e.peaceful(now) }
+
+// left is how much longer the next repair is to be held back. A nil entry holds nothing back.
+func (e *entry) left(now time.Time) time.Duration {
+	if e == nil || !e.contested(now) {
+		return 0
+	}
+	pause := lastPause
+	if doublings := e.rounds - Rounds; doublings < 6 { // 1 s << 6 is more than a minute
+		pause = firstPause << doublings
+	}
+	return e.last.Add(pause).Sub(now)
+}
+
+// Contest is a child that somebody changes back.
+type Contest struct {
+	Child plan.ID
+	// Fields are sorted. An empty one means that the child is deleted.
+	Fields []string
+	// By are the field managers, sorted, as far as they are known.
+	By []string
+}
+
+func (c *Contest) add(field, by string) {
+	if !slices.Contains(c.Fields, field) {
+		c.Fields = append(c.Fields, field)
+	}
+	if by != "" && !slices.Contains(c.By, by) {
+		c.By = append(c.By, by)
+	}
+}
+
+// maxNamed is how many fields a sentence names.
+const maxNamed = 5
+
+// String is a clause for people. It stays the same while the contest is about the same.
+func (c Contest) String() string {
+	by := cmp.Or(strings.Join(c.By, " and "), "somebody") + " keeps"
+	if len(c.By) > 1 {
+		by = strings.TrimSuffix(by, "s")
+	}
+	fields := slices.DeleteFunc(slices.Clone(c.Fields), func(f string) bool { return f == "" })
+	if len(fields) == 0 {
+		return fmt.Sprintf("%s deleting %s", by, c.Child)
+	}
+	if more := len(fields) - maxNamed; more > 0 {
+		fields = append(fields[:maxNamed], fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("%s changing %s of %s", by, strings.Join(fields, ", "), c.Child)
+}
+
+// Tell says of contests what goes on and what is done about it, in a sentence that stays the
+// same while they last; it is empty without any.
+func Tell(contests []Contest) string {
+	if len(contests) == 0 {
+		return ""
+	}
+	var clauses []string
+	for _, c := range contests {
+		clauses = append(clauses, c.String())
+	}
+	return strings.Join(clauses, "; ") + "; it is put back ever more slowly, once a minute in the end"
+}

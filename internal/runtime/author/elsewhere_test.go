@@ -1,0 +1,53 @@
+package author
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// ending counts the ends of a reading.
+type ending struct {
+	Reads
+	ends int
+	err  error
+}
+
+func (e *ending) End(context.Context) error {
+	e.ends++
+	return e.err
+}
+
+// The reading of a reconcile ends in all clusters, so that watches of none outlive their use.
+func TestReadingEndsEverywhere(t *testing.T) {
+	t.Parallel()
+	away := errors.New("away")
+	own, east, west := &ending{}, &ending{err: away}, &ending{}
+	err := Everywhere(own, map[string]Reads{"east": east, "west": west}).End(t.Context())
+	if !errors.Is(err, away) {
+		t.Errorf("error %v", err)
+	}
+	if own.ends != 1 || east.ends != 1 || west.ends != 1 {
+		t.Errorf("ended %d, %d and %d times, want once each", own.ends, east.ends, west.ends)
+	}
+}
+
+func TestReadingNowhere(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		reads Reads
+		want  string
+	}{
+		{nil, errNoReads.Error()},
+		{&ending{}, `get *v1.Secret a/b: the operator knows no cluster "east": give it one with operon.Cluster`},
+		{Everywhere(&ending{}, map[string]Reads{"west": &ending{}}), `get *v1.Secret a/b: the operator knows no cluster "east", but west`},
+	} {
+		object := &corev1.Secret{}
+		object.Namespace, object.Name = "a", "b"
+		if _, err := NewComposition(object, test.reads).In("east").Get(t.Context(), object); err == nil || err.Error() != test.want {
+			t.Errorf("error %v, want %q", err, test.want)
+		}
+	}
+}

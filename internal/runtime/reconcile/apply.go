@@ -1,0 +1,174 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/internal/core/outcome"
+	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/runtime/report"
+)
+
+const (
+	// ReasonWaiting: a child has to be ready, or gone, before another one is written.
+	ReasonWaiting = "WaitingForChild"
+	// ReasonChildDeleting: a child is being deleted and has to go first.
+	ReasonChildDeleting = "ChildDeleting"
+)
+
+// applied is what carrying out the plan led to.
+type applied struct {
+	// live are the children as the writes left them.
+	live map[plan.ID]*plan.Live
+	// held is how long the first of the repairs is held back; 0: none is.
+	held time.Duration
+	// duel is what to report of dueling controllers.
+	duel string
+}
+
+// live returns a child in the newest state that this reconcile knows, nil where it does not exist.
+func (p *pass[T]) live(id plan.ID) *plan.Live {
+	return cmp.Or(p.applied.live[id], p.seen.live[id])
+}
+
+// apply carries the plan out.
+func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) (applied, outcome.Outcome, error) {
+	if orphaned, err := r.orphaned(ctx, p); orphaned || err != nil {
+		return applied{}, outcome.Stop(0), err
+	}
+	var kinds []schema.GroupKind
+	for _, child := range p.composed.desired {
+		kinds = append(kinds, child.GroupVersionKind().GroupKind())
+	}
+	if err := r.Record.Add(ctx, r.kind.GroupKind(), kinds); err != nil {
+		return applied{}, outcome.Done(), err
+	}
+	if err := r.hold(ctx, p); err != nil {
+		return applied{}, outcome.Done(), err
+	}
+	done, carried := r.carryOut(ctx, p, p.seen, p.actions)
+	var duels outcome.Outcome
+	done.duel, duels = r.duel(p, done.held)
+	return done, outcome.Combine(append(slices.Clone(p.composed.waits), carried, duels)...), nil
+}
+
+// carryOut does what a plan says. One child that fails does not stop the others.
+func (r *Reconciler[T]) carryOut(ctx context.Context, p *pass[T], seen children, actions []plan.Action) (applied, outcome.Outcome) {
+	combined, result, written := outcome.Done(), applied{live: map[plan.ID]*plan.Live{}}, map[plan.ID]bool{}
+	for _, action := range actions {
+		if left := p.known.duels.Hold(action.ID(), r.undoes(p.object.now, action), r.Clock.Now()); left > 0 {
+			result.held = cmp.Or(min(result.held, left), left)
+			continue
+		}
+		done, err := r.applier.Do(ctx, action)
+		if err != nil && p.interrupted() {
+			return result, outcome.Stop(0)
+		}
+		p.entry.Action(done, err)
+		if err != nil {
+			combined = outcome.Combine(combined, explain(err).With(fmt.Errorf("%s: %w", action.Verb, err)))
+			continue
+		}
+		combined = outcome.Combine(combined, waitsAfter(done), requeueIfUnobserved(seen, done))
+		r.remember(p, action, done)
+		if hasResult(done.Verb) {
+			result.live[done.ID()] = done.Live
+		}
+		p.events.Action(done)
+		written[done.ID()] = report.Writes(done.Verb)
+	}
+	return result, combined.Soon(freed(p.composed, result, actions, written))
+}
+
+// freed reports whether a child was held for one that this reconcile wrote and that is ready already.
+// The watch shows no more than the answer to the write did, and so triggers nothing.
+func freed(composed composed, result applied, actions []plan.Action, written map[plan.ID]bool) bool {
+	ready := func(before plan.ID) bool {
+		live := result.live[before]
+		if !written[before] || live == nil {
+			return false
+		}
+		state, err := composed.readiness(before, live)
+		return err == nil && state.Kind() == outcome.KindDone
+	}
+	return slices.ContainsFunc(actions, func(a plan.Action) bool {
+		return a.Verb == plan.Hold && slices.ContainsFunc(a.Options.After, ready)
+	})
+}
+
+// waitsAfter is what an action leaves to wait for.
+func waitsAfter(done plan.Action) outcome.Outcome {
+	message := fmt.Sprintf("%s %s", done.ID(), done.Why)
+	switch done.Verb {
+	case plan.Hold:
+		return outcome.Wait(ReasonWaiting, message)
+	case plan.Await:
+		if done.Live.Owner != ownerOf(done) {
+			return outcome.Retry(0, ReasonChildDeleting, message) // of an earlier owner: its events go elsewhere
+		}
+		return outcome.Wait(ReasonChildDeleting, message)
+	case plan.Replace:
+		return outcome.Wait(ReasonChildDeleting, fmt.Sprintf("%s is deleted to be made again: %s", done.ID(), done.Why))
+	}
+	return outcome.Done()
+}
+
+// lookAgain is how soon an object is reconciled again after the deletion of a child that no watch has shown yet: perhaps
+// none ever reports its end.
+const lookAgain = time.Second
+
+// requeueIfUnobserved requeues when no watch is guaranteed to report the effect of an action.
+func requeueIfUnobserved(seen children, done plan.Action) outcome.Outcome {
+	if (done.Verb == plan.Delete || done.Verb == plan.Replace) && seen.unshown[done.ID()] {
+		return outcome.Again(lookAgain)
+	}
+	return outcome.Done()
+}
+
+// ownerOf is the owner that an action is carried out for.
+func ownerOf(action plan.Action) string {
+	if action.Desired == nil {
+		return action.Live.Owner
+	}
+	return action.Desired.GetLabels()[plan.OwnerLabel]
+}
+
+// hasResult reports whether a child exists after an action in the state that the action left.
+func hasResult(verb plan.Verb) bool {
+	return !removes(verb) && verb != plan.Hold && verb != plan.Await
+}
+
+func removes(verb plan.Verb) bool {
+	return verb == plan.Delete || verb == plan.Replace || verb == plan.Release
+}
+
+// remember takes note of what exists after an action, and of what was repaired. Children that were
+// removed on purpose are forgotten, so that they are not recreated.
+func (r *Reconciler[T]) remember(p *pass[T], action, done plan.Action) {
+	switch done.Verb {
+	case plan.Repair, plan.Recreate, plan.Update:
+		p.known.duels.Repaired(done.ID(), r.undoes(p.object.now, action), r.Clock.Now())
+	}
+	switch {
+	case removes(done.Verb):
+		p.known.family.Unsee(done.ID())
+	case hasResult(done.Verb):
+		p.known.family.Saw(done.Live)
+	}
+}
+
+// orphaned reports whether the children that are to be created again belong to an object that
+// is gone. Watches of different kinds are not in step: garbage collection deletes a child, and
+// the watch shows that before it shows the end of the owner. To create the child again would
+// leave it to be collected a second time.
+func (r *Reconciler[T]) orphaned(ctx context.Context, p *pass[T]) (bool, error) {
+	if !slices.ContainsFunc(p.actions, func(a plan.Action) bool { return a.Verb == plan.Recreate }) {
+		return false, nil
+	}
+	return p.object.gone(ctx)
+}

@@ -1,0 +1,62 @@
+package reconcile
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/internal/core/dueling"
+	"github.com/operon-framework/operon/internal/core/outcome"
+	"github.com/operon-framework/operon/internal/core/plan"
+)
+
+// ReasonContested: another field manager changes a child back as often as it is repaired.
+const ReasonContested = "Contested"
+
+// duel returns what to report of dueling controllers; held is how long the first of the repairs is held back. While a
+// duel lasts the object is not ready, also in the moments in which it is: what the spec wants does not stay.
+func (r *Reconciler[T]) duel(p *pass[T], held time.Duration) (message string, o outcome.Outcome) {
+	now := r.Clock.Now()
+	contests, over := p.known.duels.Contests(now)
+	if len(contests) == 0 {
+		return "", outcome.Done()
+	}
+	message = dueling.Tell(contests)
+	return message, outcome.Retry(max(cmp.Or(held, over.Sub(now)), time.Millisecond), ReasonContested, message)
+}
+
+// undoes is what others did that an action puts right; nothing for most actions.
+func (r *Reconciler[T]) undoes(object client.Object, action plan.Action) []dueling.Change {
+	switch action.Verb {
+	case plan.Repair:
+		var changes []dueling.Change
+		for _, d := range action.Drift {
+			changes = append(changes, dueling.Change{Field: d.Field, By: d.By})
+		}
+		return changes
+	case plan.Recreate:
+		return []dueling.Change{{}}
+	case plan.Update:
+		// Who replaces a child as a whole drops what was applied last, and so looks as if
+		// the composition had changed. It is the same one each time.
+		by, to := r.overwriter(action), action.Desired.GetAnnotations()[plan.HashAnnotation]
+		if by == "" {
+			// Or it did change: who edits the spec to and fro fights with nobody.
+			to = fmt.Sprintf("%s of generation %d", to, object.GetGeneration())
+		}
+		return []dueling.Change{{Field: "metadata.annotations." + plan.HashAnnotation, To: to, By: by}}
+	}
+	return nil
+}
+
+// overwriter is who changed a child that is to be updated, if it was somebody else.
+func (r *Reconciler[T]) overwriter(action plan.Action) string {
+	for _, d := range plan.Compare(action.Desired, action.Live, r.Manager) {
+		if d.By != "" {
+			return d.By
+		}
+	}
+	return ""
+}

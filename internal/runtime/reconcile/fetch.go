@@ -1,0 +1,45 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/operon-framework/operon/internal/core/outcome"
+	"github.com/operon-framework/operon/internal/runtime/author"
+)
+
+// fetch reads the object. The reconcile of one that is gone stops here.
+func (r *Reconciler[T]) fetch(ctx context.Context, p *pass[T]) (*object[T], outcome.Outcome, error) {
+	read, err := newObject[T]()
+	if err != nil {
+		return nil, outcome.Done(), err
+	}
+	err = r.Client.Get(ctx, p.request.NamespacedName, read)
+	if apierrors.IsNotFound(err) {
+		r.forget(p)
+		return nil, outcome.Stop(0), p.reads.End(ctx) // nothing reads for it any more
+	}
+	if err != nil {
+		return nil, outcome.Done(), err
+	}
+	object := r.newObjectOf(p, read)
+	p.known.becomes(read.GetUID())
+	if r.Mine != nil && !r.Mine(ctx, read.GetUID()) {
+		return object, outcome.Stop(0), nil
+	}
+	return object, outcome.Done(), r.fill(ctx, object)
+}
+
+// fill gives the object the defaults that it was stored without. One that is being deleted stays as it is.
+func (r *Reconciler[T]) fill(ctx context.Context, object *object[T]) error {
+	defaulter, ok := any(r.Composer).(author.Defaulter[T])
+	if !ok || object.deleting() {
+		return nil
+	}
+	if err := defaulter.Default(ctx, object.now); err != nil {
+		return fmt.Errorf("fill in defaults: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package reconcile
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/runtime/apply"
+)
+
+// hold sets the finalizer before the first child that needs it, and lifts it after the last.
+// The same write tells which kinds there are to look for, and makes the owner the parent of
+// an ApplySet that kubectl understands.
+func (r *Reconciler[T]) hold(ctx context.Context, p *pass[T]) error {
+	object := p.object.now
+	needsFinalizer := func(child *unstructured.Unstructured) bool { // garbage collection alone will not do
+		return !apply.Collected(object, child) || child.GetAnnotations()[plan.AfterAnnotation] != ""
+	}
+	holdsUp := func(live *plan.Live) bool { // the same, for a child that exists and is no longer composed
+		_, composed := p.composed.options[live.ID()]
+		return !composed && (!live.RefersTo(object.GetUID()) || live.After != "")
+	}
+	held := controllerutil.ContainsFinalizer(object, Finalizer)
+	needed := slices.ContainsFunc(p.composed.desired, needsFinalizer) || held && slices.ContainsFunc(p.seen.owned, holdsUp)
+	if !needed && !held && !r.ApplySets {
+		return nil
+	}
+	return p.object.patchMetadata(ctx, func(o client.Object) {
+		if needed {
+			controllerutil.AddFinalizer(o, Finalizer)
+		}
+		if !needed {
+			controllerutil.RemoveFinalizer(o, Finalizer)
+		}
+		if needed || r.ApplySets {
+			r.describeSet(p, o)
+		}
+	})
+}
+
+// describeSet writes the labels and annotations of an ApplySet's parent.
+func (r *Reconciler[T]) describeSet(p *pass[T], parent client.Object) {
+	kinds, namespaces := map[schema.GroupKind]bool{}, map[string]bool{}
+	var ids []plan.ID
+	for _, child := range p.composed.desired {
+		ids = append(ids, plan.Of(child))
+	}
+	for _, live := range p.seen.owned {
+		ids = append(ids, live.ID())
+	}
+	for _, id := range ids {
+		kinds[id.GroupKind] = true
+		if id.Namespace != "" && id.Namespace != parent.GetNamespace() {
+			namespaces[id.Namespace] = true
+		}
+	}
+	parent.SetLabels(with(parent.GetLabels(), map[string]string{plan.SetLabel: plan.ApplySetID(p.object.id)}))
+	parent.SetAnnotations(with(parent.GetAnnotations(), map[string]string{
+		plan.ToolingAnnotation:    r.Manager + "/v1",
+		plan.KindsAnnotation:      plan.GroupKinds(kinds),
+		plan.NamespacesAnnotation: strings.Join(slices.Sorted(maps.Keys(namespaces)), ","),
+	}))
+}
+
+// with returns a copy of all with more.
+func with[K comparable, V any](all, more map[K]V) map[K]V {
+	both := map[K]V{}
+	maps.Copy(both, all)
+	maps.Copy(both, more)
+	return both
+}

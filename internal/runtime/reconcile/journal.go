@@ -1,0 +1,164 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/operon-framework/operon/durable"
+	"github.com/operon-framework/operon/durable/journal"
+	"github.com/operon-framework/operon/internal/runtime/author"
+)
+
+// StepsFinalizer holds an object while there are steps of work on it that may have to be undone.
+// Objects without such steps do not get it.
+const StepsFinalizer = "operon.dev/steps"
+
+// lockedTries is how often a write is tried that conflicts with other writes to the object.
+const lockedTries = 5
+
+// saveJournal writes a journal, on condition that the one which is stored is that of the reconcile.
+func (o *object[T]) saveJournal(ctx context.Context, j *journal.Journal) (*journal.Journal, error) {
+	if journal.Same(j, *journalOf(o.before)) {
+		return j, o.confirm(ctx) // such as that of a step that is being undone, which a crash interrupted
+	}
+	var written T
+	err := o.writeLocked(ctx, func() error {
+		written = o.before.DeepCopyObject().(T)
+		*journalOf(written) = j.DeepCopy()
+		return o.patchStatus(ctx, written)
+	})
+	if failed := o.unlessGone(ctx, err); failed != nil {
+		return nil, fmt.Errorf("write the journal of %s: %w", o.id, failed)
+	}
+	if err != nil {
+		return nil, durable.ErrSuperseded // by the end of the object
+	}
+	saved := *journalOf(written)
+	if saved == nil || saved.ID != j.ID || len(saved.Steps) != len(j.Steps) {
+		return nil, &LostJournalError{Kind: o.id.Kind}
+	}
+	o.entry.Wrote(o.id.Kind, "status")
+	o.before = written
+	*journalOf(o.now) = saved.DeepCopy()
+	o.now.SetResourceVersion(written.GetResourceVersion())
+	return saved, nil
+}
+
+// LostJournalError says that a kind's CRD has no place for the journal.
+type LostJournalError struct{ Kind string }
+
+func (e *LostJournalError) Error() string {
+	return fmt.Sprintf("the CustomResourceDefinition of %s drops status.journal, without which no step can be done once: generate it again from the Go type, and apply it", e.Kind)
+}
+
+// editStepsFinalizer adds or removes the finalizer of the object's steps, as edit does.
+func (o *object[T]) editStepsFinalizer(ctx context.Context, edit func(client.Object, string) bool) error {
+	if !edit(o.now, StepsFinalizer) {
+		return nil
+	}
+	err := o.writeLocked(ctx, func() error {
+		written := o.before.DeepCopyObject().(T)
+		if !edit(written, StepsFinalizer) {
+			return nil
+		}
+		if err := o.Client.Patch(ctx, written, locked(o.before), client.FieldOwner(o.manager)); err != nil {
+			return err
+		}
+		o.entry.Wrote(o.id.Kind, "metadata")
+		o.before = written
+		return nil
+	})
+	if apierrors.IsNotFound(err) || errors.Is(err, durable.ErrSuperseded) && o.deleting() {
+		return nil // the last finalizer of an object that was deleted
+	}
+	if err != nil {
+		return fmt.Errorf("write the finalizer %s of %s: %w", StepsFinalizer, o.id, err)
+	}
+	o.now.SetResourceVersion(o.before.GetResourceVersion())
+	return nil
+}
+
+func (o *object[T]) holdSteps(ctx context.Context) error {
+	return o.editStepsFinalizer(ctx, controllerutil.AddFinalizer)
+}
+
+func (o *object[T]) releaseSteps(ctx context.Context) error {
+	return o.editStepsFinalizer(ctx, controllerutil.RemoveFinalizer)
+}
+
+// writeLocked writes under the condition that nobody did since the object was read, unless that left the
+// journal as it was.
+func (o *object[T]) writeLocked(ctx context.Context, write func() error) error {
+	var err error
+	for range lockedTries {
+		if err = write(); !apierrors.IsConflict(err) || journalOf(o.before) == nil {
+			return err
+		}
+		if err := o.confirm(ctx); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// confirm returns durable.ErrSuperseded where the journal is no longer that of the reconcile. Writes then build on
+// the object as it is now.
+func (o *object[T]) confirm(ctx context.Context) error {
+	now, err := newObject[T]()
+	if err != nil {
+		return err
+	}
+	err = o.Direct.Get(ctx, client.ObjectKeyFromObject(o.before), now)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read the journal of %s: %w", o.id, err)
+	}
+	if err != nil || now.GetUID() != o.now.GetUID() || !journal.Same(*journalOf(now), *journalOf(o.before)) {
+		return durable.ErrSuperseded
+	}
+	o.before.SetResourceVersion(now.GetResourceVersion())
+	o.before.SetFinalizers(now.GetFinalizers())
+	return nil
+}
+
+// journalOf finds the field Status.Journal of object, a pointer to a struct; nil where it has none.
+func journalOf(object any) **journal.Journal {
+	value := reflect.Indirect(reflect.ValueOf(object))
+	if value.Kind() != reflect.Struct {
+		return nil
+	}
+	status := value.FieldByName("Status")
+	if !status.IsValid() || status.Kind() != reflect.Struct {
+		return nil
+	}
+	field := status.FieldByName("Journal")
+	if !field.IsValid() || !field.CanAddr() {
+		return nil
+	}
+	found, _ := field.Addr().Interface().(**journal.Journal)
+	return found
+}
+
+func errNoJournal(object any) error {
+	return fmt.Errorf("%T: Status needs the field\n\tJournal *journal.Journal `json:\"journal,omitempty\"`\nfor its composer has the role Work", object)
+}
+
+// checkWorker returns an error where a kind lacks what its composer's roles need.
+func checkWorker[T client.Object](composer author.Composer[T], object T) error {
+	if _, works := any(composer).(author.Worker[T]); works && journalOf(object) == nil {
+		return errNoJournal(object)
+	}
+	return nil
+}
+
+// dropSteps empties what an object's steps say of themselves.
+func dropSteps(object any) {
+	if field := journalOf(object); field != nil && *field != nil {
+		(*field).DropMessages()
+	}
+}

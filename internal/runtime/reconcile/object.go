@@ -1,0 +1,123 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/runtime/report"
+)
+
+// object is the object of a reconcile, and every write to it. The writes of its status are in status.go,
+// those of its journal in journal.go.
+type object[T client.Object] struct {
+	API
+	kind    schema.GroupVersionKind
+	id      plan.ID
+	manager string
+	entry   *report.Entry
+	own     *own
+	// shared: other processes may have become the object's, so that every write is of the version
+	// that was read.
+	shared bool
+
+	// now is the object as the author's code may change it.
+	now T
+	// before is the object as it was read, or as the last write left it.
+	before T
+	// missed: the watch showed somebody else's write while the status was written.
+	missed bool
+}
+
+func (r *Reconciler[T]) newObjectOf(p *pass[T], read T) *object[T] {
+	return &object[T]{
+		API: r.API, kind: r.kind, id: r.id(p.request.NamespacedName), manager: r.Manager, entry: p.entry, own: &r.own, shared: r.Mine != nil,
+		now: read, before: read.DeepCopyObject().(T),
+	}
+}
+
+// deleting reports whether the object is being deleted.
+func (o *object[T]) deleting() bool { return o.now.GetDeletionTimestamp() != nil }
+
+// over is a patch over the object as it was read: where several processes share objects, over that very version.
+func (o *object[T]) over() client.Patch {
+	if o.shared {
+		return locked(o.before)
+	}
+	return client.MergeFrom(o.before)
+}
+
+// locked is a patch that the API server refuses where the object has changed since.
+func locked(before client.Object) client.Patch {
+	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+}
+
+// patchMetadata writes what edit changes in the metadata of the object, if anything. The
+// object itself, as the author's code may have changed it, keeps what it has.
+func (o *object[T]) patchMetadata(ctx context.Context, edit func(client.Object)) error {
+	edited := o.before.DeepCopyObject().(T)
+	edit(edited)
+	patch := o.over()
+	if unchanged, err := client.MergeFrom(o.before).Data(edited); err != nil || string(unchanged) == "{}" {
+		return err
+	}
+	data, err := patch.Data(edited)
+	if err != nil {
+		return err
+	}
+	if err := o.Client.Patch(ctx, edited, client.RawPatch(patch.Type(), data), client.FieldOwner(o.manager)); err != nil {
+		return fmt.Errorf("write the metadata of %s: %w", o.id, err)
+	}
+	o.entry.Wrote(o.id.Kind, "metadata")
+	if o.shared {
+		o.before.SetResourceVersion(edited.GetResourceVersion()) // the status is written over that
+	}
+	return nil
+}
+
+// renew takes over the metadata of what was written or read again; the rest stays as it was.
+func (o *object[T]) renew(now client.Object) {
+	for _, object := range []client.Object{o.before, o.now} {
+		object.SetResourceVersion(now.GetResourceVersion())
+		object.SetAnnotations(now.GetAnnotations())
+		object.SetFinalizers(now.GetFinalizers())
+	}
+}
+
+// metadata reads the object's metadata from the API server.
+func (o *object[T]) metadata(ctx context.Context) (*metav1.PartialObjectMetadata, error) {
+	now := &metav1.PartialObjectMetadata{}
+	now.SetGroupVersionKind(o.kind)
+	return now, o.Direct.Get(ctx, client.ObjectKeyFromObject(o.before), now)
+}
+
+// gone asks the API server whether the object is gone, or being deleted.
+func (o *object[T]) gone(ctx context.Context) (bool, error) {
+	now, err := o.metadata(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case apierrors.IsForbidden(err):
+		return false, nil // an identity that may list and watch need not be allowed to get
+	case err != nil:
+		return false, fmt.Errorf("check whether %s still exists: %w", o.id, err)
+	}
+	return now.GetUID() != o.now.GetUID() || now.GetDeletionTimestamp() != nil, nil
+}
+
+// unlessGone is the error of a write to the object's status, or nothing where the object was
+// deleted meanwhile. The API server says "not found" of other things too.
+func (o *object[T]) unlessGone(ctx context.Context, err error) error {
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	if gone, _ := o.gone(ctx); gone {
+		return nil
+	}
+	return fmt.Errorf("write the status of %s, which exists; does its CRD have the subresource status? %w", o.id, err)
+}

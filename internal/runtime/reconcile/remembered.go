@@ -1,0 +1,111 @@
+package reconcile
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operon-framework/operon/internal/core/dueling"
+	"github.com/operon-framework/operon/internal/runtime/apply"
+	"github.com/operon-framework/operon/internal/runtime/queue"
+	"github.com/operon-framework/operon/internal/runtime/report"
+)
+
+// objects hold what is remembered of each object of a kind between its reconciles.
+type objects struct {
+	mu    sync.Mutex
+	known map[types.NamespacedName]*remembered
+}
+
+// remembered is what is remembered of one object. Its reconcile alone uses it, of which the work queue
+// runs one at a time; stopWork is guarded by the lock of objects.
+type remembered struct {
+	uid types.UID
+	// pace and duels are those of an object; another one of the same name starts with its own.
+	pace  queue.Pace
+	duels dueling.Ledger
+	// family are the children that were seen.
+	family apply.Family
+	// heldSince is since when a status is held back; zero: none is.
+	heldSince time.Time
+	readiness report.Readiness
+	// preview is what a dry run showed last.
+	preview *report.Preview
+	// stopWork ends the step that the object's work is at; nil: none runs.
+	stopWork context.CancelFunc
+}
+
+// get returns what is remembered of an object.
+func (o *objects) get(key types.NamespacedName) *remembered {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.known == nil {
+		o.known = map[types.NamespacedName]*remembered{}
+	}
+	if o.known[key] == nil {
+		o.known[key] = &remembered{}
+	}
+	return o.known[key]
+}
+
+// forget drops what is remembered of an object.
+func (o *objects) forget(key types.NamespacedName) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.known, key)
+}
+
+// beginWork returns a context that ends when the work on an object is no longer wanted.
+func (o *objects) beginWork(of *remembered) (unwanted context.Context, done func()) {
+	unwanted, cancel := context.WithCancel(context.Background())
+	set := func(stop context.CancelFunc) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		of.stopWork = stop
+	}
+	set(cancel)
+	return unwanted, func() {
+		set(nil)
+		cancel()
+	}
+}
+
+// stopWork ends the step that an object's work is at, if it is at one.
+func (o *objects) stopWork(key types.NamespacedName) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if known := o.known[key]; known != nil && known.stopWork != nil {
+		known.stopWork()
+	}
+}
+
+// becomes takes note of the UID that the object was read with.
+func (k *remembered) becomes(uid types.UID) {
+	if k.uid != uid {
+		k.uid, k.pace, k.duels = uid, queue.Pace{}, dueling.Ledger{}
+	}
+}
+
+// messagePeriod is how long a status is held back whose only change is the message of a
+// condition. Children that become ready cause several of them within a moment, and
+// each would be a write.
+const messagePeriod = time.Second
+
+// hold returns how much longer the status is to be held back, 0 when it is to be written
+// or nothing is.
+func (k *remembered) hold(onlyMessages bool, now time.Time) time.Duration {
+	if !onlyMessages {
+		k.heldSince = time.Time{}
+		return 0
+	}
+	if k.heldSince.IsZero() {
+		k.heldSince = now
+	}
+	left := messagePeriod - now.Sub(k.heldSince)
+	if left <= 0 {
+		k.heldSince = time.Time{}
+	}
+	return max(left, 0)
+}

@@ -1,0 +1,78 @@
+package reconcile
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operon-framework/operon/internal/runtime/queue"
+)
+
+func TestMessagesAreHeldBackForAMoment(t *testing.T) {
+	t.Parallel()
+	var k remembered
+	now := time.Unix(1_000_000, 0)
+	if left := k.hold(true, now); left != messagePeriod {
+		t.Errorf("the first message waits %s, want %s", left, messagePeriod)
+	}
+	now = now.Add(messagePeriod / 2)
+	if left := k.hold(true, now); left != messagePeriod/2 {
+		t.Errorf("the second message waits %s, want what is left of the first one's time", left)
+	}
+	if left := k.hold(false, now); left != 0 {
+		t.Errorf("other news wait %s", left)
+	}
+	if left := k.hold(true, now); left != messagePeriod {
+		t.Errorf("after a write the next message waits %s", left)
+	}
+	now = now.Add(messagePeriod)
+	if left := k.hold(true, now); left != 0 {
+		t.Errorf("a message that waited its time waits %s more", left)
+	}
+}
+
+// Another object of the same name has a burst of its own; the same one keeps its pace.
+func TestPaceIsThatOfAnObject(t *testing.T) {
+	t.Parallel()
+	var all objects
+	key, now := types.NamespacedName{Name: "a"}, time.Unix(1_000_000, 0)
+	rate := queue.Rate{Burst: 1, Every: time.Second}
+	take := func(uid types.UID) time.Duration {
+		known := all.get(key)
+		known.becomes(uid)
+		left, _ := known.pace.Take(rate, now)
+		return left
+	}
+	if first, second := take("one"), take("one"); first != 0 || second != time.Second {
+		t.Errorf("reconciles of one object wait %s and %s, want 0 and 1s", first, second)
+	}
+	if left := take("two"); left != 0 {
+		t.Errorf("a new object of the name waits %s", left)
+	}
+	all.forget(key)
+	if len(all.known) > 0 {
+		t.Errorf("%d objects are remembered, want none", len(all.known))
+	}
+	if left := take("two"); left != 0 {
+		t.Errorf("an object that was forgotten waits %s", left)
+	}
+}
+
+func TestWorkIsStoppedWhileItRuns(t *testing.T) {
+	t.Parallel()
+	var all objects
+	key := types.NamespacedName{Name: "a"}
+	all.stopWork(key) // nothing runs
+	unwanted, done := all.beginWork(all.get(key))
+	all.stopWork(types.NamespacedName{Name: "b"})
+	if unwanted.Err() != nil {
+		t.Error("the work ended with that of another object")
+	}
+	all.stopWork(key)
+	if unwanted.Err() == nil {
+		t.Error("the work continues")
+	}
+	done()
+	all.stopWork(key)
+}

@@ -1,0 +1,73 @@
+package reconcile
+
+import (
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/operon-framework/operon/internal/core/condition"
+	"github.com/operon-framework/operon/internal/core/outcome"
+	"github.com/operon-framework/operon/internal/runtime/report"
+)
+
+// stepReport names the step that nothing keeps from being run.
+const stepReport = "report"
+
+// reported is what the report found out.
+type reported struct {
+	ready report.Transition
+	// held is how much longer the status is held back; 0: it is not.
+	held time.Duration
+}
+
+// report is the only writer of conditions. It writes the status once, and only when something changed.
+func (r *Reconciler[T]) report(ctx context.Context, p *pass[T]) (*reported, outcome.Outcome, error) {
+	object, now := p.object, r.Clock.Now()
+	conditions, err := condition.Of(object.now)
+	if err != nil {
+		return nil, outcome.Done(), err
+	}
+	if paused(object.now) {
+		conditions.Pause(pausedMessage, object.now.GetGeneration(), now)
+		p.events.Send(r.Events, object.now)
+		return nil, outcome.Done(), object.writeStatus(ctx)
+	}
+	before := conditions.Ready()
+	conditions.Resume()
+	conditions.Report(p.outcome(), object.now.GetGeneration(), now)
+	if !p.version.newer {
+		conditions.Contest(p.applied.duel, object.now.GetGeneration(), now)
+	}
+	r.recordVersion(p, conditions)
+	found := &reported{ready: report.Transition{Before: before, After: conditions.Ready()}}
+	p.events.Ready(found.ready, p.outcome().Kind())
+	if !p.ends() {
+		if err := p.reads.End(ctx); err != nil {
+			return found, outcome.Done(), err
+		}
+	}
+	p.events.Send(r.Events, object.now)
+	return r.writeReport(ctx, p, found)
+}
+
+// writeReport writes the status, or holds it back for a moment.
+func (r *Reconciler[T]) writeReport(ctx context.Context, p *pass[T], found *reported) (*reported, outcome.Outcome, error) {
+	keepEmpty(statusField(p.object.now), statusField(p.object.before))
+	onlyMessages, err := p.object.onlyMessagesChanged()
+	if err != nil {
+		return found, outcome.Done(), err
+	}
+	if found.held = p.known.hold(onlyMessages && !p.version.upgraded, r.Clock.Now()); found.held > 0 {
+		return found, outcome.Again(found.held), nil
+	}
+	err = p.object.writeStatus(ctx)
+	if is[*StatusError](err) {
+		// What cannot be reported by the status is reported by other means.
+		log.FromContext(ctx).Error(err, "the status is not written")
+		p.events.Warning(ReasonStatusRefused, "Reconcile", "%v", err)
+		p.events.Send(r.Events, p.object.now)
+		return nil, outcome.Done(), err // nobody reads that the object is ready
+	}
+	return found, outcome.Done(), err
+}

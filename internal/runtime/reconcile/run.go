@@ -1,0 +1,103 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/operon-framework/operon/internal/core/outcome"
+)
+
+// ReasonTimedOut: a reconcile took longer than it may.
+const ReasonTimedOut = "TimedOut"
+
+// firstLook is how soon an object is reconciled again that somebody wrote while it was reconciled.
+const firstLook = 20 * time.Millisecond
+
+// TimeoutError says that a step did not end in time.
+type TimeoutError struct {
+	Step  string
+	Limit time.Duration
+	// Err is what the step ended with.
+	Err error
+}
+
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("the reconcile takes longer than %s, in its step %s: %v", e.Limit, e.Step, e.Err)
+}
+
+func (e *TimeoutError) Unwrap() error { return e.Err }
+
+// run runs a step: it measures it, names it in errors, and turns an error, or a panic of the author's
+// code, into an outcome.
+func (r *Reconciler[T]) run(ctx context.Context, s step[T], p *pass[T]) outcome.Outcome {
+	started := time.Now()
+	ctx, span := r.Tracer.Step(ctx, s.name)
+	o, err := r.inTime(ctx, s, p)
+	if err != nil {
+		o = r.failed(ctx, s, p, err)
+	}
+	if s.aside && o.Kind() != outcome.KindStop {
+		o = o.Aside()
+	}
+	p.entry.Step(s.name, time.Since(started), o)
+	span.End(o.Kind().String(), o.Reason(), err)
+	return o
+}
+
+// failed is the outcome of a step that ended in an error.
+func (r *Reconciler[T]) failed(ctx context.Context, s step[T], p *pass[T], err error) outcome.Outcome {
+	if p.interrupted() {
+		return outcome.Stop(0)
+	}
+	if r.Mine != nil && apierrors.IsConflict(err) {
+		return outcome.Stop(firstLook) // somebody wrote meanwhile, which the cache is about to show
+	}
+	if panicked, ok := errors.AsType[*panicError](err); ok {
+		log.FromContext(ctx).Error(panicked, "the operator's code panicked", "step", s.name, "stack", string(panicked.stack))
+	}
+	return explain(err).With(fmt.Errorf("%s: %w", s.name, err))
+}
+
+// inTime runs a step within its time. Whatever it ends with when that is over, the time is
+// the reason.
+func (r *Reconciler[T]) inTime(ctx context.Context, s step[T], p *pass[T]) (outcome.Outcome, error) {
+	limited, cancel := r.limit(ctx, s, p)
+	defer cancel()
+	o, err := guarded(limited, s, p)
+	done := err == nil && o.Kind() == outcome.KindDone
+	if done || ctx.Err() != nil || !errors.Is(limited.Err(), context.DeadlineExceeded) || is[*panicError](err) {
+		return o, err
+	}
+	if err == nil {
+		err = errors.New(o.Message())
+	}
+	return o, &TimeoutError{Step: s.name, Limit: r.Timeout, Err: err}
+}
+
+// limit ends the context of a step when the reconcile has had its time. The status is reported
+// whatever happened: the author's part in that has as long again, the writing of it no limit.
+func (r *Reconciler[T]) limit(ctx context.Context, s step[T], p *pass[T]) (context.Context, context.CancelFunc) {
+	switch {
+	case r.Timeout == 0 || s.name == stepReport:
+		return ctx, func() {}
+	case s.last:
+		return context.WithTimeout(ctx, r.Timeout)
+	}
+	return context.WithDeadline(ctx, p.entry.Began().Add(r.Timeout))
+}
+
+// guarded runs a step and returns a panic of the author's code as an error.
+func guarded[T client.Object](ctx context.Context, s step[T], p *pass[T]) (o outcome.Outcome, err error) {
+	defer func() {
+		if recovered := recover(); recovered != nil {
+			err = newPanicError(recovered)
+		}
+	}()
+	return s.run(ctx, p)
+}

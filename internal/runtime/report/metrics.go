@@ -1,0 +1,41 @@
+package report
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+// stepSeconds tells where reconciles spend their time. Its labels are bounded: kinds of
+// this operator times names of steps.
+var stepSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	Name:    "operon_step_duration_seconds",
+	Help:    "How long each step of a reconcile took.",
+	Buckets: prometheus.ExponentialBuckets(0.0005, 4, 8),
+}, []string{"kind", "step"})
+
+// Labels are kinds, outcomes, verbs and kinds of causes, never names of objects: the number
+// of series does not grow with what an operator manages.
+var (
+	reconcilesTotal = counter("operon_reconciles_total", "Reconciles by what they came to: done, wait, retry, stalled, gone, delayed.", "kind", "outcome")
+	causesTotal     = counter("operon_causes_total", "What objects were reconciled for.", "kind", "cause")
+	writesTotal     = counter("operon_writes_total", "Requests that changed something, by the kind of what was written.", "kind", "verb")
+	repairsTotal    = counter("operon_drift_repaired_total", "Children that somebody else changed or deleted, and that were put back.", "kind")
+	objectsReady    = gauge("operon_objects", "Objects by the status of their condition Ready.", "kind", "ready")
+	callsTotal      = counter("operon_external_calls_total", "Calls to external systems, by the kind of resource, the call, and ok, away, denied, refused or garbage.", "kind", "call", "result")
+	watchCount      = gauge("operon_watches", "Watches of what reconciles read, children included; all kinds of an operator share them.")
+)
+
+func counter(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
+func gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+}
+
+func init() {
+	metrics.Registry.MustRegister(stepSeconds, reconcilesTotal, causesTotal, writesTotal, repairsTotal, objectsReady, watchCount, callsTotal)
+}
+
+// CountCall counts a call to an external system. The kinds are the author's, and few.
+func CountCall(kind, call, result string) { callsTotal.WithLabelValues(kind, call, result).Inc() }

@@ -1,0 +1,110 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/operon-framework/operon/external"
+	"github.com/operon-framework/operon/internal/core/outcome"
+	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/runtime/providers"
+)
+
+// Preview is what would be done for an object in a dry run.
+type Preview struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Actions are in the order in which they would be carried out; none where everything is
+	// as composed.
+	Actions []PreviewAction `json:"actions"`
+	// Reason and Message say what keeps the object from being as composed, as its Ready
+	// condition would. They are empty where nothing does.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// PreviewAction is what would be done to a child.
+type PreviewAction struct {
+	// Verb is one of package plan's: create, update, repair, delete and so on.
+	Verb      string `json:"verb"`
+	Kind      string `json:"kind"`
+	Group     string `json:"group,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Fields are those that would be put back.
+	Fields []string `json:"fields,omitempty"`
+	// Why is a clause for people.
+	Why string `json:"why,omitempty"`
+}
+
+// String is a line for each action, and one for what is in the way.
+func (p Preview) String() string {
+	object := p.Kind + " " + strings.TrimPrefix(p.Namespace+"/"+p.Name, "/")
+	var lines []string
+	for _, a := range p.Actions {
+		lines = append(lines, fmt.Sprintf("%s: %s", object, a.in(p.Namespace)))
+	}
+	switch {
+	case p.Reason != "":
+		lines = append(lines, fmt.Sprintf("%s: %s: %s", object, p.Reason, p.Message))
+	case len(lines) == 0:
+		lines = append(lines, object+": nothing to do")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// in is the action for people, who know the owner's namespace.
+func (a PreviewAction) in(namespace string) string {
+	name := a.Name
+	if a.Namespace != "" && a.Namespace != namespace {
+		name = a.Namespace + "/" + name
+	}
+	text := fmt.Sprintf("%s %s %s", a.Verb, a.Kind, name)
+	if a.Why != "" {
+		text += ": " + a.Why
+	}
+	return text
+}
+
+// NewPreview returns the preview of an object for which the reconcile would carry out actions on children and
+// deeds outside, and would end in an outcome.
+func NewPreview(object plan.ID, actions []plan.Action, deeds []providers.Deed, o outcome.Outcome) Preview {
+	made := Preview{
+		Kind: object.Kind, Namespace: object.Namespace, Name: object.Name,
+		Actions: []PreviewAction{}, Reason: o.Reason(), Message: o.Message(),
+	}
+	for _, action := range actions {
+		if action.Verb != plan.Keep {
+			made.Actions = append(made.Actions, previewOf(action))
+		}
+	}
+	for _, deed := range deeds {
+		if deed.Verb == external.MarkIt {
+			deed.Verb = external.Create // which comes right after it
+		}
+		made.Actions = append(made.Actions, PreviewAction{Verb: string(deed.Verb), Kind: deed.Ref.Kind, Name: deed.Ref.Name, Why: deed.Why})
+	}
+	return made
+}
+
+func previewOf(action plan.Action) PreviewAction {
+	id := action.ID()
+	a := PreviewAction{
+		Verb: string(action.Verb), Kind: id.Kind, Group: id.Group, Namespace: id.Namespace, Name: id.Name, Why: action.Why,
+	}
+	for _, d := range action.Drift {
+		a.Fields = append(a.Fields, d.Field)
+	}
+	return a
+}
+
+// Equal reports whether two previews of an object show the same.
+func (p Preview) Equal(q Preview) bool {
+	return cmp.Or(cmp.Compare(p.Reason, q.Reason), cmp.Compare(p.Message, q.Message)) == 0 &&
+		slices.EqualFunc(p.Actions, q.Actions, func(a, b PreviewAction) bool {
+			return a.in("") == b.in("") && a.Group == b.Group && slices.Equal(a.Fields, b.Fields)
+		})
+}
