@@ -1,10 +1,10 @@
-// Package cel lets an expression of the Common Expression Language, as CRDs and admission
-// policies use it, say when a child is ready:
+// Package cel lets you write the readiness of a child as an expression in the Common Expression Language (CEL),
+// which CRDs and admission policies use too:
 //
 //	out.Child(database, cel.ReadyWhen("self.status.phase == 'Up'"))
 //
-// It is a package of its own because the language brings a parser and its tables along: an
-// operator that does not import it has none of that in its binary and memory.
+// It is a separate package because CEL brings a parser and its tables. An operator that does not import this
+// package does not carry them in its binary and memory.
 package cel
 
 import (

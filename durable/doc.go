@@ -1,6 +1,7 @@
-// Package durable does work that takes several steps, each of them once, whatever happens to the
-// operator meanwhile. The work is plain Go: it takes one step after the other, and what each came to
-// is written down in the status of the object that the work is for.
+// Package durable does work that takes several steps, each of them once, even if the operator crashes or is
+// replaced in between. The work is plain Go: it takes one step after the other with [Do], and the result of
+// each step is stored in the status of the object that the work is for. Write it as the Work method of your
+// composer (see operon.Worker) or as an action (see operon.Actor).
 //
 //	func (Databases) Work(ctx context.Context, db *v1.Database, run *durable.Run) error {
 //		dump, err := durable.Do(ctx, run, durable.Step[Dump]{
@@ -15,32 +16,33 @@
 //		return err
 //	}
 //
-// The function is called again and again. A step that is done is not done again: Do returns what it
-// came to. A step that waits, or failed and is to be tried later, ends the call with an error that
-// the function returns as it is, and no worker is held. When a step fails for good, or the function
-// returns another error, or the run is cancelled, what was done is undone, the last step first.
+// The function is called again and again. A step that is done is not repeated: Do returns its result. If a step
+// waits, or failed and will be retried, Do returns an error that the function must return unchanged; no
+// worker is blocked meanwhile. If a step fails for good, the function returns another error, or the run is
+// cancelled, the steps that were done are undone, the last one first.
 //
 // # Guarantees
 //
-//   - An attempt is written down before it begins, on condition that nobody else wrote meanwhile: of
-//     two operators that overlap, one begins it.
-//   - A step whose end is written down is never done again. One that a crash ended is done again with
-//     the same Key, so that it is done once where what it does heeds the Key.
-//   - Failures, and when there is another attempt, are written down: a restart changes neither.
-//   - What has an Undo or a Finally and was begun gets it, before the object goes.
-//   - A step of other code than that which began the run is not guessed over: see journal.ChangedError.
+//   - An attempt is recorded before it begins, and only if nobody else has written since. If two
+//     operators overlap, one of them begins it.
+//   - A step whose end is recorded is never repeated. A step that a crash interrupted is repeated with
+//     the same Key, so it takes effect once if what it calls honors the Key.
+//   - Failures and the time of the next attempt are recorded. A restart changes neither.
+//   - An Undo or Finally that is due for a step that has begun runs before the object is deleted.
+//   - If the code takes other steps than those that the run began with, nothing is guessed:
+//     see [journal.ChangedError].
 //
 // # Assumptions
 //
-//   - The function takes the same steps for the same results: it does nothing by itself that has
-//     effects, asks no clock, and goes through no map in Go's order.
-//   - Undo and Finally may run when their step was done, half done or not at all, and more than once.
+//   - The function takes the same steps for the same results. Outside of steps it has no side effects, does not
+//     read the clock, and does not depend on the iteration order of a map.
+//   - Undo and Finally may run when their step was done, half done or not done at all, and more than once.
 //
 // # Caveats
 //
-//   - The end of a step is written together with the beginning of the next one, which makes one write
-//     of two. A crash in between does the step again, with the same Key.
-//   - Results are stored as JSON in the object, where whoever may read the object reads them: no
-//     secrets, and nothing long.
-//   - A run takes one step at a time, and Run is not for several goroutines.
+//   - The end of a step is written together with the beginning of the next one, to save a write. A crash
+//     in between repeats the step, with the same Key.
+//   - Results are stored as JSON in the object, where everyone who can read the object can read them. Keep
+//     them short, and keep secrets out.
+//   - A run takes one step at a time. A [Run] is not safe for concurrent use.
 package durable

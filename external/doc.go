@@ -1,8 +1,11 @@
-// Package external is the pure part of what an operator keeps outside of Kubernetes: machines, buckets,
-// accounts, entries in somebody else's database. It knows what a provider has to offer, what is
-// recorded of each resource, and what comes next for it; it calls nothing and writes nothing.
+// Package external lets an operator manage resources outside of Kubernetes: machines, buckets, accounts, rows in a
+// database. Start with a [Provider], which observes, creates, updates and deletes one kind of resource, and
+// declare resources with operon.Provide. Add a [Finder] if the external system can look a resource up by its key.
 //
-// The record stands in an annotation of the owner. A resource is marked there before it is made, and its
-// id is written down after that. Whoever finds a mark without an id asks the external system for
-// the mark's key: what is found is taken over, what is not is made. [Next] is the whole of that policy.
+// The operator records the resources of an object in an annotation of that object. It records a token before it
+// creates a resource, and the ID afterwards. If it finds a token without an ID, after a crash for example, it asks
+// the external system for the resource by its key, and takes over what exists instead of creating a second one.
+// [Next] is this policy.
+//
+// The package is pure: apart from the methods of your providers it calls nothing, and it writes nothing.
 package external

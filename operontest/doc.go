@@ -1,6 +1,6 @@
-// Package operontest tests operators that are written with package operon.
+// Package operontest tests operators that you write with package operon.
 //
-// What a composer declares is compared with a golden file. No cluster is needed:
+// Start with a golden file that holds the children that a composer declares. It needs no cluster:
 //
 //	var memcached = operontest.New(Memcached{}, v1alpha1.AddToScheme)
 //
@@ -8,10 +8,9 @@
 //		memcached.Golden(t, sample(t), "testdata/children.yaml")
 //	}
 //
-// What the operator does about an object is a [Case]: what there is, what happens, and what
-// is written, told and read then. Anything else that is written, told or read fails it. The
-// reconcile is the real one; the API under it is in memory, and time stands still unless a
-// step lets it pass:
+// A [Case] tests what the operator does about an object. It lists the objects that exist, what happens, and
+// the expected writes, events, conditions and reads. Anything else that is written, reported or read fails the case.
+// The reconciler is the real one. The API is in memory, and time stands still unless a step lets it pass:
 //
 //	memcached.Run(t, operontest.Case[*v1alpha1.Memcached]{
 //		Name:   "a new object",
@@ -24,11 +23,11 @@
 //		},
 //	})
 //
-// The same case runs with the real operator on a real API server with [Operator.RunOn], and
-// [Operator.Story] tells what happens in it.
+// [Operator.RunOn] runs the same case with the real operator on a real API server. [Operator.Story] describes
+// what happens in it as text.
 //
 // [Conversion] tests that conversions between the versions of a kind lose nothing.
 //
-// [Sample] reads the object that a project ships as its sample, and [Object] copies one;
-// both take changes as functions. Nothing that a case does reaches another one's objects.
+// [Sample] reads the sample object that a project ships, and [Object] copies an object. Both take functions that
+// change the result. Cases do not share objects, so they cannot affect each other.
 package operontest

@@ -1,24 +1,18 @@
-// Package prove finds the reliability bugs of an operator: it lets everything go wrong that
-// Kubernetes may let go wrong, and looks whether the operator ends where it ends otherwise.
-//
-//	report, err := prove.Prove(ctx, prove.Options{Operator: operator, CRDs: crds, Samples: samples, …})
-//
-// As a test it takes a few seconds:
+// Package prove finds reliability bugs in an operator. It injects the faults that Kubernetes allows to happen,
+// such as crashes, lost responses and stale caches, and checks that the operator still reaches the state that it
+// reaches without faults. Start with [Run], in a test that takes a few seconds:
 //
 //	func TestReliable(t *testing.T) {
 //		prove.Run(t, prove.Test{Start: start, CRDs: "config/crd", Samples: "config/samples"})
 //	}
 //
-// A session has these parts, each in a package of its own:
+// [Prove] does the same in a program and returns a report; `operon prove` is built on it:
 //
-//	workload   what is done with the operator's objects
-//	world      carries a plan out: a namespace, a proxy, an operator
-//	witness    sees what becomes of the objects
-//	trace      all that was seen of a run
-//	plan       chooses the faults that are worth a run
-//	oracle     judges a trace
-//	report     tells
+//	report, err := prove.Prove(ctx, prove.Options{Operator: operator, Config: config, CRDs: crds, Samples: samples, …})
 //
-// This package puts them together: it learns from runs without faults what is normal, carries out
-// plans until the budget is used up, and makes sure of what they find.
+// A session first runs the operator without faults, to learn what is normal. It then carries out plans, each with
+// faults that are worth a run, until the time budget is used up, and confirms what they find. [Write] saves a plan file
+// for each finding that can be repeated, and [Replay] carries it out again.
+//
+// The parts of a session are the packages below internal/prove. This package puts them together.
 package prove

@@ -1,6 +1,6 @@
-// Package aggregatedtest runs an operator that is an API server in a test: on a cluster of the test's own,
-// as an API is the whole cluster's, behind a Service as everywhere, and until the test ends. What tests
-// do then is what users do: they ask the cluster's API server.
+// Package aggregatedtest runs an operator that is an aggregated API server in your test. [Serve] starts a cluster
+// for this test alone, because an API belongs to the whole cluster, and runs the operator behind a Service
+// until the test ends. Your test then does what users do: it sends requests to the cluster's API server.
 package aggregatedtest
 
 import (

@@ -1,6 +1,7 @@
-// Package artifactstore keeps files for steps: in a folder, such as that of a volume, or in an object store
-// that speaks S3. A file is there as a whole or not at all, and to put it again is to replace it, so
-// that a step that names its file by the key of its attempt may be done twice.
+// Package artifactstore stores files that steps of package durable produce, such as backups: in a directory, such
+// as the mount path of a volume ([Folder]), or in an object store with an S3 API ([S3]). A file exists either
+// completely or not at all, and Put replaces an existing file. A step that names its file by the key
+// of its attempt can therefore be repeated safely.
 package artifactstore
 
 import (

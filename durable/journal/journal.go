@@ -1,7 +1,9 @@
-// Package journal is what is written down of work that takes several steps, and the rule of what
-// comes next. It is pure: whoever does the work asks what to do about a step, does it, and says how
-// that ended; whoever stores the journal stores all of it. A process that takes over knows from the
-// journal alone where the work stands.
+// Package journal is the record of durable work, and the rules that decide which step comes next. If your
+// kind has a Worker, add a *[Journal] to its status; package durable does the rest.
+//
+// The package is pure: it calls nothing and stores nothing. The caller asks what to do about a step, does
+// it, records how it ended, and stores the journal as a whole. A process that takes over learns from
+// the journal alone how far the work is.
 package journal
 
 import (

@@ -1,13 +1,14 @@
-// Package steps has steps that many actions take, ready for durable.Do: run a Job or a command in a
-// pod, scale a workload, wait for a condition, keep a file in a folder or an object store. Each heeds the key of
-// its step, so that a crash in it leads neither to two nor to something left behind.
+// Package steps has ready-made steps for durable.Do: run a Job or a command in a pod, scale a workload, wait for a
+// condition, store a file in a directory or an object store. Each uses the key of its step, so a crash
+// in the middle neither creates anything twice nor leaves anything behind.
 //
-//	if _, err := durable.Do(ctx, act.Run, task.Job("migrate", migration)); err != nil {
+//	if _, err := durable.Do(ctx, act.Run, steps.Job("migrate", migration)); err != nil {
 //		return err
 //	}
 //
-// They are structs whose fields a caller may still change, such as Timeout.
+// The functions return a durable.Step, whose fields you can still change, such as Timeout; [Scale] takes its
+// steps itself.
 //
-// It is a package of its own because streams and expressions bring libraries along that an operator
-// without them does not need.
+// This is a separate package because streams and expressions bring dependencies that an operator without
+// them does not need.
 package steps

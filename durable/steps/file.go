@@ -9,7 +9,7 @@ import (
 	"github.com/operon-framework/operon/durable"
 )
 
-// Files is where files are kept: a bucket.Bucket is one.
+// Files stores files. An artifactstore.Bucket implements it.
 type Files interface {
 	Put(ctx context.Context, name string, content io.ReadSeeker) error
 	Get(ctx context.Context, name string) (io.ReadCloser, error)

@@ -1,5 +1,5 @@
-// Package localtest gives tests a real Kubernetes: the API server, the controllers and
-// simulated nodes of package local.
+// Package localtest gives your tests a real Kubernetes cluster: an API server, the controllers, and the simulated
+// nodes of package local. Start with [Shared]:
 //
 //	func TestMemcached(t *testing.T) {
 //		t.Parallel()
@@ -12,14 +12,14 @@
 //		})
 //	}
 //
-// [Shared] costs some milliseconds: all tests of a machine share the cluster "test", which is
-// started by the first, is left running for the next `go test`, and stops by itself ten
-// minutes after the last. Each test gets a namespace of its own. What is not in a
-// namespace (CustomResourceDefinitions, ClusterRoles) is shared, so give such objects names
-// that no other test uses, or take [New], a cluster of the test's own for about a second.
+// Shared takes milliseconds. All tests on a machine share the cluster "test": the first test starts it, it keeps
+// running for the next `go test`, and it stops by itself ten minutes after the last one. Each test gets a
+// namespace of its own. Cluster-scoped objects, such as CustomResourceDefinitions and ClusterRoles, are shared:
+// give them names that no other test uses, or use [New], which starts a cluster for this test alone in about a
+// second.
 //
-// A [Gate] holds back what watches show, for tests of code whose caches are behind.
+// A [Gate] holds back watch events, to test code with a stale cache.
 //
-// Everything that a test made is removed when it ends, and a namespace that cannot be
-// removed fails the test: it tells of a finalizer that nobody serves.
+// When a test ends, its namespace is deleted with everything in it. A namespace that cannot be deleted fails the
+// test, because an object in it has a finalizer that nobody removes.
 package localtest

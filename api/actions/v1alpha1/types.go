@@ -1,7 +1,7 @@
-// Package v1alpha1 holds the API of group actions.operon.dev: the kinds Action, which is one deed on
-// an object, such as a backup, and ActionSchedule, which makes Actions again and again. Any operator
-// built with Operon serves those on objects of its own kinds. Its CustomResourceDefinitions stand in
-// the folder crd, and are returned by CRDs.
+// Package v1alpha1 is the API of the group actions.operon.dev. An Action requests one operation on an object,
+// such as a backup. An ActionSchedule creates Actions on a cron schedule. Every operator built with Operon
+// can serve them for objects of its own kinds: implement operon.Actor to offer actions. The
+// CustomResourceDefinitions are in the directory crd, and [CRDs] returns them.
 //
 // +kubebuilder:object:generate=true
 // +groupName=actions.operon.dev
