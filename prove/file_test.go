@@ -70,7 +70,7 @@ func TestTargetThatCannotBeLoaded(t *testing.T) {
 		"are both given":          {Run: "true", Dir: "."},
 		"there are no objects in": {Run: "true", Samples: empty},
 		"no such file":            {Run: "true", Samples: "nowhere.yaml"},
-		"there is no Role":        {Run: "true", Samples: "../testdata/boxes.yaml", RBAC: "../testdata/boxes.yaml"},
+		"there is no Role":        {Run: "true", Samples: "../test/testdata/boxes.yaml", RBAC: "../test/testdata/boxes.yaml"},
 		"go.mod":                  {Dir: t.TempDir()},
 	} {
 		if _, err := target.Load(t.Context(), t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), want) {

@@ -39,7 +39,7 @@ type deeds struct {
 func newDeeds(t *testing.T) *deeds {
 	t.Helper()
 	w := newWorld(t)
-	w.InstallCRDs(t, "api/actions/v1alpha1/crd")
+	w.InstallCRDs(t, "../api/actions/v1alpha1/crd")
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, addBox, v1alpha1.AddToScheme} {
 		w.must(add(scheme))

@@ -53,7 +53,7 @@ func TestTimeoutInObserve(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}}, operon.Timeout(2*time.Second))
-	w.ready(w.box("slow", nil), metav1.ConditionFalse, "TimedOut", "in its step status")
+	w.ready(w.box("slow", nil), metav1.ConditionFalse, "TimedOut", "in its step observe")
 	w.lives("slow")
 }
 

@@ -8,9 +8,12 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/internal/core/outcome"
 	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/runtime/apply"
 	"github.com/operon-framework/operon/internal/runtime/report"
 )
 
@@ -38,7 +41,7 @@ func (p *pass[T]) live(id plan.ID) *plan.Live {
 
 // apply carries the plan out.
 func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) (applied, outcome.Outcome, error) {
-	if orphaned, err := r.orphaned(ctx, p); orphaned || err != nil {
+	if orphaned, err := orphaned(ctx, p); orphaned || err != nil {
 		return applied{}, outcome.Stop(0), err
 	}
 	var kinds []schema.GroupKind
@@ -48,41 +51,57 @@ func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) (applied, outcome
 	if err := r.Record.Add(ctx, r.kind.GroupKind(), kinds); err != nil {
 		return applied{}, outcome.Done(), err
 	}
-	if err := r.hold(ctx, p); err != nil {
+	if err := hold(ctx, r, p); err != nil {
 		return applied{}, outcome.Done(), err
 	}
-	done, carried := r.carryOut(ctx, p, p.seen, p.actions)
+	done, carried := carrierOf(r, p).carryOut(ctx, p.seen, p.actions)
 	var duels outcome.Outcome
-	done.duel, duels = r.duel(p, done.held)
+	done.duel, duels = duel(&p.known.duels, done.held, r.Clock.Now())
 	return done, outcome.Combine(append(slices.Clone(p.composed.waits), carried, duels)...), nil
 }
 
+// carrier carries out plans for the children of one object.
+type carrier struct {
+	applier  *apply.Applier
+	clock    clock.PassiveClock
+	known    *remembered
+	entry    *report.Entry
+	events   *report.Events
+	operator context.Context // ends when the operator is told to stop
+	owner    client.Object
+	composed composed
+}
+
+func carrierOf[T client.Object](r *Reconciler[T], p *pass[T]) *carrier {
+	return &carrier{r.applier, r.Clock, p.known, p.entry, &p.events, p.operator, p.object.now, p.composed}
+}
+
 // carryOut does what a plan says. One child that fails does not stop the others.
-func (r *Reconciler[T]) carryOut(ctx context.Context, p *pass[T], seen children, actions []plan.Action) (applied, outcome.Outcome) {
+func (c *carrier) carryOut(ctx context.Context, seen children, actions []plan.Action) (applied, outcome.Outcome) {
 	combined, result, written := outcome.Done(), applied{live: map[plan.ID]*plan.Live{}}, map[plan.ID]bool{}
 	for _, action := range actions {
-		if left := p.known.duels.Hold(action.ID(), r.undoes(p.object.now, action), r.Clock.Now()); left > 0 {
+		if left := c.known.duels.Hold(action.ID(), c.undoes(action), c.clock.Now()); left > 0 {
 			result.held = cmp.Or(min(result.held, left), left)
 			continue
 		}
-		done, err := r.applier.Do(ctx, action)
-		if err != nil && p.interrupted() {
+		done, err := c.applier.Do(ctx, action)
+		if err != nil && c.operator.Err() != nil {
 			return result, outcome.Stop(0)
 		}
-		p.entry.Action(done, err)
+		c.entry.Action(done, err)
 		if err != nil {
 			combined = outcome.Combine(combined, explain(err).With(fmt.Errorf("%s: %w", action.Verb, err)))
 			continue
 		}
 		combined = outcome.Combine(combined, waitsAfter(done), requeueIfUnobserved(seen, done))
-		r.remember(p, action, done)
+		c.remember(action, done)
 		if hasResult(done.Verb) {
 			result.live[done.ID()] = done.Live
 		}
-		p.events.Action(done)
+		c.events.Action(done)
 		written[done.ID()] = report.Writes(done.Verb)
 	}
-	return result, combined.Soon(freed(p.composed, result, actions, written))
+	return result, combined.Soon(freed(c.composed, result, actions, written))
 }
 
 // freed reports whether a child was held for one that this reconcile wrote and that is ready already.
@@ -149,16 +168,16 @@ func removes(verb plan.Verb) bool {
 
 // remember takes note of what exists after an action, and of what was repaired. Children that were
 // removed on purpose are forgotten, so that they are not recreated.
-func (r *Reconciler[T]) remember(p *pass[T], action, done plan.Action) {
+func (c *carrier) remember(action, done plan.Action) {
 	switch done.Verb {
 	case plan.Repair, plan.Recreate, plan.Update:
-		p.known.duels.Repaired(done.ID(), r.undoes(p.object.now, action), r.Clock.Now())
+		c.known.duels.Repaired(done.ID(), c.undoes(action), c.clock.Now())
 	}
 	switch {
 	case removes(done.Verb):
-		p.known.family.Unsee(done.ID())
+		c.known.family.Unsee(done.ID())
 	case hasResult(done.Verb):
-		p.known.family.Saw(done.Live)
+		c.known.family.Saw(done.Live)
 	}
 }
 
@@ -166,7 +185,7 @@ func (r *Reconciler[T]) remember(p *pass[T], action, done plan.Action) {
 // is gone. Watches of different kinds are not in step: garbage collection deletes a child, and
 // the watch shows that before it shows the end of the owner. To create the child again would
 // leave it to be collected a second time.
-func (r *Reconciler[T]) orphaned(ctx context.Context, p *pass[T]) (bool, error) {
+func orphaned[T client.Object](ctx context.Context, p *pass[T]) (bool, error) {
 	if !slices.ContainsFunc(p.actions, func(a plan.Action) bool { return a.Verb == plan.Recreate }) {
 		return false, nil
 	}

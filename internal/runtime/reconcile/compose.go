@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/internal/core/outcome"
 	"github.com/operon-framework/operon/internal/core/plan"
@@ -36,7 +38,7 @@ func (r *Reconciler[T]) compose(ctx context.Context, p *pass[T]) (composed, outc
 	found := composed{declared: author.Declared(composition), options: map[plan.ID]plan.Options{}, ready: map[plan.ID][]author.Readiness{}}
 	found.waits = found.declared.Waits
 	for _, child := range found.declared.Children {
-		err := r.prepare(object, &found, child)
+		err := found.add(r.applier, object, r.kind, child)
 		if is[*resourceclient.MissingKindError](err) {
 			found.waits = append(found.waits, explain(err).With(fmt.Errorf("compose: %w", err)))
 			continue
@@ -50,35 +52,37 @@ func (r *Reconciler[T]) compose(ctx context.Context, p *pass[T]) (composed, outc
 		return found, outcome.Done(), err
 	}
 	found.desired = ordered
+	for _, child := range ordered {
+		if len(found.ready[plan.Of(child)]) > 0 {
+			r.kinds.readWhole(child.GroupVersionKind()) // the author's function gets the object
+		}
+	}
 	return found, outcome.Again(found.declared.Again), nil
 }
 
-// prepare adds a child to what is composed for an object.
-func (r *Reconciler[T]) prepare(object T, to *composed, child *author.Child) error {
+// add prepares a child of an owner, and adds it.
+func (c *composed) add(applier *apply.Applier, owner client.Object, kind schema.GroupVersionKind, child *author.Child) error {
 	if child.Err != nil {
 		return &apply.InvalidError{Message: fmt.Sprintf("child %s: %v", child.Object.GetName(), child.Err)}
 	}
 	options := plan.Options{Policy: child.Policy}
 	for _, before := range child.After {
-		id, err := r.applier.Identify(object, before)
+		id, err := applier.Identify(owner, before)
 		if err != nil {
 			return fmt.Errorf("what comes before %s: %w", child.Object.GetName(), err)
 		}
 		options.After = append(options.After, id)
 	}
-	prepared, err := r.applier.Prepare(object, r.kind, child.Object, options)
+	prepared, err := applier.Prepare(owner, kind, child.Object, options)
 	if err != nil {
 		return err
 	}
 	id := plan.Of(prepared)
-	if _, twice := to.options[id]; twice {
+	if _, twice := c.options[id]; twice {
 		return &DuplicateError{ID: id}
 	}
-	if len(child.Ready) > 0 {
-		r.whole.Store(prepared.GroupVersionKind(), true) // the author's function gets the object
-	}
-	to.desired = append(to.desired, prepared)
-	to.options[id], to.ready[id] = options, child.Ready
+	c.desired = append(c.desired, prepared)
+	c.options[id], c.ready[id] = options, child.Ready
 	return nil
 }
 

@@ -33,7 +33,13 @@ type Declaration struct {
 func (r *Reconciler[T]) Declare(ctx context.Context, of T) (Declaration, outcome.Outcome) {
 	p := &pass[T]{reads: r.Reads(client.ObjectKeyFromObject(of))}
 	p.object = &object[T]{now: of, before: of}
-	if _, err := guarded(ctx, step[T]{run: r.composeFilled}, p); err != nil {
+	composeFilled := func(ctx context.Context, p *pass[T]) (outcome.Outcome, error) { // with defaults, as after a fetch
+		if err := fill(ctx, r.Composer, p.object); err != nil {
+			return outcome.Done(), err
+		}
+		return into(&p.composed, r.compose)(ctx, p)
+	}
+	if _, err := guarded(ctx, step[T]{run: composeFilled}, p); err != nil {
 		return Declaration{}, explain(err)
 	}
 	if failed := outcome.Combine(p.composed.waits...); failed.Kind() > outcome.KindWait {
@@ -52,12 +58,4 @@ func (r *Reconciler[T]) Declare(ctx context.Context, of T) (Declaration, outcome
 		declaration.Children = append(declaration.Children, Declared{Fields: fields, Options: p.composed.options[id], Ready: child.ReadyWords})
 	}
 	return declaration, outcome.Done()
-}
-
-// composeFilled composes an object with its defaults, as a reconcile does after it has fetched one.
-func (r *Reconciler[T]) composeFilled(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
-	if err := r.fill(ctx, p.object); err != nil {
-		return outcome.Done(), err
-	}
-	return into(&p.composed, r.compose)(ctx, p)
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/operon-framework/operon/internal/core/dueling"
 	"github.com/operon-framework/operon/internal/core/outcome"
 	"github.com/operon-framework/operon/internal/core/plan"
@@ -17,9 +15,8 @@ const ReasonContested = "Contested"
 
 // duel returns what to report of dueling controllers; held is how long the first of the repairs is held back. While a
 // duel lasts the object is not ready, also in the moments in which it is: what the spec wants does not stay.
-func (r *Reconciler[T]) duel(p *pass[T], held time.Duration) (message string, o outcome.Outcome) {
-	now := r.Clock.Now()
-	contests, over := p.known.duels.Contests(now)
+func duel(duels *dueling.Ledger, held time.Duration, now time.Time) (message string, o outcome.Outcome) {
+	contests, over := duels.Contests(now)
 	if len(contests) == 0 {
 		return "", outcome.Done()
 	}
@@ -28,7 +25,7 @@ func (r *Reconciler[T]) duel(p *pass[T], held time.Duration) (message string, o 
 }
 
 // undoes is what others did that an action puts right; nothing for most actions.
-func (r *Reconciler[T]) undoes(object client.Object, action plan.Action) []dueling.Change {
+func (c *carrier) undoes(action plan.Action) []dueling.Change {
 	switch action.Verb {
 	case plan.Repair:
 		var changes []dueling.Change
@@ -41,10 +38,10 @@ func (r *Reconciler[T]) undoes(object client.Object, action plan.Action) []dueli
 	case plan.Update:
 		// Who replaces a child as a whole drops what was applied last, and so looks as if
 		// the composition had changed. It is the same one each time.
-		by, to := r.overwriter(action), action.Desired.GetAnnotations()[plan.HashAnnotation]
+		by, to := c.overwriter(action), action.Desired.GetAnnotations()[plan.HashAnnotation]
 		if by == "" {
 			// Or it did change: who edits the spec to and fro fights with nobody.
-			to = fmt.Sprintf("%s of generation %d", to, object.GetGeneration())
+			to = fmt.Sprintf("%s of generation %d", to, c.owner.GetGeneration())
 		}
 		return []dueling.Change{{Field: "metadata.annotations." + plan.HashAnnotation, To: to, By: by}}
 	}
@@ -52,8 +49,8 @@ func (r *Reconciler[T]) undoes(object client.Object, action plan.Action) []dueli
 }
 
 // overwriter is who changed a child that is to be updated, if it was somebody else.
-func (r *Reconciler[T]) overwriter(action plan.Action) string {
-	for _, d := range plan.Compare(action.Desired, action.Live, r.Manager) {
+func (c *carrier) overwriter(action plan.Action) string {
+	for _, d := range plan.Compare(action.Desired, action.Live, c.applier.Manager) {
 		if d.By != "" {
 			return d.By
 		}

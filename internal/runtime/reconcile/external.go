@@ -28,13 +28,14 @@ type outside struct {
 // author declares. What is not known keeps children from being touched; what is not ready yet does
 // not, and is reported together with the children.
 func (r *Reconciler[T]) external(ctx context.Context, p *pass[T]) (outside, outcome.Outcome, error) {
-	if !r.reachesOut(p.object) {
+	if !reachesOut(r.Composer, p.object) {
 		return outside{}, outcome.Done(), nil
 	}
-	task, o, err := r.task(ctx, p)
+	task, o, err := externalTask(ctx, r.Composer, p)
 	if err != nil || o.Kind() != outcome.KindDone {
 		return outside{}, o, err
 	}
+	task.Rehearse = r.DryRun != nil
 	task.Write = func(ctx context.Context, record *external.Record) error {
 		return p.object.writeRecord(ctx, record, len(task.Declared) > 0)
 	}
@@ -61,8 +62,8 @@ func (r *Reconciler[T]) external(ctx context.Context, p *pass[T]) (outside, outc
 }
 
 // reachesOut reports whether something exists outside, or may exist.
-func (r *Reconciler[T]) reachesOut(object *object[T]) bool {
-	_, provisions := any(r.Composer).(author.Provisioner[T])
+func reachesOut[T client.Object](composer author.Composer[T], object *object[T]) bool {
+	_, provisions := any(composer).(author.Provisioner[T])
 	held := controllerutil.ContainsFinalizer(object.now, ExternalFinalizer)
 	if object.deleting() {
 		return held // nothing is made before it is set
@@ -70,10 +71,10 @@ func (r *Reconciler[T]) reachesOut(object *object[T]) bool {
 	return provisions || held || object.now.GetAnnotations()[external.RecordAnnotation] != ""
 }
 
-// task is what the author, the record and the user want to be done.
-func (r *Reconciler[T]) task(ctx context.Context, p *pass[T]) (providers.Task, outcome.Outcome, error) {
+// externalTask is what the author, the record and the user want to be done.
+func externalTask[T client.Object](ctx context.Context, composer author.Composer[T], p *pass[T]) (providers.Task, outcome.Outcome, error) {
 	object, deleting := p.object.now, p.object.deleting()
-	task := providers.Task{Owner: p.request.NamespacedName, UID: object.GetUID(), Rehearse: r.DryRun != nil}
+	task := providers.Task{Owner: p.request.NamespacedName, UID: object.GetUID()}
 	annotations := object.GetAnnotations()
 	var err error
 	if task.Record, err = external.ParseRecord(annotations[external.RecordAnnotation], string(task.UID)); err != nil {
@@ -85,7 +86,7 @@ func (r *Reconciler[T]) task(ctx context.Context, p *pass[T]) (providers.Task, o
 	if task.Said, err = external.ParseResolved(annotations[external.ResolvedAnnotation]); err != nil {
 		return task, outcome.Done(), &author.InvalidExternalError{Err: err}
 	}
-	provisioner, ok := any(r.Composer).(author.Provisioner[T])
+	provisioner, ok := any(composer).(author.Provisioner[T])
 	if !ok || deleting && task.Policy.Orphan {
 		return task, outcome.Done(), nil // what is left behind need not be reached
 	}

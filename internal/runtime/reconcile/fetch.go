@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/internal/core/outcome"
 	"github.com/operon-framework/operon/internal/runtime/author"
@@ -18,23 +19,23 @@ func (r *Reconciler[T]) fetch(ctx context.Context, p *pass[T]) (*object[T], outc
 	}
 	err = r.Client.Get(ctx, p.request.NamespacedName, read)
 	if apierrors.IsNotFound(err) {
-		r.forget(p)
+		forget(r, p)
 		return nil, outcome.Stop(0), p.reads.End(ctx) // nothing reads for it any more
 	}
 	if err != nil {
 		return nil, outcome.Done(), err
 	}
-	object := r.newObjectOf(p, read)
+	object := objectOf(r, p, read)
 	p.known.becomes(read.GetUID())
 	if r.Mine != nil && !r.Mine(ctx, read.GetUID()) {
 		return object, outcome.Stop(0), nil
 	}
-	return object, outcome.Done(), r.fill(ctx, object)
+	return object, outcome.Done(), fill(ctx, r.Composer, object)
 }
 
 // fill gives the object the defaults that it was stored without. One that is being deleted stays as it is.
-func (r *Reconciler[T]) fill(ctx context.Context, object *object[T]) error {
-	defaulter, ok := any(r.Composer).(author.Defaulter[T])
+func fill[T client.Object](ctx context.Context, composer author.Composer[T], object *object[T]) error {
+	defaulter, ok := any(composer).(author.Defaulter[T])
 	if !ok || object.deleting() {
 		return nil
 	}
@@ -42,4 +43,16 @@ func (r *Reconciler[T]) fill(ctx context.Context, object *object[T]) error {
 		return fmt.Errorf("fill in defaults: %w", err)
 	}
 	return nil
+}
+
+// forget drops what is remembered of an object that is gone.
+func forget[T client.Object](r *Reconciler[T], p *pass[T]) {
+	key := p.request.NamespacedName
+	for _, child := range p.known.family.Children() {
+		r.Memory.Forget(child)
+	}
+	p.known.readiness.Forget(r.kind.Kind)
+	r.objects.forget(key)
+	r.own.forget(key)
+	r.keeper.Forget(key)
 }

@@ -27,7 +27,7 @@ func (r *Reconciler[T]) finalize(ctx context.Context, p *pass[T]) (outcome.Outco
 		return outcome.Done(), nil
 	}
 	if controllerutil.ContainsFinalizer(p.object.now, Finalizer) {
-		if o, err := r.dismantle(ctx, p); err != nil || o.Kind() != outcome.KindDone {
+		if o, err := dismantle(ctx, r, p); err != nil || o.Kind() != outcome.KindDone {
 			return o, err
 		}
 	}
@@ -41,7 +41,7 @@ func (r *Reconciler[T]) finalize(ctx context.Context, p *pass[T]) (outcome.Outco
 }
 
 // dismantle removes the children that garbage collection does not, the last first.
-func (r *Reconciler[T]) dismantle(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
+func dismantle[T client.Object](ctx context.Context, r *Reconciler[T], p *pass[T]) (outcome.Outcome, error) {
 	seen, _, err := r.read(ctx, p)
 	if err != nil {
 		return outcome.Done(), err
@@ -50,7 +50,7 @@ func (r *Reconciler[T]) dismantle(ctx context.Context, p *pass[T]) (outcome.Outc
 	if len(actions) == 0 {
 		return outcome.Done(), nil
 	}
-	_, o := r.carryOut(ctx, p, seen, actions)
+	_, o := carrierOf(r, p).carryOut(ctx, seen, actions)
 	return outcome.Combine(outcome.Wait(ReasonDeleting, beforeIt(actions)), o), nil
 }
 

@@ -18,7 +18,7 @@ import (
 // hold sets the finalizer before the first child that needs it, and lifts it after the last.
 // The same write tells which kinds there are to look for, and makes the owner the parent of
 // an ApplySet that kubectl understands.
-func (r *Reconciler[T]) hold(ctx context.Context, p *pass[T]) error {
+func hold[T client.Object](ctx context.Context, r *Reconciler[T], p *pass[T]) error {
 	object := p.object.now
 	needsFinalizer := func(child *unstructured.Unstructured) bool { // garbage collection alone will not do
 		return !apply.Collected(object, child) || child.GetAnnotations()[plan.AfterAnnotation] != ""
@@ -40,19 +40,19 @@ func (r *Reconciler[T]) hold(ctx context.Context, p *pass[T]) error {
 			controllerutil.RemoveFinalizer(o, Finalizer)
 		}
 		if needed || r.ApplySets {
-			r.describeSet(p, o)
+			describeSet(o, p.object.id, r.Manager, p.composed.desired, p.seen.owned)
 		}
 	})
 }
 
 // describeSet writes the labels and annotations of an ApplySet's parent.
-func (r *Reconciler[T]) describeSet(p *pass[T], parent client.Object) {
+func describeSet(parent client.Object, self plan.ID, manager string, desired []*unstructured.Unstructured, owned []*plan.Live) {
 	kinds, namespaces := map[schema.GroupKind]bool{}, map[string]bool{}
 	var ids []plan.ID
-	for _, child := range p.composed.desired {
+	for _, child := range desired {
 		ids = append(ids, plan.Of(child))
 	}
-	for _, live := range p.seen.owned {
+	for _, live := range owned {
 		ids = append(ids, live.ID())
 	}
 	for _, id := range ids {
@@ -61,9 +61,9 @@ func (r *Reconciler[T]) describeSet(p *pass[T], parent client.Object) {
 			namespaces[id.Namespace] = true
 		}
 	}
-	parent.SetLabels(with(parent.GetLabels(), map[string]string{plan.SetLabel: plan.ApplySetID(p.object.id)}))
+	parent.SetLabels(with(parent.GetLabels(), map[string]string{plan.SetLabel: plan.ApplySetID(self)}))
 	parent.SetAnnotations(with(parent.GetAnnotations(), map[string]string{
-		plan.ToolingAnnotation:    r.Manager + "/v1",
+		plan.ToolingAnnotation:    manager + "/v1",
 		plan.KindsAnnotation:      plan.GroupKinds(kinds),
 		plan.NamespacesAnnotation: strings.Join(slices.Sorted(maps.Keys(namespaces)), ","),
 	}))

@@ -34,11 +34,16 @@ type object[T client.Object] struct {
 	missed bool
 }
 
-func (r *Reconciler[T]) newObjectOf(p *pass[T], read T) *object[T] {
+func objectOf[T client.Object](r *Reconciler[T], p *pass[T], read T) *object[T] {
 	return &object[T]{
-		API: r.API, kind: r.kind, id: r.id(p.request.NamespacedName), manager: r.Manager, entry: p.entry, own: &r.own, shared: r.Mine != nil,
+		API: r.API, kind: r.kind, id: idOf(r.kind, p.request), manager: r.Manager, entry: p.entry, own: &r.own, shared: r.Mine != nil,
 		now: read, before: read.DeepCopyObject().(T),
 	}
+}
+
+// idOf names the object of a request.
+func idOf(kind schema.GroupVersionKind, request Request) plan.ID {
+	return plan.ID{GroupKind: kind.GroupKind(), Namespace: request.Namespace, Name: request.Name}
 }
 
 // deleting reports whether the object is being deleted.

@@ -42,7 +42,7 @@ func (r *Reconciler[T]) begin(ctx context.Context, request Request) (context.Con
 	now, key := r.Clock.Now(), request.NamespacedName
 	p := &pass[T]{request: request, operator: ctx, reads: r.Reads(key), known: r.objects.get(key)}
 	ctx, release := finish(ctx)
-	ctx, p.entry = report.Begin(ctx, r.Tracer, r.id(key), r.triggers.Take(key, now), now)
+	ctx, p.entry = report.Begin(ctx, r.Tracer, idOf(r.kind, request), r.triggers.Take(key, now), now)
 	return ctx, p, release
 }
 

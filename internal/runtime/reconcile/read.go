@@ -8,12 +8,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/operon-framework/operon/internal/core/outcome"
 	"github.com/operon-framework/operon/internal/core/plan"
 	"github.com/operon-framework/operon/internal/runtime/apply"
+	"github.com/operon-framework/operon/internal/runtime/author"
 )
 
 // children are those that exist, in the newest state known.
@@ -34,24 +37,50 @@ func (c *children) add(live *plan.Live) {
 // read reads the children that exist: of the kinds that are
 // composed now, and of those that were composed before and are to be pruned.
 func (r *Reconciler[T]) read(ctx context.Context, p *pass[T]) (children, outcome.Outcome, error) {
+	seen, err := readerOf(r, p).all(ctx)
+	return seen, outcome.Done(), err
+}
+
+// reader reads the children of one object.
+type reader struct {
+	API
+	record  *Record
+	applier *apply.Applier
+	kinds   *kinds
+	reads   author.Reads
+	family  *apply.Family
+	owner   client.Object
+	self    schema.GroupKind
+	desired []*unstructured.Unstructured
+}
+
+func readerOf[T client.Object](r *Reconciler[T], p *pass[T]) *reader {
+	return &reader{
+		API: r.API, record: r.Record, applier: r.applier, kinds: &r.kinds, reads: p.reads, family: &p.known.family,
+		owner: p.object.now, self: r.kind.GroupKind(), desired: p.composed.desired,
+	}
+}
+
+// all returns the children that exist.
+func (r *reader) all(ctx context.Context) (children, error) {
 	seen := children{live: map[plan.ID]*plan.Live{}, unshown: map[plan.ID]bool{}}
-	kinds, err := r.kindsOf(ctx, p)
+	kinds, err := r.allKinds(ctx)
 	if err != nil {
-		return seen, outcome.Done(), err
+		return seen, err
 	}
 	writes := r.Memory.View()
 	defer writes.End()
 	for _, kind := range kinds {
-		found, err := r.readKindOfEarlier(ctx, p, writes, kind)
+		found, err := r.kindOfEarlier(ctx, writes, kind)
 		if err != nil {
-			return seen, outcome.Done(), err
+			return seen, err
 		}
 		for _, live := range found {
 			seen.add(live)
 		}
 	}
-	r.recall(p, &seen, writes)
-	for _, child := range p.composed.desired {
+	r.recall(&seen, writes)
+	for _, child := range r.desired {
 		id := plan.Of(child)
 		live := writes.Newest(id, seen.live[id])
 		if live == nil {
@@ -60,15 +89,15 @@ func (r *Reconciler[T]) read(ctx context.Context, p *pass[T]) (children, outcome
 		}
 		seen.live[id] = live
 		if !live.Deleting { // or it would be seen once more after it was removed on purpose
-			p.known.family.Saw(live)
+			r.family.Saw(live)
 		}
 	}
-	return seen, outcome.Done(), nil
+	return seen, nil
 }
 
-// readKind reads the children of a kind.
-func (r *Reconciler[T]) readKind(ctx context.Context, p *pass[T], writes *apply.View, kind schema.GroupVersionKind) ([]*plan.Live, error) {
-	found, err := p.reads.Children(ctx, r.children(kind), p.object.now.GetUID())
+// kind reads the children of a kind.
+func (r *reader) kind(ctx context.Context, writes *apply.View, kind schema.GroupVersionKind) ([]*plan.Live, error) {
+	found, err := r.reads.Children(ctx, r.kinds.children(kind), r.owner.GetUID())
 	if err != nil {
 		return nil, fmt.Errorf("read the children of kind %s: %w", kind.Kind, err)
 	}
@@ -83,13 +112,13 @@ func (r *Reconciler[T]) readKind(ctx context.Context, p *pass[T], writes *apply.
 
 // recall adds the children that this process made and that no watch has shown yet: where the object is deleted at once,
 // or is changed, they are deleted, too.
-func (r *Reconciler[T]) recall(p *pass[T], seen *children, writes *apply.View) {
-	for _, id := range p.known.family.Children() {
+func (r *reader) recall(seen *children, writes *apply.View) {
+	for _, id := range r.family.Children() {
 		if seen.live[id] != nil {
 			continue
 		}
 		live := writes.Newest(id, nil)
-		if live == nil || live.Owner != string(p.object.now.GetUID()) {
+		if live == nil || live.Owner != string(r.owner.GetUID()) {
 			continue
 		}
 		seen.add(live)
@@ -97,20 +126,20 @@ func (r *Reconciler[T]) recall(p *pass[T], seen *children, writes *apply.View) {
 	}
 }
 
-// kindsOf are the kinds of which there may be children: those that are composed now, and
+// allKinds are the kinds of which there may be children: those that are composed now, and
 // those that were, as far as this process, the object or the operator's record tells.
-func (r *Reconciler[T]) kindsOf(ctx context.Context, p *pass[T]) ([]schema.GroupVersionKind, error) {
-	kinds := p.known.family.Kinds()
-	for _, child := range p.composed.desired {
+func (r *reader) allKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
+	kinds := r.family.Kinds()
+	for _, child := range r.desired {
 		if kind := child.GroupVersionKind(); !slices.Contains(kinds, kind) {
 			kinds = append(kinds, kind)
 		}
 	}
-	earlier, err := r.Record.Kinds(ctx, r.kind.GroupKind())
+	earlier, err := r.record.Kinds(ctx, r.self)
 	if err != nil {
 		return nil, err
 	}
-	for _, kind := range append(earlier, plan.ParseGroupKinds(p.object.now.GetAnnotations()[plan.KindsAnnotation])...) {
+	for _, kind := range append(earlier, plan.ParseGroupKinds(r.owner.GetAnnotations()[plan.KindsAnnotation])...) {
 		if slices.ContainsFunc(kinds, func(k schema.GroupVersionKind) bool { return k.GroupKind() == kind }) {
 			continue
 		}
@@ -126,22 +155,55 @@ func (r *Reconciler[T]) kindsOf(ctx context.Context, p *pass[T]) ([]schema.Group
 	return kinds, nil
 }
 
-// readKindOfEarlier is readKind where a kind may only have been composed by an earlier version.
+// kindOfEarlier is kind where a kind may only have been composed by an earlier version.
 // This one may lack the permission to read it: that is logged, once, and stops nothing.
-func (r *Reconciler[T]) readKindOfEarlier(ctx context.Context, p *pass[T], writes *apply.View, kind schema.GroupVersionKind) ([]*plan.Live, error) {
-	if slices.ContainsFunc(p.composed.desired, func(c *unstructured.Unstructured) bool { return c.GroupVersionKind() == kind }) ||
-		slices.Contains(p.known.family.Kinds(), kind) || p.object.deleting() {
-		return r.readKind(ctx, p, writes, kind)
+func (r *reader) kindOfEarlier(ctx context.Context, writes *apply.View, kind schema.GroupVersionKind) ([]*plan.Live, error) {
+	if slices.ContainsFunc(r.desired, func(c *unstructured.Unstructured) bool { return c.GroupVersionKind() == kind }) ||
+		slices.Contains(r.family.Kinds(), kind) || r.owner.GetDeletionTimestamp() != nil {
+		return r.kind(ctx, writes, kind)
 	}
-	if _, unreadable := r.unreadable.Load(kind); unreadable {
+	if _, unreadable := r.kinds.unreadable.Load(kind); unreadable {
 		return nil, nil
 	}
-	found, err := r.readKind(ctx, p, writes, kind)
+	found, err := r.kind(ctx, writes, kind)
 	if !apierrors.IsForbidden(err) {
 		return found, err
 	}
-	if _, logged := r.unreadable.LoadOrStore(kind, true); !logged {
+	if _, logged := r.kinds.unreadable.LoadOrStore(kind, true); !logged {
 		log.FromContext(ctx).Error(err, "children of a kind that an earlier version composed are not looked for until the operator starts again", "kind", kind.Kind)
 	}
 	return nil, nil
+}
+
+// whole returns a child as a whole, nil where it does not exist. Where no whole objects of its kind were read until now, they
+// are watched as a whole from now on.
+func (r *reader) whole(ctx context.Context, live *plan.Live) (runtime.Object, error) {
+	if live == nil || live.Object != nil {
+		return objectOfLive(live), nil
+	}
+	r.kinds.readWhole(live.Kind)
+	writes := r.Memory.View()
+	defer writes.End()
+	found, err := r.kind(ctx, writes, live.Kind)
+	if err != nil {
+		return nil, err
+	}
+	for _, whole := range found {
+		if whole.ID() == live.ID() && whole.Object != nil {
+			return whole.Object, nil
+		}
+	}
+	// This operator wrote it, and the watch has not shown it yet.
+	whole, err := r.applier.Read(ctx, live)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read %s: %w", live.ID(), err)
+	}
+	return objectOfLive(whole), nil
+}
+
+func objectOfLive(live *plan.Live) runtime.Object {
+	if live == nil {
+		return nil
+	}
+	return live.Object
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operon-framework/operon/internal/core/condition"
-	"github.com/operon-framework/operon/internal/core/plan"
 	"github.com/operon-framework/operon/internal/core/trigger"
 	"github.com/operon-framework/operon/internal/runtime/apply"
 	"github.com/operon-framework/operon/internal/runtime/author"
@@ -27,7 +25,6 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/queue"
 	"github.com/operon-framework/operon/internal/runtime/reconcilelog"
 	"github.com/operon-framework/operon/internal/runtime/report"
-	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 	"github.com/operon-framework/operon/internal/runtime/telemetry"
 )
 
@@ -103,10 +100,7 @@ type Reconciler[T client.Object] struct {
 	objects  objects
 	triggers queue.Triggers
 	own      own
-	// unreadable are kinds that an earlier version composed and this one may not read.
-	unreadable sync.Map
-	// whole are the kinds of children of which more is read than plans need.
-	whole sync.Map
+	kinds    kinds
 }
 
 // New returns a reconciler. A type that lacks the status fields which Operon writes is an
@@ -118,7 +112,7 @@ func New[T client.Object](cfg Config[T]) (*Reconciler[T], error) {
 	}
 	r := &Reconciler[T]{Config: cfg, keeper: providers.NewKeeper(cfg.Clock, report.CountCall)}
 	r.applier = apply.New(apply.Config{
-		Client: cfg.Direct, Endpoints: cfg.Endpoints, Manager: cfg.Manager, Memory: cfg.Memory, Children: r.children, Fenced: cfg.Mine != nil,
+		Client: cfg.Direct, Endpoints: cfg.Endpoints, Manager: cfg.Manager, Memory: cfg.Memory, Children: r.kinds.children, Fenced: cfg.Mine != nil,
 	})
 	object, err := newObject[T]()
 	if err != nil {
@@ -161,30 +155,12 @@ func (r *Reconciler[T]) Trigger(key types.NamespacedName, why trigger.Cause) {
 // Handler returns the event handler that queues the objects of the reconciler's kind for what happens to them,
 // except for the status that a reconcile of them wrote.
 func (r *Reconciler[T]) Handler() handler.EventHandler {
-	return r.triggers.Handler(r.stopUnwantedWork, func(before, after client.Object) bool {
+	stopUnwanted := func(object client.Object) {
+		if unwanted(r.Composer, object) {
+			r.objects.stopWork(client.ObjectKeyFromObject(object))
+		}
+	}
+	return r.triggers.Handler(stopUnwanted, func(before, after client.Object) bool {
 		return !changed(before, after) && r.own.is(after)
 	})
-}
-
-// id names an object of the reconciler's kind.
-func (r *Reconciler[T]) id(key types.NamespacedName) plan.ID {
-	return plan.ID{GroupKind: r.kind.GroupKind(), Namespace: key.Namespace, Name: key.Name}
-}
-
-// children returns how children of a kind are kept.
-func (r *Reconciler[T]) children(kind schema.GroupVersionKind) resourceclient.Children {
-	_, whole := r.whole.Load(kind)
-	return resourceclient.Children{Kind: kind, Whole: whole}
-}
-
-// forget drops what is remembered of an object that is gone, or another process's.
-func (r *Reconciler[T]) forget(p *pass[T]) {
-	key := p.request.NamespacedName
-	for _, child := range p.known.family.Children() {
-		r.Memory.Forget(child)
-	}
-	p.known.readiness.Forget(r.kind.Kind)
-	r.objects.forget(key)
-	r.own.forget(key)
-	r.keeper.Forget(key)
 }

@@ -47,7 +47,7 @@ func (r rehearsal[T]) upgrade(_ context.Context, p *pass[T]) (outcome.Outcome, e
 	if r.Version == "" {
 		return outcome.Done(), nil
 	}
-	record, verdict, _, err := r.judge(p.object.now)
+	record, verdict, _, err := judge(p.object.now, r.Version)
 	if isNewer(verdict) {
 		return newerVersion(record.Version, r.Version), err
 	}

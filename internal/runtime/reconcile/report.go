@@ -4,10 +4,12 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/operon-framework/operon/internal/core/condition"
 	"github.com/operon-framework/operon/internal/core/outcome"
+	"github.com/operon-framework/operon/internal/runtime/author"
 	"github.com/operon-framework/operon/internal/runtime/report"
 )
 
@@ -39,7 +41,8 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T]) (*reported, outc
 	if !p.version.newer {
 		conditions.Contest(p.applied.duel, object.now.GetGeneration(), now)
 	}
-	r.recordVersion(p, conditions)
+	_, upgrades := any(r.Composer).(author.Upgrader[T])
+	p.version.record(conditions, r.Version, upgrades, object.statusChanged(), now)
 	found := &reported{ready: report.Transition{Before: before, After: conditions.Ready()}}
 	p.events.Ready(found.ready, p.outcome().Kind())
 	if !p.ends() {
@@ -48,17 +51,17 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T]) (*reported, outc
 		}
 	}
 	p.events.Send(r.Events, object.now)
-	return r.writeReport(ctx, p, found)
+	return p.writeReport(ctx, found, r.Events, now)
 }
 
 // writeReport writes the status, or holds it back for a moment.
-func (r *Reconciler[T]) writeReport(ctx context.Context, p *pass[T], found *reported) (*reported, outcome.Outcome, error) {
+func (p *pass[T]) writeReport(ctx context.Context, found *reported, recorder events.EventRecorder, now time.Time) (*reported, outcome.Outcome, error) {
 	keepEmpty(statusField(p.object.now), statusField(p.object.before))
 	onlyMessages, err := p.object.onlyMessagesChanged()
 	if err != nil {
 		return found, outcome.Done(), err
 	}
-	if found.held = p.known.hold(onlyMessages && !p.version.upgraded, r.Clock.Now()); found.held > 0 {
+	if found.held = p.known.hold(onlyMessages && !p.version.upgraded, now); found.held > 0 {
 		return found, outcome.Again(found.held), nil
 	}
 	err = p.object.writeStatus(ctx)
@@ -66,7 +69,7 @@ func (r *Reconciler[T]) writeReport(ctx context.Context, p *pass[T], found *repo
 		// What cannot be reported by the status is reported by other means.
 		log.FromContext(ctx).Error(err, "the status is not written")
 		p.events.Warning(ReasonStatusRefused, "Reconcile", "%v", err)
-		p.events.Send(r.Events, p.object.now)
+		p.events.Send(recorder, p.object.now)
 		return nil, outcome.Done(), err // nobody reads that the object is ready
 	}
 	return found, outcome.Done(), err

@@ -38,9 +38,9 @@ func (e *TimeoutError) Unwrap() error { return e.Err }
 func (r *Reconciler[T]) run(ctx context.Context, s step[T], p *pass[T]) outcome.Outcome {
 	started := time.Now()
 	ctx, span := r.Tracer.Step(ctx, s.name)
-	o, err := r.inTime(ctx, s, p)
+	o, err := s.inTime(ctx, p, r.Timeout)
 	if err != nil {
-		o = r.failed(ctx, s, p, err)
+		o = s.failed(ctx, p, r.Mine != nil, err)
 	}
 	if s.aside && o.Kind() != outcome.KindStop {
 		o = o.Aside()
@@ -50,12 +50,12 @@ func (r *Reconciler[T]) run(ctx context.Context, s step[T], p *pass[T]) outcome.
 	return o
 }
 
-// failed is the outcome of a step that ended in an error.
-func (r *Reconciler[T]) failed(ctx context.Context, s step[T], p *pass[T], err error) outcome.Outcome {
+// failed is the outcome of a step that ended in an error. shared: several processes share the objects.
+func (s step[T]) failed(ctx context.Context, p *pass[T], shared bool, err error) outcome.Outcome {
 	if p.interrupted() {
 		return outcome.Stop(0)
 	}
-	if r.Mine != nil && apierrors.IsConflict(err) {
+	if shared && apierrors.IsConflict(err) {
 		return outcome.Stop(firstLook) // somebody wrote meanwhile, which the cache is about to show
 	}
 	if panicked, ok := errors.AsType[*panicError](err); ok {
@@ -66,8 +66,8 @@ func (r *Reconciler[T]) failed(ctx context.Context, s step[T], p *pass[T], err e
 
 // inTime runs a step within its time. Whatever it ends with when that is over, the time is
 // the reason.
-func (r *Reconciler[T]) inTime(ctx context.Context, s step[T], p *pass[T]) (outcome.Outcome, error) {
-	limited, cancel := r.limit(ctx, s, p)
+func (s step[T]) inTime(ctx context.Context, p *pass[T], limit time.Duration) (outcome.Outcome, error) {
+	limited, cancel := s.limit(ctx, p, limit)
 	defer cancel()
 	o, err := guarded(limited, s, p)
 	done := err == nil && o.Kind() == outcome.KindDone
@@ -77,19 +77,19 @@ func (r *Reconciler[T]) inTime(ctx context.Context, s step[T], p *pass[T]) (outc
 	if err == nil {
 		err = errors.New(o.Message())
 	}
-	return o, &TimeoutError{Step: s.name, Limit: r.Timeout, Err: err}
+	return o, &TimeoutError{Step: s.name, Limit: limit, Err: err}
 }
 
 // limit ends the context of a step when the reconcile has had its time. The status is reported
 // whatever happened: the author's part in that has as long again, the writing of it no limit.
-func (r *Reconciler[T]) limit(ctx context.Context, s step[T], p *pass[T]) (context.Context, context.CancelFunc) {
+func (s step[T]) limit(ctx context.Context, p *pass[T], limit time.Duration) (context.Context, context.CancelFunc) {
 	switch {
-	case r.Timeout == 0 || s.name == stepReport:
+	case limit == 0 || s.name == stepReport:
 		return ctx, func() {}
 	case s.last:
-		return context.WithTimeout(ctx, r.Timeout)
+		return context.WithTimeout(ctx, limit)
 	}
-	return context.WithDeadline(ctx, p.entry.Began().Add(r.Timeout))
+	return context.WithDeadline(ctx, p.entry.Began().Add(limit))
 }
 
 // guarded runs a step and returns a panic of the author's code as an error.

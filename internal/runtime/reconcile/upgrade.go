@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,7 +44,7 @@ func (r *Reconciler[T]) upgrade(ctx context.Context, p *pass[T]) (version, outco
 	if r.Version == "" {
 		return version{}, outcome.Done(), nil
 	}
-	record, verdict, downgraded, err := r.judge(p.object.now)
+	record, verdict, downgraded, err := judge(p.object.now, r.Version)
 	if err != nil {
 		return version{}, outcome.Done(), err
 	}
@@ -64,13 +65,13 @@ func (r *Reconciler[T]) upgrade(ctx context.Context, p *pass[T]) (version, outco
 
 // judge returns what the object is to this version of the operator, and whether a user allowed this older version to
 // take it.
-func (r *Reconciler[T]) judge(object T) (record operatorversion.Record, verdict operatorversion.Verdict, downgraded bool, err error) {
+func judge(object client.Object, own string) (record operatorversion.Record, verdict operatorversion.Verdict, downgraded bool, err error) {
 	conditions, err := condition.Of(object)
 	if err != nil {
 		return record, "", false, err
 	}
 	record = conditions.Release()
-	verdict = operatorversion.Judge(record, r.Version)
+	verdict = operatorversion.Judge(record, own)
 	if record.Version != "" && object.GetAnnotations()[DowngradeAnnotation] == record.Version && verdict != operatorversion.Older {
 		return record, operatorversion.Current, isNewer(verdict), nil
 	}
@@ -95,16 +96,15 @@ func newerVersion(recorded, own string) outcome.Outcome {
 		recorded, own, DowngradeAnnotation, recorded))
 }
 
-// recordVersion writes which version reconciles the object: where something was upgraded, or is
-// written anyway.
-func (r *Reconciler[T]) recordVersion(p *pass[T], conditions condition.Status) {
-	if !p.version.fit {
+// record writes that a version of the operator reconciles the object, which upgrades objects or does not: where something
+// was upgraded, or the status is written anyway.
+func (v version) record(conditions condition.Status, own string, upgrades, written bool, now time.Time) {
+	if !v.fit {
 		return
 	}
-	verdict := operatorversion.Judge(conditions.Release(), r.Version)
-	if !p.version.upgraded && !p.version.downgraded && (verdict == operatorversion.Current || !p.object.statusChanged()) {
+	verdict := operatorversion.Judge(conditions.Release(), own)
+	if !v.upgraded && !v.downgraded && (verdict == operatorversion.Current || !written) {
 		return
 	}
-	_, upgrades := any(r.Composer).(author.Upgrader[T])
-	conditions.Record(operatorversion.Record{Version: r.Version, Upgrades: upgrades}, r.Clock.Now())
+	conditions.Record(operatorversion.Record{Version: own, Upgrades: upgrades}, now)
 }

@@ -74,17 +74,15 @@ func (r *Reconciler[T]) carry(ctx context.Context, p *pass[T], work func(context
 	return o, err
 }
 
-// stopUnwantedWork ends the step that an object's work is at, where the object says that it is not wanted.
-func (r *Reconciler[T]) stopUnwantedWork(object client.Object) {
-	worker, ok := any(r.Composer).(author.Worker[T])
+// unwanted reports whether the work of a composer on an object is no longer wanted.
+func unwanted[T client.Object](composer author.Composer[T], object client.Object) bool {
+	worker, ok := any(composer).(author.Worker[T])
 	if !ok {
-		return
+		return false
 	}
 	canceller, _ := worker.(author.Canceller[T])
 	typed, _ := object.(T)
-	if object.GetDeletionTimestamp() != nil || canceller != nil && canceller.Cancelled(typed) != "" {
-		r.objects.stopWork(client.ObjectKeyFromObject(object))
-	}
+	return object.GetDeletionTimestamp() != nil || canceller != nil && canceller.Cancelled(typed) != ""
 }
 
 // workMistake is the reason of an error that keeps work in steps from continuing, or nothing.

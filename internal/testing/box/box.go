@@ -1,4 +1,4 @@
-// Package box is the kind that the operators of tests manage: testdata/boxes.yaml defines it. A Box
+// Package box is the kind that the operators of tests manage: test/testdata/boxes.yaml defines it. A Box
 // holds data, and a composer makes of it what the test is about.
 package box
 
