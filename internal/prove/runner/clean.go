@@ -41,7 +41,7 @@ func (w *world) clean(elsewhere []*unstructured.Unstructured) error {
 	if err := w.release(ctx); err != nil {
 		return err
 	}
-	namespaces := w.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+	namespaces := w.cluster.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	return namespaces.Delete(ctx, w.namespace, metav1.DeleteOptions{}) // it takes its time, and needs nobody for it
 }
 
@@ -117,6 +117,6 @@ func (w *world) empty(ctx context.Context) error {
 
 // freeLeases takes the leases of the namespace for run out: their holder was killed.
 func (w *world) freeLeases(ctx context.Context) error {
-	leases := w.client.Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"})
+	leases := w.cluster.Dynamic.Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"})
 	return leases.Namespace(w.namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 }

@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,12 +10,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 
 	"github.com/operon-framework/operon/internal/core/plan"
-	"github.com/operon-framework/operon/internal/tools/crdinstall"
+	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
 // data are the custom resources that an operator works on.
@@ -57,17 +54,21 @@ func (u *undeployer) findData(ctx context.Context) (*data, error) {
 
 // gather adds the objects of a definition.
 func (u *undeployer) gather(ctx context.Context, to *data, name string) error {
-	definition, err := u.cluster.dynamic.Resource(crdinstall.Resource).Get(ctx, name, metav1.GetOptions{})
+	definition, err := u.cluster.Dynamic.Resource(kube.CRDs).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read CustomResourceDefinition %s: %w", name, err)
 	}
-	if space, _, _ := unstructured.NestedString(definition.Object, "spec", "conversion", "webhook", "clientConfig", "service", "namespace"); space == u.record.namespace {
+	crd, err := kube.ReadCRD(definition)
+	if err != nil {
+		return err
+	}
+	if service := crd.ConvertedBy(); service != nil && service.Namespace == u.record.namespace {
 		to.converted = append(to.converted, name)
 	}
-	all, err := u.cluster.objectsOf(ctx, definition)
+	all, err := u.cluster.objectsOf(ctx, crd)
 	if err != nil {
 		return err
 	}
@@ -85,39 +86,20 @@ func (u *undeployer) gather(ctx context.Context, to *data, name string) error {
 	return nil
 }
 
-// objectsOf are all objects of a definition.
-func (c *cluster) objectsOf(ctx context.Context, definition *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	kind, is := storedAs(definition)
-	if !is {
+// objectsOf returns all objects that a definition defines.
+func (c *cluster) objectsOf(ctx context.Context, crd *kube.CRD) ([]*unstructured.Unstructured, error) {
+	kind, served := crd.Readable()
+	if !served {
 		return nil, nil
 	}
-	list, err := c.dynamic.Resource(kind).List(ctx, metav1.ListOptions{})
+	list, err := c.Dynamic.Resource(kind).List(ctx, metav1.ListOptions{})
 	if err != nil && strings.Contains(err.Error(), "conversion webhook for") {
-		return nil, fmt.Errorf("list the objects of CustomResourceDefinition %s: %w; the operator converts them, and has to run for that: see `operon logs`, or deploy it again", definition.GetName(), err)
+		return nil, fmt.Errorf("list the objects of CustomResourceDefinition %s: %w; the operator converts them, and must run: see `operon logs`, or deploy it again", crd.Name, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list the objects of CustomResourceDefinition %s: %w", definition.GetName(), err)
+		return nil, fmt.Errorf("list the objects of CustomResourceDefinition %s: %w", crd.Name, err)
 	}
-	return itemsOf(list), nil
-}
-
-// storedAs is the version in which objects are stored, which nobody has to convert, or if that is not served
-// another one.
-func storedAs(definition *unstructured.Unstructured) (schema.GroupVersionResource, bool) {
-	served := crdinstall.Resources(definition)
-	if len(served) == 0 {
-		return schema.GroupVersionResource{}, false
-	}
-	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	for _, one := range versions {
-		version, _ := one.(map[string]any)
-		for _, kind := range served {
-			if version["storage"] == true && version["name"] == kind.Version {
-				return kind, true
-			}
-		}
-	}
-	return served[0], true
+	return kube.Items(list), nil
 }
 
 // foreignFinalizers are those of others than Kubernetes' garbage collector.
@@ -265,7 +247,7 @@ func (u *undeployer) giveUp(ctx context.Context, objects []*unstructured.Unstruc
 // strip takes the finalizers off an object and returns them: none where it is gone, or is another one by now. Where
 // somebody else changes it at the same time, it is read and tried again.
 func (u *undeployer) strip(ctx context.Context, object *unstructured.Unstructured) (given []string, err error) {
-	client, err := u.cluster.objects(object)
+	client, err := u.cluster.Objects(object)
 	if err != nil {
 		return nil, err
 	}
@@ -279,11 +261,9 @@ func (u *undeployer) strip(ctx context.Context, object *unstructured.Unstructure
 			return nil
 		}
 		left := slices.DeleteFunc(now.GetFinalizers(), func(one string) bool { return slices.Contains(given, one) })
-		body, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": left, "uid": now.GetUID(), "resourceVersion": now.GetResourceVersion()}})
-		if err != nil {
-			return err
-		}
-		_, err = client.Patch(ctx, object.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
+		_, err = u.cluster.Merge(ctx, now, map[string]any{"metadata": map[string]any{
+			"finalizers": left, "uid": now.GetUID(), "resourceVersion": now.GetResourceVersion(),
+		}})
 		return err
 	})
 	if apierrors.IsNotFound(err) {
@@ -301,12 +281,7 @@ func (u *undeployer) handOver(ctx context.Context, definition *unstructured.Unst
 	if other == nil {
 		return nil // --keep-data: the next deployment takes it up again
 	}
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{plan.PartOfLabel: other.id()}}})
-	if err != nil {
-		return err
-	}
-	_, err = u.cluster.dynamic.Resource(crdinstall.Resource).Patch(ctx, definition.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
-	if err != nil {
+	if _, err := u.cluster.Merge(ctx, definition, labelled(plan.PartOfLabel, other.id())); err != nil {
 		return fmt.Errorf("hand CustomResourceDefinition %s over to the deployment of %s: %w", definition.GetName(), other.operator, err)
 	}
 	return nil

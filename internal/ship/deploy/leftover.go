@@ -11,10 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
 
 	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
 const (
@@ -69,14 +68,14 @@ func (u *undeployer) made(object *unstructured.Unstructured) bool {
 }
 
 func (c *cluster) list(ctx context.Context, kind schema.GroupVersionResource, namespace, selector string) ([]*unstructured.Unstructured, error) {
-	list, err := c.dynamic.Resource(kind).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	list, err := c.Dynamic.Resource(kind).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", kind.GroupResource(), err)
 	}
-	return itemsOf(list), nil
+	return kube.Items(list), nil
 }
 
 // removeNamespaces removes the operator's namespace, unless somebody else has things there.
@@ -102,41 +101,34 @@ func (u *undeployer) removeNamespaces(ctx context.Context, namespaces []*unstruc
 
 // disown takes the deployment's label off a namespace that stays.
 func (u *undeployer) disown(ctx context.Context, namespace *unstructured.Unstructured) error {
-	objects, err := u.cluster.objects(namespace)
-	if err != nil {
-		return err
-	}
-	body := fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, plan.PartOfLabel)
-	if _, err := objects.Patch(ctx, namespace.GetName(), types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: manager}); err != nil {
+	if _, err := u.cluster.Merge(ctx, namespace, labelled(plan.PartOfLabel, nil)); err != nil {
 		return fmt.Errorf("take the deployment's label off %s, which stays: %w", addressOf(namespace), err)
 	}
 	return nil
 }
 
+// labelled is a patch that sets a label, or removes it.
+func labelled(key string, value any) map[string]any {
+	return map[string]any{"metadata": map[string]any{"labels": map[string]any{key: value}}}
+}
+
 // inside are the objects in a namespace that Kubernetes did not make there by itself.
 func (c *cluster) inside(ctx context.Context, namespace string) ([]string, error) {
-	c.mapper.Reset() // definitions are gone
-	lists, err := c.kinds.ServerPreferredResources()
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, fmt.Errorf("ask the API server for its kinds: %w", err)
+	c.Refresh() // CustomResourceDefinitions are gone
+	kinds, err := c.Deletable()
+	if err != nil {
+		return nil, err
 	}
-	able := discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, lists)
 	var all []string
-	for _, list := range able {
-		group, err := schema.ParseGroupVersion(list.GroupVersion)
+	for _, kind := range kinds {
+		if !kind.Namespaced {
+			continue
+		}
+		found, err := c.unnatural(ctx, kind.GroupVersionResource, namespace)
 		if err != nil {
 			return nil, err
 		}
-		for _, resource := range list.APIResources {
-			if !resource.Namespaced {
-				continue
-			}
-			found, err := c.unnatural(ctx, group.WithResource(resource.Name), namespace)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, found...)
-		}
+		all = append(all, found...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all), nil
@@ -168,7 +160,7 @@ func (c *cluster) ownedInside(object *unstructured.Unstructured) bool {
 		return len(owners) > 0
 	}
 	return slices.ContainsFunc(owners, func(owner metav1.OwnerReference) bool {
-		found, err := c.mapper.RESTMapping(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind())
+		found, err := c.Mapping(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind().WithVersion(""))
 		return err != nil || found.Scope.Name() == meta.RESTScopeNameNamespace // of a kind that is gone there is no owner
 	})
 }

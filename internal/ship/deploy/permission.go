@@ -23,7 +23,7 @@ type need = authorizationv1.ResourceAttributes
 func (c *cluster) needs(objects []*unstructured.Unstructured, verbs ...string) ([]need, error) {
 	var all []need
 	for _, object := range objects {
-		found, err := c.mapping(object.GroupVersionKind())
+		found, err := c.Mapping(object.GroupVersionKind())
 		if err != nil {
 			return nil, err
 		}

@@ -31,7 +31,7 @@ func (u *undeployer) remove(ctx context.Context, objects []*unstructured.Unstruc
 func (u *undeployer) delete(ctx context.Context, objects []*unstructured.Unstructured) error {
 	var problems []error
 	for _, object := range objects {
-		if err := u.cluster.delete(ctx, object); err != nil {
+		if err := u.cluster.Delete(ctx, object); err != nil {
 			problems = append(problems, fmt.Errorf("remove %s: %w", addressOf(object), err))
 		}
 	}
@@ -93,7 +93,7 @@ func (u *undeployer) waitUntil(ctx context.Context, objects []*unstructured.Unst
 func (u *undeployer) left(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var left []*unstructured.Unstructured
 	for _, object := range objects {
-		found, err := u.cluster.get(ctx, object)
+		found, err := u.cluster.Get(ctx, object)
 		if err != nil {
 			return nil, err
 		}

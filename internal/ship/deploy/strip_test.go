@@ -62,11 +62,11 @@ func TestFinalizersOfWhatOthersChange(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			stored, err := c.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(env.Namespace).Get(t.Context(), name, metav1.GetOptions{})
+			stored, err := c.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(env.Namespace).Get(t.Context(), name, metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.dynamic = dynamic.NewForConfigOrDie(meanwhile(env.Config, func() { test.change(t, name) }))
+			c.Dynamic = dynamic.NewForConfigOrDie(meanwhile(env.Config, func() { test.change(t, name) }))
 			given, err := (&undeployer{cluster: c}).strip(t.Context(), stored)
 			if err != nil || !slices.Equal(given, test.given) {
 				t.Errorf("given up were %q, %v", given, err)

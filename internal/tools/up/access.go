@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/project"
 	"github.com/operon-framework/operon/internal/tools/up/tree"
 )
@@ -120,7 +121,7 @@ func (i identity) binding(grant project.Grant, role, namespace string) *unstruct
 // takeBack removes the project's objects of earlier runs that are not wanted now, in the order of the resources.
 func (in *installer) takeBack(ctx context.Context, wanted map[string]bool, resources ...schema.GroupVersionResource) error {
 	for _, resource := range resources {
-		objects := in.client.Resource(resource)
+		objects := in.Dynamic.Resource(resource)
 		list, err := objects.List(ctx, metav1.ListOptions{LabelSelector: Label + "=" + in.project})
 		if err != nil {
 			return err
@@ -129,7 +130,7 @@ func (in *installer) takeBack(ctx context.Context, wanted map[string]bool, resou
 			if wanted[tree.Address(&found)] {
 				continue
 			}
-			if err := objects.Namespace(found.GetNamespace()).Delete(ctx, found.GetName(), metav1.DeleteOptions{}); err != nil && !gone(err) {
+			if err := objects.Namespace(found.GetNamespace()).Delete(ctx, found.GetName(), metav1.DeleteOptions{}); err != nil && !kube.IsGone(err) {
 				return err
 			}
 		}

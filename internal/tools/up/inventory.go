@@ -11,11 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/operon-framework/operon/internal/tools/crdinstall"
+	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
 // listers is how many kinds are listed at the same time.
@@ -48,21 +47,23 @@ func (i *inventory) empty() bool {
 
 // takeInventory looks through all kinds of the cluster for the project's label.
 func takeInventory(ctx context.Context, config *rest.Config, project string) (*inventory, error) {
-	config = rest.CopyConfig(config)
-	config.WarningHandler = rest.NoWarnings{}
-	client, err := dynamic.NewForConfig(config)
+	client, err := kube.New(config, manager)
 	if err != nil {
 		return nil, err
 	}
-	resources, err := removable(config)
+	kinds, err := client.Deletable()
 	if err != nil {
 		return nil, err
 	}
-	found, err := listAll(ctx, client, resources, metav1.ListOptions{LabelSelector: Label + "=" + project})
+	var resources []schema.GroupVersionResource
+	for _, kind := range kinds {
+		resources = append(resources, kind.GroupVersionResource)
+	}
+	found, err := listAll(ctx, client.Dynamic, resources, metav1.ListOptions{LabelSelector: Label + "=" + project})
 	if err != nil {
 		return nil, err
 	}
-	i := &inventory{client: client}
+	i := &inventory{client: client.Dynamic}
 	i.sort(found)
 	return i, i.addResources(ctx)
 }
@@ -71,7 +72,7 @@ func takeInventory(ctx context.Context, config *rest.Config, project string) (*i
 func (i *inventory) sort(found []item) {
 	for _, one := range found {
 		switch one.resource.GroupResource() {
-		case crdinstall.Resource.GroupResource():
+		case kube.CRDs.GroupResource():
 			i.definitions = append(i.definitions, one)
 		case schema.GroupResource{Resource: "namespaces"}:
 			i.namespaces = append(i.namespaces, one)
@@ -93,8 +94,12 @@ func (i *inventory) sort(found []item) {
 func (i *inventory) addResources(ctx context.Context) error {
 	var own []schema.GroupVersionResource
 	for _, definition := range i.definitions {
-		if served := crdinstall.Resources(definition.object); len(served) > 0 {
-			own = append(own, served[0])
+		crd, err := kube.ReadCRD(definition.object)
+		if err != nil {
+			return err
+		}
+		if resource, served := crd.Readable(); served {
+			own = append(own, resource)
 		}
 	}
 	found, err := listAll(ctx, i.client, own, metav1.ListOptions{})
@@ -103,25 +108,6 @@ func (i *inventory) addResources(ctx context.Context) error {
 		return slices.ContainsFunc(found, func(one item) bool { return one.object.GetUID() == sample.object.GetUID() })
 	})
 	return err
-}
-
-// removable are all kinds whose objects can be listed and deleted.
-func removable(config *rest.Config) ([]schema.GroupVersionResource, error) {
-	client, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	lists, err := client.ServerPreferredResources()
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, fmt.Errorf("ask the API server for its kinds: %w", err)
-	}
-	able := discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, lists)
-	all, err := discovery.GroupVersionResources(able)
-	var resources []schema.GroupVersionResource
-	for resource := range all {
-		resources = append(resources, resource)
-	}
-	return resources, err
 }
 
 // listAll lists several kinds in all namespaces. Kinds that the user may not list are left

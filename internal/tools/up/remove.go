@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/up/tree"
 )
 
@@ -45,7 +46,7 @@ func (r *remover) delete(ctx context.Context, items []item) error {
 	var problems []error
 	for _, one := range items {
 		err := r.deleteOne(ctx, one)
-		if err != nil && !gone(err) {
+		if err != nil && !kube.IsGone(err) {
 			problems = append(problems, fmt.Errorf("remove %s: %w", tree.Address(one.object), err))
 		}
 	}
@@ -73,9 +74,6 @@ func (r *remover) deleteOne(ctx context.Context, one item) error {
 		}
 	}
 }
-
-// gone tells errors of an object that is not there any more, or is another one of that name.
-func gone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
 
 // waitGone waits until all items are gone, saying so of each.
 func (r *remover) waitGone(ctx context.Context, items []item) error {
