@@ -17,6 +17,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/generate/manifests"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
 // Result is what a deployment came to.
@@ -163,12 +164,12 @@ func (d *deployer) permitted(ctx context.Context, objects []*unstructured.Unstru
 }
 
 // watching is what it takes to see the pods.
-func watching(namespace string) []need {
-	return []need{
+func watching(namespace string) []rbac.Permission {
+	return []rbac.Permission{
 		{Verb: "get", Group: "apps", Resource: "deployments", Namespace: namespace},
 		{Verb: "list", Group: "apps", Resource: "replicasets", Namespace: namespace},
 		{Verb: "list", Resource: "pods", Namespace: namespace},
-		{Verb: "get", Resource: "pods", Subresource: "log", Namespace: namespace},
+		{Verb: "get", Resource: "pods/log", Namespace: namespace},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/generate/manifests"
 	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
 // UndeployOptions are options of Undeploy.
@@ -165,12 +166,12 @@ func (u *undeployer) permitted(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	needs = append(append(needs, more...), need{Verb: "list", Resource: "pods", Namespace: u.record.namespace})
+	needs = append(append(needs, more...), rbac.Permission{Verb: "list", Resource: "pods", Namespace: u.record.namespace})
 	for _, kind := range runtimeKinds {
-		needs = append(needs, need{Verb: "list", Group: kind.Group, Resource: kind.Resource}, need{Verb: "delete", Group: kind.Group, Resource: kind.Resource})
+		needs = append(needs, permissions(kind, "", "list", "delete")...)
 	}
 	for _, kind := range ownKinds {
-		needs = append(needs, need{Verb: "list", Group: kind.Group, Resource: kind.Resource, Namespace: u.record.namespace}, need{Verb: "delete", Group: kind.Group, Resource: kind.Resource, Namespace: u.record.namespace})
+		needs = append(needs, permissions(kind, u.record.namespace, "list", "delete")...)
 	}
 	return u.cluster.mayAll(ctx, needs)
 }
