@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operon-framework/operon/internal/core/plan"
-	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
 const (
@@ -42,14 +41,14 @@ var ownKinds = []schema.GroupVersionResource{
 func (u *undeployer) removeOwn(ctx context.Context) error {
 	var all []*unstructured.Unstructured
 	for _, kind := range runtimeKinds {
-		found, err := u.cluster.list(ctx, kind, "", managedByLabel+"="+u.record.operator)
+		found, err := u.cluster.List(ctx, kind, "", managedByLabel+"="+u.record.operator)
 		if err != nil {
 			return err
 		}
 		all = append(all, found...)
 	}
 	for _, kind := range ownKinds {
-		found, err := u.cluster.list(ctx, kind, u.record.namespace, "")
+		found, err := u.cluster.List(ctx, kind, u.record.namespace, "")
 		if err != nil {
 			return err
 		}
@@ -65,17 +64,6 @@ func (u *undeployer) made(object *unstructured.Unstructured) bool {
 		return name == u.record.operator || name == u.record.operator+"-kinds" || labels[shardsLabel] == u.record.operator
 	}
 	return labels[managedByLabel] == u.record.operator
-}
-
-func (c *cluster) list(ctx context.Context, kind schema.GroupVersionResource, namespace, selector string) ([]*unstructured.Unstructured, error) {
-	list, err := c.Dynamic.Resource(kind).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", kind.GroupResource(), err)
-	}
-	return kube.Items(list), nil
 }
 
 // removeNamespaces removes the operator's namespace, unless somebody else has things there.
@@ -136,7 +124,7 @@ func (c *cluster) inside(ctx context.Context, namespace string) ([]string, error
 
 // unnatural are the objects of a kind in a namespace that somebody made.
 func (c *cluster) unnatural(ctx context.Context, kind schema.GroupVersionResource, namespace string) ([]string, error) {
-	found, err := c.list(ctx, kind, namespace, "")
+	found, err := c.List(ctx, kind, namespace, "")
 	if apierrors.IsForbidden(err) { // then nobody knows
 		return []string{kind.Resource + ", which you may not list"}, nil
 	}

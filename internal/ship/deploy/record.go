@@ -7,9 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -128,13 +126,13 @@ func (c *cluster) readRecord(ctx context.Context, operator, namespace string) (*
 
 // records are those of all deployments that can be seen.
 func (c *cluster) records(ctx context.Context) ([]*record, error) {
-	list, err := c.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).List(ctx, metav1.ListOptions{LabelSelector: recordLabel})
+	stored, err := c.List(ctx, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "", recordLabel)
 	if err != nil {
 		return nil, fmt.Errorf("look for other deployments: %w", err)
 	}
 	var all []*record
-	for i := range list.Items {
-		all = append(all, parseRecord(&list.Items[i]))
+	for _, one := range stored {
+		all = append(all, parseRecord(one))
 	}
 	return all, nil
 }
@@ -163,7 +161,7 @@ func (c *cluster) members(ctx context.Context, r *record) ([]*unstructured.Unstr
 	for kind := range r.kinds {
 		found, err := c.labelled(ctx, r, kind)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("list %s: %w", kind.Kind, err))
+			problems = append(problems, err)
 		}
 		all = append(all, found...)
 	}
@@ -189,14 +187,11 @@ func (c *cluster) labelled(ctx context.Context, r *record, kind schema.GroupKind
 	}
 	var all []*unstructured.Unstructured
 	for _, space := range spaces {
-		list, err := c.Dynamic.Resource(found.Resource).Namespace(space).List(ctx, metav1.ListOptions{LabelSelector: plan.PartOfLabel + "=" + r.id()})
-		if apierrors.IsNotFound(err) {
-			continue
-		}
+		members, err := c.List(ctx, found.Resource, space, plan.PartOfLabel+"="+r.id())
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, kube.Items(list)...)
+		all = append(all, members...)
 	}
 	return all, nil
 }

@@ -122,6 +122,23 @@ func (c *Client) Get(ctx context.Context, like *unstructured.Unstructured) (*uns
 	return found, err
 }
 
+// List returns the objects of a resource in a namespace, or in all if it is empty, with labels that a selector selects.
+// A resource that the cluster does not have, or does not have anymore, has no objects.
+func (c *Client) List(ctx context.Context, resource schema.GroupVersionResource, namespace, selector string) ([]*unstructured.Unstructured, error) {
+	list, err := c.Dynamic.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", resource.GroupResource(), err)
+	}
+	var all []*unstructured.Unstructured
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+	return all, nil
+}
+
 // Apply applies an object and returns it as it is in the cluster then.
 func (c *Client) Apply(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	objects, err := c.Objects(object)
@@ -205,15 +222,6 @@ func (c *Client) Deletable() ([]Resource, error) {
 		}
 	}
 	return all, nil
-}
-
-// Items returns the objects of a list.
-func Items(list *unstructured.UnstructuredList) []*unstructured.Unstructured {
-	var all []*unstructured.Unstructured
-	for i := range list.Items {
-		all = append(all, &list.Items[i])
-	}
-	return all
 }
 
 // SetLabel labels an object.

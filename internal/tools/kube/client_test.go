@@ -63,6 +63,15 @@ func TestObjects(t *testing.T) {
 	if again, err := c.Apply(t.Context(), wanted); err != nil || again.Object["data"].(map[string]any)["a"] != "1" {
 		t.Errorf("applied over another manager's value %v, %v", again, err)
 	}
+	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	for selector, want := range map[string]int{"kube.test/owner=me": 1, "kube.test/owner=you": 0} {
+		if found, err := c.List(t.Context(), configMaps, env.Namespace, selector); err != nil || len(found) != want {
+			t.Errorf("%d have %s, %v", len(found), selector, err)
+		}
+	}
+	if found, err := c.List(t.Context(), schema.GroupVersionResource{Group: "kube.test", Version: "v1", Resource: "nothings"}, "", ""); err != nil || len(found) > 0 {
+		t.Errorf("%v, %v", found, err)
+	}
 	if err := c.Delete(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
