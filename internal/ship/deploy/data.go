@@ -95,10 +95,10 @@ func (c *cluster) objectsOf(ctx context.Context, crd *kube.CRD) ([]*unstructured
 	}
 	all, err := c.List(ctx, kind, "", "")
 	if err != nil && strings.Contains(err.Error(), "conversion webhook for") {
-		return nil, fmt.Errorf("list the objects of CustomResourceDefinition %s: %w; the operator converts them, and must run: see `operon logs`, or deploy it again", crd.Name, err)
+		return nil, fmt.Errorf("CustomResourceDefinition %s: %w; the operator converts them, and must run: see `operon logs`, or deploy it again", crd.Name, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list the objects of CustomResourceDefinition %s: %w", crd.Name, err)
+		return nil, fmt.Errorf("CustomResourceDefinition %s: %w", crd.Name, err)
 	}
 	return all, nil
 }
