@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/operon-framework/operon/internal/prove/runner"
-	"github.com/operon-framework/operon/internal/tools/crdinstall"
+	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
 // install puts the operator's kinds into the cluster, and remembers which were not there.
@@ -19,7 +19,7 @@ func (s *session) install(ctx context.Context) error {
 		return err
 	}
 	for _, definition := range s.CRDs {
-		_, err := client.Resource(crdinstall.Resource).Get(ctx, definition.GetName(), metav1.GetOptions{})
+		_, err := client.Resource(kube.CRDs).Get(ctx, definition.GetName(), metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 			s.brought = append(s.brought, definition.GetName())
@@ -27,7 +27,7 @@ func (s *session) install(ctx context.Context) error {
 			return err
 		}
 	}
-	return crdinstall.Install(ctx, s.Config, runner.Manager, s.CRDs...)
+	return kube.InstallCRDs(ctx, s.Config, runner.Manager, s.CRDs...)
 }
 
 // uninstall removes the kinds that install brought from a cluster that is kept. Objects of theirs that
@@ -42,7 +42,7 @@ func (s *session) uninstall(ctx context.Context) error {
 	}
 	var problems []error
 	for _, name := range s.brought {
-		err := client.Resource(crdinstall.Resource).Delete(ctx, name, metav1.DeleteOptions{})
+		err := client.Resource(kube.CRDs).Delete(ctx, name, metav1.DeleteOptions{})
 		if !apierrors.IsNotFound(err) {
 			problems = append(problems, err)
 		}

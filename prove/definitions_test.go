@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/operon-framework/operon/internal/prove/report"
-	"github.com/operon-framework/operon/internal/tools/crdinstall"
+	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/prove/testdata/gallery/operators"
 )
 
@@ -50,7 +50,7 @@ func TestDefinitionsOfAKeptCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	there := func() bool {
-		found, err := client.Resource(crdinstall.Resource).Get(t.Context(), definition().GetName(), metav1.GetOptions{})
+		found, err := client.Resource(kube.CRDs).Get(t.Context(), definition().GetName(), metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			t.Fatal(err)
 		}

@@ -29,7 +29,7 @@ func (s *session) judgeRights() error {
 	}
 	missing, unused := rbacusage.Diff(needed, declared)
 	for _, need := range missing {
-		s.report.Rights.Missing = append(s.report.Rights.Missing, need.Right.String())
+		s.report.Rights.Missing = append(s.report.Rights.Missing, need.Permission.String())
 	}
 	for _, one := range unused {
 		s.report.Rights.Unused = append(s.report.Rights.Unused, one.String())

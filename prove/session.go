@@ -87,7 +87,10 @@ func newSession(options Options, file *File) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	options, notes := options.withoutWebhooks()
+	options, notes, err := options.withoutWebhooks()
+	if err != nil {
+		return nil, err
+	}
 	if len(options.Samples) == 0 {
 		return nil, fmt.Errorf("no sample is of a version that can be used here: %s; add one of the version that is stored", strings.Join(notes, "; "))
 	}

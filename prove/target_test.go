@@ -72,11 +72,11 @@ func TestWithoutConversion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, notes := options.withoutWebhooks(); len(notes) > 0 {
+	if _, notes, err := options.withoutWebhooks(); len(notes) > 0 || err != nil {
 		t.Errorf("without conversion, the notes are %q", notes)
 	}
 	options.CRDs[0].SetAnnotations(map[string]string{"operon.dev/conversion": "operator"})
-	if _, notes := options.withoutWebhooks(); len(notes) != 1 || !strings.Contains(notes[0], "only the stored one, v1, can be used") {
+	if _, notes, err := options.withoutWebhooks(); err != nil || len(notes) != 1 || !strings.Contains(notes[0], "only its stored version, v1, can be used") {
 		t.Errorf("the notes are %q", notes)
 	}
 	options.Samples[0].SetAPIVersion("shell.operon.dev/v1alpha1")
@@ -103,7 +103,10 @@ func TestWithoutWebhooks(t *testing.T) {
 	older.SetAPIVersion("shell.operon.dev/v1alpha1")
 	older.SetName("older")
 	options.Samples = append(options.Samples, older)
-	left, notes := options.withoutWebhooks()
+	left, notes, err := options.withoutWebhooks()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if len(left.Samples) != 1 || left.Samples[0].GetName() == "older" || !strings.Contains(strings.Join(notes, "; "), "left out: Note older of v1alpha1") {
 		t.Errorf("samples are %v, and the notes %q", left.Samples, notes)
 	}

@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operon-framework/operon/internal/tools/crdcompat"
+	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
 // isWebhook tells whether an object tells the API server to call a webhook. Nobody answers there: the
@@ -19,26 +21,11 @@ func isWebhook(object *unstructured.Unstructured) bool {
 	return group.Group == "admissionregistration.k8s.io" && strings.HasSuffix(group.Kind, "WebhookConfiguration")
 }
 
-// converted are definitions whose versions are converted into each other by a webhook, be it by one that
-// the operator registers.
-func converted(definition *unstructured.Unstructured) bool {
-	strategy, _, _ := unstructured.NestedString(definition.Object, "spec", "conversion", "strategy")
-	return strategy == "Webhook" || definition.GetAnnotations()[crdcompat.ConversionAnnotation] == "operator"
-}
-
-// storedIn is the version in which objects of a definition are stored, and of what group and kind
-// they are.
-func storedIn(definition *unstructured.Unstructured) schema.GroupVersionKind {
-	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
-	kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
-	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	for _, one := range versions {
-		if version, _ := one.(map[string]any); version["storage"] == true {
-			name, _ := version["name"].(string)
-			return schema.GroupVersionKind{Group: group, Version: name, Kind: kind}
-		}
-	}
-	return schema.GroupVersionKind{}
+// converted reports whether a webhook converts between the versions of a definition, even if the operator
+// registers it later.
+func converted(crd *kube.CRD) bool {
+	registered := crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
+	return registered || crd.Annotations[crdcompat.ConversionAnnotation] == "operator"
 }
 
 // inOtherVersions takes out of some objects those of a kind in another version than the stored one, and
@@ -57,7 +44,7 @@ func inOtherVersions(objects []*unstructured.Unstructured, stored schema.GroupVe
 
 // withoutWebhooks leaves out what would make the API server call the operator, and returns notes
 // that say so.
-func (o Options) withoutWebhooks() (Options, []string) {
+func (o Options) withoutWebhooks() (Options, []string, error) {
 	var notes []string
 	all := slices.Clone(o.Webhooks)
 	o.Setup = slices.DeleteFunc(slices.Clone(o.Setup), func(object *unstructured.Unstructured) bool {
@@ -70,11 +57,15 @@ func (o Options) withoutWebhooks() (Options, []string) {
 		notes = append(notes, fmt.Sprintf("webhooks are not called, so that what they default and refuse is not seen: %s", strings.Join(all, ", ")))
 	}
 	for _, definition := range o.CRDs {
-		if !converted(definition) {
+		crd, err := kube.ReadCRD(definition)
+		if err != nil {
+			return o, nil, err
+		}
+		if !converted(crd) {
 			continue
 		}
-		stored := storedIn(definition)
-		note := fmt.Sprintf("the webhook that converts %s is not called: of its versions only the stored one, %s, can be used", definition.GetName(), stored.Version)
+		stored := crd.Defines().WithVersion(crd.Storage())
+		note := fmt.Sprintf("the webhook that converts %s is not called: only its stored version, %s, can be used", crd.Name, stored.Version)
 		var samples, setup []string
 		o.Samples, samples = inOtherVersions(o.Samples, stored)
 		o.Setup, setup = inOtherVersions(o.Setup, stored)
@@ -83,5 +74,5 @@ func (o Options) withoutWebhooks() (Options, []string) {
 		}
 		notes = append(notes, note)
 	}
-	return o, notes
+	return o, notes, nil
 }

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
-	"github.com/operon-framework/operon/internal/tools/crdinstall"
+	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/local/localtest"
 )
 
@@ -72,7 +72,7 @@ func (s *shelf) define(stored string, conversion map[string]any, versions ...str
 			"names": map[string]any{"kind": "Box", "plural": "boxes", "singular": "box", "listKind": "BoxList"},
 		},
 	}}
-	s.must(crdinstall.Install(s.afterwards().Context(), s.Config, "test", definition))
+	s.must(kube.InstallCRDs(s.afterwards().Context(), s.Config, "test", definition))
 }
 
 // fill makes boxes of an older version.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/internal/testing/box"
-	"github.com/operon-framework/operon/internal/tools/crdinstall"
+	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
 const (
@@ -94,7 +94,7 @@ type world struct {
 
 func newWorld(ctx context.Context, config *rest.Config) (*world, error) {
 	config.QPS = -1
-	if err := crdinstall.Install(ctx, config, "bench", definition()); err != nil {
+	if err := kube.InstallCRDs(ctx, config, "bench", definition()); err != nil {
 		return nil, err
 	}
 	w := &world{}

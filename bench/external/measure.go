@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/internal/testing/box"
-	"github.com/operon-framework/operon/internal/tools/crdinstall"
+	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
 // measurement is what was found of one operator.
@@ -117,7 +117,7 @@ func prepare(ctx context.Context, config *rest.Config, namespace string, s setti
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), box.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
-	if err := crdinstall.Install(ctx, config, "bench", definition()); err != nil {
+	if err := kube.InstallCRDs(ctx, config, "bench", definition()); err != nil {
 		return nil, err
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})

@@ -26,7 +26,7 @@ import (
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/bench/internal/report"
 	"github.com/operon-framework/operon/internal/testing/box"
-	"github.com/operon-framework/operon/internal/tools/crdinstall"
+	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/local"
 )
 
@@ -76,7 +76,7 @@ func (w *world) define(ctx context.Context, config *rest.Config) error {
 	if err := yaml.Unmarshal(content, &definition.Object); err != nil {
 		return err
 	}
-	if err := crdinstall.Install(ctx, config, "bench", definition); err != nil {
+	if err := kube.InstallCRDs(ctx, config, "bench", definition); err != nil {
 		return err
 	}
 	err = w.client.Create(ctx, &corev1.Service{

@@ -32,7 +32,7 @@ that does not run.`,
 	targetFlags(command, &options.Target)
 	set := command.Flags()
 	set.BoolVar(&options.KeepData, "keep-data", false, "keep the CustomResourceDefinitions and the custom resources")
-	set.BoolVar(&options.GiveUpFinalizers, "give-up-finalizers", false, "take the finalizers off custom resources that nobody clears")
+	set.BoolVar(&options.GiveUpFinalizers, "give-up-finalizers", false, "remove finalizers from custom resources that no controller clears")
 	set.BoolVar(&options.DryRun, "dry-run", false, "tell what would be removed, and remove nothing")
 	set.StringVarP(&output, "output", "o", "text", "how to print the result, text or json")
 	command.RunE = func(command *cobra.Command, args []string) error {

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/operon-framework/operon/internal/tools/crdinstall"
+	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
@@ -24,7 +24,7 @@ func (e *Env) InstallCRDs(t testing.TB, paths ...string) {
 	if len(definitions) == 0 {
 		t.Fatalf("no CustomResourceDefinitions in %q", paths)
 	}
-	if err := crdinstall.Install(t.Context(), e.Config, "localtest", definitions...); err != nil {
+	if err := kube.InstallCRDs(t.Context(), e.Config, "localtest", definitions...); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -7,8 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
 // HistoryAnnotation of a CustomResourceDefinition names fields of the status that tell what happened,
@@ -37,17 +40,20 @@ func HistoryOf(objects ...*unstructured.Unstructured) (History, error) {
 	var problems []error
 	for _, definition := range objects {
 		declared, there := definition.GetAnnotations()[HistoryAnnotation]
-		if !there || definition.GetKind() != "CustomResourceDefinition" {
+		if !there || !kube.IsCRD(definition) {
 			continue
 		}
-		kind := schema.GroupKind{}
-		kind.Group, _, _ = unstructured.NestedString(definition.Object, "spec", "group")
-		kind.Kind, _, _ = unstructured.NestedString(definition.Object, "spec", "names", "kind")
+		crd, err := kube.ReadCRD(definition)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		kind := crd.Defines()
 		if h.has(kind) {
 			continue // the same definition, given twice
 		}
 		for path := range strings.SplitSeq(declared, ",") {
-			one, err := historicOf(definition, strings.TrimSpace(path))
+			one, err := historicOf(crd, strings.TrimSpace(path))
 			if err != nil {
 				problems = append(problems, fmt.Errorf("CustomResourceDefinition %s: annotation %s: %w", definition.GetName(), HistoryAnnotation, err))
 				continue
@@ -92,7 +98,7 @@ var (
 const anyElement = `(\["[^"]*"\]|\[[^\]]*\]|\.[^.\[]+)`
 
 // historicOf reads a path that a definition declares.
-func historicOf(definition *unstructured.Unstructured, path string) (historic, error) {
+func historicOf(crd *kube.CRD, path string) (historic, error) {
 	switch {
 	case path == "":
 		return historic{}, errors.New("it holds an empty path")
@@ -103,35 +109,34 @@ func historicOf(definition *unstructured.Unstructured, path string) (historic, e
 	case !ofStatus.MatchString(path):
 		return historic{}, fmt.Errorf(`%q cannot be read: write a path as in "status.steps[*].attempts"`, path)
 	}
-	if !inSchema(definition, steps.FindAllString(path, -1)) {
+	if !inSchema(crd, steps.FindAllString(path, -1)) {
 		return historic{}, fmt.Errorf("%q is in no version's schema ([*] stands for each element of a list or a map)", path)
 	}
 	text := strings.ReplaceAll(regexp.QuoteMeta(path), regexp.QuoteMeta(each), anyElement)
 	return historic{path: path, matches: regexp.MustCompile("^" + text + `($|[.\[])`)}, nil
 }
 
-// inSchema tells whether one of the versions has a field.
-func inSchema(definition *unstructured.Unstructured, path []string) bool {
-	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	return slices.ContainsFunc(versions, func(version any) bool {
-		of, _ := version.(map[string]any)
-		root, _, _ := unstructured.NestedMap(of, "schema", "openAPIV3Schema")
-		return leads(root, path)
+// inSchema reports whether the schema of a version has a field.
+func inSchema(crd *kube.CRD, path []string) bool {
+	return slices.ContainsFunc(crd.Spec.Versions, func(version apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		return version.Schema != nil && leads(version.Schema.OpenAPIV3Schema, path)
 	})
 }
 
-// leads tells whether a path leads somewhere in a schema. Where that keeps unknown fields, anything may be.
-func leads(at map[string]any, path []string) bool {
-	if len(path) == 0 || at["x-kubernetes-preserve-unknown-fields"] == true && at["properties"] == nil {
+// leads reports whether a schema has a field at a path. A schema that keeps unknown fields may have any.
+func leads(at *apiextensionsv1.JSONSchemaProps, path []string) bool {
+	if at == nil || len(path) == 0 {
 		return at != nil
 	}
-	next := []string{"properties", path[0]}
-	if path[0] == each {
-		next = []string{"additionalProperties"}
-		if at["type"] == "array" {
-			next = []string{"items"}
-		}
+	if keeps := at.XPreserveUnknownFields; keeps != nil && *keeps && at.Properties == nil {
+		return true
 	}
-	below, there, err := unstructured.NestedMap(at, next...)
-	return there && err == nil && leads(below, path[1:])
+	if path[0] != each {
+		below, ok := at.Properties[path[0]]
+		return ok && leads(&below, path[1:])
+	}
+	if at.Type == "array" {
+		return at.Items != nil && leads(at.Items.Schema, path[1:])
+	}
+	return at.AdditionalProperties != nil && leads(at.AdditionalProperties.Schema, path[1:])
 }

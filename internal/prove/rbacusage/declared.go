@@ -8,10 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/component-helpers/auth/rbac/validation"
 
 	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
 // Granted is what a Role of a project grants.
@@ -32,9 +31,9 @@ func Of(grants []project.Grant, beside ...*unstructured.Unstructured) ([]Granted
 		granted := Granted{Grant: grant}
 		switch {
 		case grant.Role.Unstructured != nil:
-			rules, err := composed(grant.Role.Unstructured, grants, beside)
+			rules, err := composed(grant, grants, beside)
 			if err != nil {
-				problems = append(problems, fmt.Errorf("%s: %w", grant.Role.Place(), err))
+				problems = append(problems, err)
 				continue
 			}
 			granted.Rules = rules
@@ -52,13 +51,10 @@ func Of(grants []project.Grant, beside ...*unstructured.Unstructured) ([]Granted
 }
 
 // composed are the rules of a Role, and of those that its aggregationRule selects.
-func composed(role *unstructured.Unstructured, grants []project.Grant, beside []*unstructured.Unstructured) ([]rbacv1.PolicyRule, error) {
-	var read rbacv1.ClusterRole
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(role.Object, &read); err != nil {
-		return nil, err
-	}
-	if read.AggregationRule == nil {
-		return read.Rules, nil
+func composed(of project.Grant, grants []project.Grant, beside []*unstructured.Unstructured) ([]rbacv1.PolicyRule, error) {
+	role, err := of.ReadRole()
+	if err != nil || role.AggregationRule == nil {
+		return role.Rules, err
 	}
 	for _, grant := range grants {
 		if grant.Role.Unstructured != nil {
@@ -66,47 +62,23 @@ func composed(role *unstructured.Unstructured, grants []project.Grant, beside []
 		}
 	}
 	var rules []rbacv1.PolicyRule
-	for i := range read.AggregationRule.ClusterRoleSelectors {
-		selector, err := metav1.LabelSelectorAsSelector(&read.AggregationRule.ClusterRoleSelectors[i])
+	for i := range role.AggregationRule.ClusterRoleSelectors {
+		selector, err := metav1.LabelSelectorAsSelector(&role.AggregationRule.ClusterRoleSelectors[i])
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", of.Role.Place(), err)
 		}
 		for _, other := range beside {
-			if other.GetKind() != "ClusterRole" || other.GetName() == role.GetName() || !selector.Matches(labels.Set(other.GetLabels())) {
+			if other.GetKind() != "ClusterRole" || other.GetName() == role.Name || !selector.Matches(labels.Set(other.GetLabels())) {
 				continue
 			}
-			more, err := rulesOf(other)
+			more, err := rbac.ReadRole(other)
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("%s: %w", of.Role.Place(), err)
 			}
-			rules = append(rules, more...)
+			rules = append(rules, more.Rules...)
 		}
 	}
 	return rules, nil
-}
-
-// rightsOf takes a rule apart.
-func rightsOf(rule rbacv1.PolicyRule) []Right {
-	var rights []Right
-	for _, part := range validation.BreakdownRule(rule) {
-		right := Right{Verb: part.Verbs[0]}
-		if len(part.NonResourceURLs) > 0 {
-			right.URL = part.NonResourceURLs[0]
-		} else {
-			right.Group, right.Resource = part.APIGroups[0], part.Resources[0]
-		}
-		if len(part.ResourceNames) > 0 {
-			right.Name = part.ResourceNames[0]
-		}
-		rights = append(rights, right)
-	}
-	return rights
-}
-
-// covers tells whether a right that is granted, wildcards in it, allows one that is needed.
-func covers(granted, needed Right) bool {
-	ok, _ := validation.Covers([]rbacv1.PolicyRule{granted.rule([]string{granted.Verb})}, []rbacv1.PolicyRule{needed.rule([]string{needed.Verb})})
-	return ok
 }
 
 // holds tells whether a grant holds where a right is needed.

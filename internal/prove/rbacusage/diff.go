@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
 // Unused is what a rule grants and no run used.
@@ -17,12 +18,12 @@ type Unused struct {
 	// Grant is the Role, Rule the rule's index in it.
 	Grant project.Grant
 	Rule  int
-	// Right is what the rule is about, its verb left out. Group and resource may be wildcards.
-	Right Right
+	// rbac.Permission is what the rule is about, its verb left out. Group and resource may be wildcards.
+	Right rbac.Permission
 	// Verbs are those that were not used.
 	Verbs []string
 	// Used are the rights that were, where the rule has wildcards and grants more than these.
-	Used []Right
+	Used []rbac.Permission
 }
 
 // Place is the rule's place in its file, empty where it is not in one.
@@ -50,7 +51,7 @@ func (u Unused) Place() string {
 func Diff(needed Needs, declared []Granted) (missing Needs, unused []Unused) {
 	unknown := slices.ContainsFunc(declared, func(g Granted) bool { return g.Unknown })
 	for _, need := range needed {
-		late := isLease(need.Right) || isEvent(need.Right)
+		late := isLease(need.Permission) || isEvent(need.Permission)
 		if need.Requests == 0 && !late || unknown && need.Refused == 0 {
 			continue
 		}
@@ -85,7 +86,7 @@ func (g Granted) allows(need Need) bool {
 		return false
 	}
 	for _, rule := range g.Rules {
-		if slices.ContainsFunc(rightsOf(rule), func(right Right) bool { return covers(right, need.Right) }) {
+		if slices.ContainsFunc(rbac.Permissions(rule), func(right rbac.Permission) bool { return right.Covers(need.Permission) }) {
 			return true
 		}
 	}
@@ -96,9 +97,9 @@ func (g Granted) allows(need Need) bool {
 func (g Granted) unused(needed Needs) []Unused {
 	var all []Unused
 	for i, rule := range g.Rules {
-		for _, right := range rightsOf(rule) {
+		for _, right := range rbac.Permissions(rule) {
 			used := g.users(right, needed)
-			if len(used) > 0 && !right.wild() || g.excused(right, needed) || undisturbed(right, needed) {
+			if len(used) > 0 && !right.IsWild() || g.excused(right, needed) || undisturbed(right, needed) {
 				continue
 			}
 			verb := right.Verb
@@ -122,27 +123,22 @@ func (g Granted) allowsSomewhere(need Need) bool {
 }
 
 // users are the rights that were needed and that a granted one allows.
-func (g Granted) users(granted Right, needed Needs) []Right {
-	var used []Right
+func (g Granted) users(granted rbac.Permission, needed Needs) []rbac.Permission {
+	var used []rbac.Permission
 	for _, need := range needed {
-		if !covers(granted, need.Right) { // wherever: a use is a use
+		if !granted.Covers(need.Permission) { // wherever: a use is a use
 			continue
 		}
-		right := need.Right
+		right := need.Permission
 		if granted.Name == "" {
 			right.Name = "" // that one object was asked for makes no difference
 		}
 		used = append(used, right)
 	}
-	slices.SortFunc(used, func(a, b Right) int {
-		return cmp.Or(cmp.Compare(a.URL, b.URL), cmp.Compare(a.resource(), b.resource()), cmp.Compare(a.Verb, b.Verb))
+	slices.SortFunc(used, func(a, b rbac.Permission) int {
+		return cmp.Or(cmp.Compare(a.URL, b.URL), cmp.Compare(a.Target(), b.Target()), cmp.Compare(a.Verb, b.Verb))
 	})
 	return slices.Compact(used)
-}
-
-// wild tells whether a right grants what nobody listed.
-func (r Right) wild() bool {
-	return r.Verb == "*" || r.Group == "*" || strings.HasPrefix(r.Resource, "*") || strings.HasSuffix(r.URL, "*")
 }
 
 // requests are the verbs that requests have.
@@ -151,7 +147,7 @@ var requests = []string{"get", "list", "watch", "create", "update", "patch", "de
 // ofWebhooks: what an operator registers its webhooks and policies with, and keeps their certificates in,
 // where it may do so with objects of certain names. Webhooks are not called in tests, and so
 // nothing is registered.
-func ofWebhooks(right Right) bool {
+func ofWebhooks(right rbac.Permission) bool {
 	switch {
 	case right.Name == "":
 		return false
@@ -165,20 +161,20 @@ func ofWebhooks(right Right) bool {
 
 // migrates tells whether a right is for the migration of a kind's storage, which rewrites objects after a new
 // version of the definition, and then says so in its status: no run has objects in an older version.
-func (g Granted) migrates(right Right) bool {
-	ofDefinition := func(r Right) bool {
+func (g Granted) migrates(right rbac.Permission) bool {
+	ofDefinition := func(r rbac.Permission) bool {
 		return r.Group == "apiextensions.k8s.io" && r.Resource == "customresourcedefinitions/status" && r.Name != "" && r.Verb == "update"
 	}
 	if ofDefinition(right) {
 		return true
 	}
 	return right.Verb == "patch" && slices.ContainsFunc(g.Rules, func(rule rbacv1.PolicyRule) bool {
-		return slices.ContainsFunc(rightsOf(rule), func(r Right) bool { return ofDefinition(r) && r.Name == right.Resource+"."+right.Group })
+		return slices.ContainsFunc(rbac.Permissions(rule), func(r rbac.Permission) bool { return ofDefinition(r) && r.Name == right.Resource+"."+right.Group })
 	})
 }
 
 // excused tells whether a right of the grant is useful though no request needs it.
-func (g Granted) excused(right Right, needed Needs) bool {
+func (g Granted) excused(right rbac.Permission, needed Needs) bool {
 	if !slices.Contains(requests, right.Verb) {
 		return true
 	}
@@ -189,7 +185,7 @@ func (g Granted) excused(right Right, needed Needs) bool {
 		return true
 	}
 	if isEvent(right) && (right.Verb == "create" || right.Verb == "patch") {
-		return slices.ContainsFunc(needed, func(n Need) bool { return isEvent(n.Right) && n.Verb == right.Verb })
+		return slices.ContainsFunc(needed, func(n Need) bool { return isEvent(n.Permission) && n.Verb == right.Verb })
 	}
 	return false
 }
@@ -200,7 +196,7 @@ var leftAlone = []schema.GroupResource{{Group: "batch", Resource: "jobs"}, {Reso
 
 // undisturbed tells whether a right may be there to put right what the operator made, and no run gave it
 // reason to.
-func undisturbed(right Right, needed Needs) bool {
+func undisturbed(right rbac.Permission, needed Needs) bool {
 	if right.Verb != "update" && right.Verb != "patch" || !slices.Contains(leftAlone, schema.GroupResource{Group: right.Group, Resource: right.Resource}) {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/prove/finding"
 	"github.com/operon-framework/operon/internal/prove/workload"
+	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
 // Findings says what is wrong with the permissions that a project declares: what is missing, and,
@@ -43,7 +44,7 @@ func byResource(missing Needs, declared []Granted) []string {
 	var order []string
 	verbs, refused := map[string][]string{}, map[string]bool{}
 	for _, need := range missing {
-		about := Right{Group: need.Group, Resource: need.Resource, URL: need.URL}.String()
+		about := rbac.Permission{Group: need.Group, Resource: need.Resource, URL: need.URL}.String()
 		if slices.ContainsFunc(declared, func(g Granted) bool { return g.allowsSomewhere(need) }) {
 			about += " in all namespaces"
 		}
@@ -82,7 +83,7 @@ func (u Unused) String() string {
 }
 
 // uses are rights for people, the verbs of a resource together, and resources with the same verbs.
-func uses(rights []Right) string {
+func uses(rights []rbac.Permission) string {
 	var resources, verbs grouping
 	for _, right := range rights {
 		verb := right.Verb
@@ -115,6 +116,10 @@ func (g *grouping) add(to, one string) {
 	g.of[to] = append(g.of[to], one)
 }
 
+func distinct(texts []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(texts)))
+}
+
 // join is "get, list and watch".
 func join(words []string) string {
 	if len(words) < 2 {
@@ -135,13 +140,13 @@ func roleIn(declared []Granted) *workload.Ref {
 // Notes are sentences about rights that are needed, or granted and kept, though no request shows
 // it. Rights of which the same is said stand in one sentence.
 func Notes(needed Needs, declared []Granted) []string {
-	var owners, passed, kept []Right
+	var owners, passed, kept []rbac.Permission
 	for _, need := range needed {
 		switch need.With {
 		case "ownerReferences":
-			owners = append(owners, need.Right)
+			owners = append(owners, need.Permission)
 		case "escalate":
-			passed = append(passed, need.Right)
+			passed = append(passed, need.Permission)
 		}
 	}
 	var unknown []string
@@ -153,7 +158,7 @@ func Notes(needed Needs, declared []Granted) []string {
 	}
 	var all []string
 	for _, said := range []struct {
-		of   []Right
+		of   []rbac.Permission
 		what string
 	}{
 		{owners, "no request needs this; owner references that block the deletion of their owner do, on clusters with the admission plugin OwnerReferencesPermissionEnforcement, as OpenShift is"},
@@ -168,11 +173,11 @@ func Notes(needed Needs, declared []Granted) []string {
 }
 
 // kept are the rights of a Role that nobody used and that are no finding.
-func (g Granted) kept(needed Needs) []Right {
-	var all []Right
+func (g Granted) kept(needed Needs) []rbac.Permission {
+	var all []rbac.Permission
 	for _, rule := range g.Rules {
-		for _, right := range rightsOf(rule) {
-			used := slices.ContainsFunc(needed, func(n Need) bool { return n.Right == right })
+		for _, right := range rbac.Permissions(rule) {
+			used := slices.ContainsFunc(needed, func(n Need) bool { return n.Permission == right })
 			if !used && !slices.Contains(all, right) && (g.excused(right, nil) || undisturbed(right, needed)) {
 				all = append(all, right)
 			}

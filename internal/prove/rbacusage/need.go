@@ -12,26 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operon-framework/operon/internal/prove/requestlog"
+	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
-// Right is one verb on one resource, or on a path that is none.
-type Right struct {
-	// Group is empty for the core group.
-	Group string
-	// Resource is the plural name, with the subresource where there is one: deployments/scale.
-	Resource string
-	// Name is that of the one object that was asked for, where there was one.
-	Name string
-	// URL is a path that is no resource. Then there is neither group nor resource.
-	URL string
-	// Verb is get, list, watch, create, update, patch, delete or deletecollection; another one
-	// (bind, escalate) has to be granted for what it does.
-	Verb string
-}
-
-// Need is a right that requests needed.
+// Need is a permission that requests needed.
 type Need struct {
-	Right
+	rbac.Permission
 	// Wide: it was needed in the whole cluster, and not in one namespace.
 	Wide bool
 	// Requests is how many there were, 0 where the right only goes with others.
@@ -74,7 +60,7 @@ type Options struct {
 // owner references that block the deletion of the owner, which some clusters ask for; and what a Role
 // grants that the operator makes, which the API server asks the operator to have.
 func Needed(requests []requestlog.Request, options Options) Needs {
-	found := map[Right]Need{}
+	found := map[rbac.Permission]Need{}
 	all := false
 	for i := range requests {
 		r := &requests[i]
@@ -95,7 +81,7 @@ func Needed(requests []requestlog.Request, options Options) Needs {
 	addPassedOn(found, options)
 	var needs Needs
 	for _, need := range found {
-		need.Wide = need.Wide || all && !isLocal(need.Right)
+		need.Wide = need.Wide || all && !isLocal(need.Permission)
 		needs = append(needs, need)
 	}
 	slices.SortFunc(needs, compare)
@@ -103,12 +89,12 @@ func Needed(requests []requestlog.Request, options Options) Needs {
 }
 
 // count adds a request to those that needed a right.
-func count(found map[Right]Need, right Right, r *requestlog.Request, options Options) {
+func count(found map[rbac.Permission]Need, right rbac.Permission, r *requestlog.Request, options Options) {
 	if right.Verb == "create" && r.Subresource == "" {
 		right.Name = "" // the authoriser sees none
 	}
 	need := found[right]
-	need.Right, need.Requests, need.Fixed = right, need.Requests+1, options.fixed(right.Name)
+	need.Permission, need.Requests, need.Fixed = right, need.Requests+1, options.fixed(right.Name)
 	need.Wide = need.Wide || isWide(r, options)
 	if r.Served == http.StatusForbidden {
 		need.Refused++
@@ -121,11 +107,11 @@ func compare(a, b Need) int {
 }
 
 // rightOf is what a request needed, false where everybody may do that.
-func rightOf(r *requestlog.Request) (Right, bool) {
+func rightOf(r *requestlog.Request) (rbac.Permission, bool) {
 	if r.Resource == "" {
-		return Right{URL: r.Path, Verb: r.Verb}, !isPublic(r.Path)
+		return rbac.Permission{URL: r.Path, Verb: r.Verb}, !isPublic(r.Path)
 	}
-	right := Right{Group: r.Group, Resource: r.Resource, Name: r.Name, Verb: r.Verb}
+	right := rbac.Permission{Group: r.Group, Resource: r.Resource, Name: r.Name, Verb: r.Verb}
 	if r.Subresource != "" {
 		right.Resource += "/" + r.Subresource
 	}
@@ -156,18 +142,18 @@ func isWide(r *requestlog.Request, options Options) bool {
 
 // isLocal tells of what an operator does in its own namespace, though it serves all: elections, and
 // events about them.
-func isLocal(right Right) bool { return isLease(right) || isEvent(right) }
+func isLocal(right rbac.Permission) bool { return isLease(right) || isEvent(right) }
 
-func isLease(right Right) bool {
+func isLease(right rbac.Permission) bool {
 	return right.Group == "coordination.k8s.io" && right.Resource == "leases"
 }
 
-func isEvent(right Right) bool {
+func isEvent(right rbac.Permission) bool {
 	return right.Resource == "events" && (right.Group == "" || right.Group == "events.k8s.io")
 }
 
 // goesWith are the verbs that are needed with a right, sooner or later.
-func goesWith(right Right) []string {
+func goesWith(right rbac.Permission) []string {
 	switch {
 	case isLease(right) && slices.Contains([]string{"create", "get", "update"}, right.Verb):
 		return []string{"create", "get", "update"}
@@ -189,11 +175,11 @@ func (o Options) fixed(name string) bool {
 
 // addCompanions adds the rights that go with those that were needed: of one object with one of that
 // object, where there is one.
-func addCompanions(found map[Right]Need) {
+func addCompanions(found map[rbac.Permission]Need) {
 	inOrder := slices.SortedFunc(maps.Values(found), func(a, b Need) int { return compare(b, a) }) // those with names first
 	for _, need := range inOrder {
-		for _, verb := range goesWith(need.Right) {
-			named := func(right Right) bool {
+		for _, verb := range goesWith(need.Permission) {
+			named := func(right rbac.Permission) bool {
 				return need.Name == "" && right.Name != "" && right.Verb == verb && right.Group == need.Group && right.Resource == need.Resource
 			}
 			if !slices.ContainsFunc(slices.Collect(maps.Keys(found)), named) || need.Verb == "list" || need.Verb == "watch" {
@@ -204,22 +190,22 @@ func addCompanions(found map[Right]Need) {
 }
 
 // add adds a right that goes with one that was needed.
-func add(found map[Right]Need, with Need, verb string) {
-	right := with.Right
+func add(found map[rbac.Permission]Need, with Need, verb string) {
+	right := with.Permission
 	right.Verb = verb
 	if verb == "create" {
 		right.Name = ""
 	}
 	need, there := found[right]
 	if !there {
-		need = Need{Right: right, With: with.Verb, Fixed: with.Fixed}
+		need = Need{Permission: right, With: with.Verb, Fixed: with.Fixed}
 	}
 	need.Wide = need.Wide || with.Wide
 	found[right] = need
 }
 
 // addOwners adds what the admission plugin OwnerReferencesPermissionEnforcement asks for.
-func addOwners(found map[Right]Need, options Options) {
+func addOwners(found map[rbac.Permission]Need, options Options) {
 	for _, child := range options.Children {
 		for _, owner := range child.GetOwnerReferences() {
 			if owner.BlockOwnerDeletion == nil || !*owner.BlockOwnerDeletion {
@@ -229,9 +215,9 @@ func addOwners(found map[Right]Need, options Options) {
 			if !asked(found, resource) {
 				continue // the owner is somebody else's
 			}
-			right := Right{Group: resource.Group, Resource: resource.Resource + "/finalizers", Verb: "update"}
+			right := rbac.Permission{Group: resource.Group, Resource: resource.Resource + "/finalizers", Verb: "update"}
 			if _, there := found[right]; !there {
-				found[right] = Need{Right: right, With: "ownerReferences"}
+				found[right] = Need{Permission: right, With: "ownerReferences"}
 			}
 		}
 	}
@@ -250,7 +236,7 @@ func resourceOf(kind schema.GroupKind, definitions []*unstructured.Unstructured)
 	return usualPlural(kind)
 }
 
-func asked(found map[Right]Need, resource schema.GroupResource) bool {
+func asked(found map[rbac.Permission]Need, resource schema.GroupResource) bool {
 	for right := range found {
 		if right.Group == resource.Group && right.Resource == resource.Resource {
 			return true
@@ -261,19 +247,19 @@ func asked(found map[Right]Need, resource schema.GroupResource) bool {
 
 // addPassedOn adds what the Roles grant that the operator made, unless it was refused nothing
 // because of a right to escalate, which [Diff] looks for.
-func addPassedOn(found map[Right]Need, options Options) {
+func addPassedOn(found map[rbac.Permission]Need, options Options) {
 	for _, child := range options.Children {
 		if child.GroupVersionKind().Group != rbacv1.GroupName || child.GetKind() != "Role" && child.GetKind() != "ClusterRole" {
 			continue
 		}
-		rules, err := rulesOf(child)
+		role, err := rbac.ReadRole(child)
 		if err != nil {
-			continue
+			continue // the API server would not have taken it
 		}
-		for _, rule := range rules {
-			for _, right := range rightsOf(rule) {
+		for _, rule := range role.Rules {
+			for _, right := range rbac.Permissions(rule) {
 				if _, there := found[right]; !there {
-					found[right] = Need{Right: right, With: "escalate", Wide: child.GetKind() == "ClusterRole"}
+					found[right] = Need{Permission: right, With: "escalate", Wide: child.GetKind() == "ClusterRole"}
 				}
 			}
 		}

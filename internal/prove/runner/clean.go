@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // cleaningTimeout bounds the removal of a world.
@@ -41,7 +40,7 @@ func (w *world) clean(elsewhere []*unstructured.Unstructured) error {
 	if err := w.release(ctx); err != nil {
 		return err
 	}
-	namespaces := w.client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+	namespaces := w.cluster.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
 	return namespaces.Delete(ctx, w.namespace, metav1.DeleteOptions{}) // it takes its time, and needs nobody for it
 }
 
@@ -57,22 +56,18 @@ func (w *world) release(ctx context.Context) error {
 	return nil
 }
 
-// strip takes an object's finalizers away.
+// strip removes an object's finalizers.
 func (w *world) strip(ctx context.Context, object *unstructured.Unstructured) error {
-	objects, _, err := w.resource(object.GroupVersionKind(), object.GetNamespace(), w.namespace)
-	if err != nil {
-		return err
-	}
-	_, err = objects.Patch(ctx, object.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: Manager})
+	_, err := w.cluster.Merge(ctx, object, map[string]any{"metadata": map[string]any{"finalizers": nil}})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	return err
 }
 
-// remove deletes an object and takes its finalizers away.
+// remove deletes an object and removes its finalizers.
 func (w *world) remove(ctx context.Context, object *unstructured.Unstructured) error {
-	objects, _, err := w.resource(object.GroupVersionKind(), object.GetNamespace(), w.namespace)
+	objects, err := w.cluster.Objects(object)
 	if err != nil {
 		return err
 	}
@@ -117,6 +112,6 @@ func (w *world) empty(ctx context.Context) error {
 
 // freeLeases takes the leases of the namespace for run out: their holder was killed.
 func (w *world) freeLeases(ctx context.Context) error {
-	leases := w.client.Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"})
+	leases := w.cluster.Dynamic.Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"})
 	return leases.Namespace(w.namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 }

@@ -7,9 +7,7 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/operon-framework/operon/internal/tools/project"
@@ -54,9 +52,9 @@ func unknown(grants []project.Grant, known []authorizationv1.ResourceRule) error
 		if one.Role.Unstructured == nil || one.Namespace != "" {
 			continue
 		}
-		var role rbacv1.ClusterRole
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(one.Role.Object, &role); err != nil {
-			return fmt.Errorf("%s: %w", one.Role.Place(), err)
+		role, err := one.ReadRole()
+		if err != nil {
+			return err
 		}
 		if role.AggregationRule != nil {
 			continue

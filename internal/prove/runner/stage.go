@@ -12,17 +12,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/restmapper"
 
 	"github.com/operon-framework/operon/internal/prove/clusterwatch"
+	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
@@ -61,8 +57,7 @@ type Settings struct {
 type Stage struct {
 	Settings
 	session  string
-	client   dynamic.Interface
-	mapper   meta.RESTMapper
+	cluster  *kube.Client
 	identity *rest.Config
 	worlds   atomic.Int64
 	alone    sync.Mutex // held by the world that has the Namespace
@@ -79,12 +74,8 @@ func Open(ctx context.Context, settings Settings) (*Stage, error) {
 	config.QPS, config.Burst = -1, 0
 	settings.Config = config
 	s := &Stage{Settings: settings, session: strings.ToLower(rand.Text()[:6])}
-	found, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	s.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(found))
-	if s.client, err = dynamic.NewForConfig(config); err != nil {
+	var err error
+	if s.cluster, err = kube.New(settings.Config, Manager); err != nil {
 		return nil, err
 	}
 	if s.identity, err = s.grant(ctx); err != nil {
@@ -118,11 +109,11 @@ func (s *Stage) failed(err error) {
 
 // resource finds the API of an object, and the namespace that it belongs into.
 func (s *Stage) resource(kind schema.GroupVersionKind, namespace, world string) (dynamic.ResourceInterface, *meta.RESTMapping, error) {
-	mapping, err := s.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	mapping, err := s.cluster.Mapping(kind)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", kind.Kind, err)
+		return nil, nil, err
 	}
-	objects := s.client.Resource(mapping.Resource)
+	objects := s.cluster.Dynamic.Resource(mapping.Resource)
 	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		return objects, mapping, nil
 	}
@@ -132,11 +123,11 @@ func (s *Stage) resource(kind schema.GroupVersionKind, namespace, world string) 
 	return objects.Namespace(namespace), mapping, nil
 }
 
-// Serves says which kind of some objects the cluster does not have, nil where it has all.
+// Serves returns an error that names the first kind of some objects that the cluster does not have.
 func (s *Stage) Serves(objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		kind := object.GroupVersionKind()
-		_, err := s.mapper.RESTMapping(kind.GroupKind(), kind.Version)
+		_, err := s.cluster.Mapping(kind)
 		if meta.IsNoMatchError(err) {
 			return fmt.Errorf("the cluster has no kind %s of %s, which %s is: its CustomResourceDefinition is missing", kind.Kind, object.GetAPIVersion(), object.GetName())
 		}
@@ -147,24 +138,17 @@ func (s *Stage) Serves(objects []*unstructured.Unstructured) error {
 	return nil
 }
 
-// apply makes an object as it is written.
+// apply applies an object, in the world's namespace unless it names another one.
 func (s *Stage) apply(ctx context.Context, object *unstructured.Unstructured, world string) (deed, error) {
-	objects, mapping, err := s.resource(object.GroupVersionKind(), object.GetNamespace(), world)
-	if err != nil {
-		return deed{}, err
-	}
 	object = object.DeepCopy()
-	if mapping.Scope.Name() == meta.RESTScopeNameNamespace && object.GetNamespace() == "" {
-		object.SetNamespace(world)
+	if err := s.cluster.Place(object, world); err != nil {
+		return deed{}, err
 	}
-	body, err := object.MarshalJSON()
+	mapping, err := s.cluster.Mapping(object.GroupVersionKind())
 	if err != nil {
 		return deed{}, err
 	}
-	force := true
-	applied, err := objects.Patch(ctx, object.GetName(), types.ApplyPatchType, body, metav1.PatchOptions{
-		FieldManager: Manager, Force: &force, FieldValidation: metav1.FieldValidationStrict,
-	})
+	applied, err := s.cluster.Apply(ctx, object)
 	if err != nil {
 		return deed{}, err
 	}

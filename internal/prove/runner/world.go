@@ -100,7 +100,7 @@ func (w *world) build(ctx context.Context) error {
 }
 
 func (w *world) makeNamespace(ctx context.Context) error {
-	namespaces := w.client.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
+	namespaces := w.cluster.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("namespaces"))
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion("v1")
 	object.SetKind("Namespace")

@@ -2,21 +2,19 @@ package deploy
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
 
 	"github.com/operon-framework/operon/internal/core/plan"
-	"github.com/operon-framework/operon/internal/tools/crdinstall"
+	"github.com/operon-framework/operon/internal/tools/kube"
+	"github.com/operon-framework/operon/internal/tools/removal"
 )
 
 // data are the custom resources that an operator works on.
@@ -57,17 +55,21 @@ func (u *undeployer) findData(ctx context.Context) (*data, error) {
 
 // gather adds the objects of a definition.
 func (u *undeployer) gather(ctx context.Context, to *data, name string) error {
-	definition, err := u.cluster.dynamic.Resource(crdinstall.Resource).Get(ctx, name, metav1.GetOptions{})
+	definition, err := u.cluster.Dynamic.Resource(kube.CRDs).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read CustomResourceDefinition %s: %w", name, err)
 	}
-	if space, _, _ := unstructured.NestedString(definition.Object, "spec", "conversion", "webhook", "clientConfig", "service", "namespace"); space == u.record.namespace {
+	crd, err := kube.ReadCRD(definition)
+	if err != nil {
+		return err
+	}
+	if service := crd.ConvertedBy(); service != nil && service.Namespace == u.record.namespace {
 		to.converted = append(to.converted, name)
 	}
-	all, err := u.cluster.objectsOf(ctx, definition)
+	all, err := u.cluster.objectsOf(ctx, crd)
 	if err != nil {
 		return err
 	}
@@ -76,7 +78,7 @@ func (u *undeployer) gather(ctx context.Context, to *data, name string) error {
 		switch {
 		case ours:
 			to.ours = append(to.ours, object)
-		case object.GetDeletionTimestamp() != nil && len(foreignFinalizers(object)) > 0 && to.users[name] == nil:
+		case object.GetDeletionTimestamp() != nil && removal.Held(object) && to.users[name] == nil:
 			to.leaving = append(to.leaving, object)
 		default:
 			to.staying = append(to.staying, object)
@@ -85,53 +87,27 @@ func (u *undeployer) gather(ctx context.Context, to *data, name string) error {
 	return nil
 }
 
-// objectsOf are all objects of a definition.
-func (c *cluster) objectsOf(ctx context.Context, definition *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	kind, is := storedAs(definition)
-	if !is {
+// objectsOf returns all objects that a definition defines.
+func (c *cluster) objectsOf(ctx context.Context, crd *kube.CRD) ([]*unstructured.Unstructured, error) {
+	kind, served := crd.Readable()
+	if !served {
 		return nil, nil
 	}
-	list, err := c.dynamic.Resource(kind).List(ctx, metav1.ListOptions{})
+	all, err := c.List(ctx, kind, "", "")
 	if err != nil && strings.Contains(err.Error(), "conversion webhook for") {
-		return nil, fmt.Errorf("list the objects of CustomResourceDefinition %s: %w; the operator converts them, and has to run for that: see `operon logs`, or deploy it again", definition.GetName(), err)
+		return nil, fmt.Errorf("CustomResourceDefinition %s: %w; the operator converts them, and must run: see `operon logs`, or deploy it again", crd.Name, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("list the objects of CustomResourceDefinition %s: %w", definition.GetName(), err)
+		return nil, fmt.Errorf("CustomResourceDefinition %s: %w", crd.Name, err)
 	}
-	return itemsOf(list), nil
-}
-
-// storedAs is the version in which objects are stored, which nobody has to convert, or if that is not served
-// another one.
-func storedAs(definition *unstructured.Unstructured) (schema.GroupVersionResource, bool) {
-	served := crdinstall.Resources(definition)
-	if len(served) == 0 {
-		return schema.GroupVersionResource{}, false
-	}
-	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	for _, one := range versions {
-		version, _ := one.(map[string]any)
-		for _, kind := range served {
-			if version["storage"] == true && version["name"] == kind.Version {
-				return kind, true
-			}
-		}
-	}
-	return served[0], true
-}
-
-// foreignFinalizers are those of others than Kubernetes' garbage collector.
-func foreignFinalizers(object *unstructured.Unstructured) []string {
-	return slices.DeleteFunc(slices.Clone(object.GetFinalizers()), func(finalizer string) bool {
-		return finalizer == metav1.FinalizerDeleteDependents || finalizer == metav1.FinalizerOrphanDependents
-	})
+	return all, nil
 }
 
 // tell says what becomes of the objects that stay.
 func (d *data) tell(u *undeployer) {
 	waiting := map[string]int{}
 	for _, object := range d.staying {
-		for _, finalizer := range foreignFinalizers(object) {
+		for _, finalizer := range removal.Foreign(object) {
 			waiting[finalizer]++
 		}
 	}
@@ -139,7 +115,7 @@ func (d *data) tell(u *undeployer) {
 		u.options.say("%s stay; nobody works on them until an operator is deployed again", count(len(d.staying), "custom resource"))
 		u.result.Kept = append(u.result.Kept, count(len(d.staying), "custom resource"))
 	}
-	for _, finalizer := range slices.Sorted(keysOf(waiting)) {
+	for _, finalizer := range slices.Sorted(maps.Keys(waiting)) {
 		u.options.say("  %d of them have the finalizer %s: deleted meanwhile, they wait until an operator is deployed that clears it", waiting[finalizer], finalizer)
 	}
 	if len(d.staying) == 0 {
@@ -154,7 +130,7 @@ func (d *data) tell(u *undeployer) {
 func (u *undeployer) attended(ctx context.Context) error {
 	var waiting []*unstructured.Unstructured
 	for _, object := range u.data.going() {
-		if len(foreignFinalizers(object)) > 0 {
+		if removal.Held(object) {
 			waiting = append(waiting, object)
 		}
 	}
@@ -165,7 +141,7 @@ func (u *undeployer) attended(ctx context.Context) error {
 	if err != nil || why == "" {
 		return err
 	}
-	return fmt.Errorf("nothing was removed: %s waits for finalizers, and %s\n%s\nlet the operator run again, with `operon deploy`; or give the finalizers up with --give-up-finalizers: what the operator would have cleaned up outside of the cluster then stays", count(len(waiting), "custom resource"), why, strings.Join(waitingLines(waiting), "\n"))
+	return fmt.Errorf("nothing was removed: %s waits for finalizers, and %s\n%s\nlet the operator run again, with `operon deploy`; or give the finalizers up with --give-up-finalizers: what the operator would have cleaned up outside of the cluster then stays", count(len(waiting), "custom resource"), why, removal.Lines(waiting))
 }
 
 // absent tells why the operator does not run; empty: it does.
@@ -189,19 +165,6 @@ func (u *undeployer) absent(ctx context.Context) (string, error) {
 	return "the operator does not run: " + found.tell(ctx, r), nil
 }
 
-// waitingLines say what each object waits for.
-func waitingLines(objects []*unstructured.Unstructured) []string {
-	var lines []string
-	for _, object := range objects {
-		line := "  " + addressOf(object)
-		if finalizers := object.GetFinalizers(); len(finalizers) > 0 {
-			line += " waits for its finalizer " + strings.Join(finalizers, ", ")
-		}
-		lines = append(lines, line)
-	}
-	return lines
-}
-
 // removeData removes custom resources, and those that are made meanwhile, until there are none.
 func (u *undeployer) removeData(ctx context.Context) error {
 	for going := u.data.going(); len(going) > 0; {
@@ -218,13 +181,22 @@ func (u *undeployer) removeData(ctx context.Context) error {
 }
 
 func (u *undeployer) removeResources(ctx context.Context, going []*unstructured.Unstructured) error {
-	if err := u.delete(ctx, going); err != nil {
+	remover := u.remover()
+	if err := remover.Delete(ctx, going); err != nil {
 		return err
 	}
 	if !u.options.GiveUpFinalizers {
 		return u.waitGone(ctx, going)
 	}
-	left, err := u.leftUnattended(ctx, going)
+	why, err := u.absent(ctx)
+	if err != nil {
+		return err
+	}
+	patience := u.options.timeout() / 2 // for an operator that runs
+	if why != "" {
+		patience = grace / 5 // for objects that nobody has to finalize
+	}
+	left, err := remover.WaitFor(ctx, patience, going)
 	if err != nil || len(left) == 0 {
 		return err
 	}
@@ -234,65 +206,54 @@ func (u *undeployer) removeResources(ctx context.Context, going []*unstructured.
 	return u.waitGone(ctx, left)
 }
 
-// leftUnattended gives an operator that runs half of the time, and one that does not, none.
-func (u *undeployer) leftUnattended(ctx context.Context, going []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	why, err := u.absent(ctx)
-	if err != nil {
-		return nil, err
-	}
-	patience := u.options.timeout() / 2
-	if why != "" {
-		patience = grace / 5 // for those that wait for nobody
-	}
-	return u.waitUntil(ctx, going, patience)
-}
-
-// giveUp takes finalizers off objects, those of the garbage collector left out.
+// giveUp removes the foreign finalizers of objects.
 func (u *undeployer) giveUp(ctx context.Context, objects []*unstructured.Unstructured) error {
 	var problems []error
 	for _, object := range objects {
-		given, err := u.strip(ctx, object)
+		given, err := removal.Strip(ctx, u.cluster.Client, object)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("take the finalizers off %s: %w", addressOf(object), err))
+			problems = append(problems, fmt.Errorf("remove the finalizers of %s: %w", addressOf(object), err))
 		}
 		if len(given) > 0 {
-			u.options.say("gave up the finalizer %s of %s: what it was to clean up may be there still", strings.Join(given, ", "), addressOf(object))
+			u.options.say("removed finalizer %s of %s: what its controller would have cleaned up may remain", strings.Join(given, ", "), addressOf(object))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// strip takes the finalizers off an object and returns them: none where it is gone, or is another one by now. Where
-// somebody else changes it at the same time, it is read and tried again.
-func (u *undeployer) strip(ctx context.Context, object *unstructured.Unstructured) (given []string, err error) {
-	client, err := u.cluster.objects(object)
-	if err != nil {
-		return nil, err
+// remover removes objects, and reports each.
+func (u *undeployer) remover() *removal.Remover {
+	return &removal.Remover{
+		Client: u.cluster.Client,
+		Gone: func(object *unstructured.Unstructured) {
+			u.result.Removed = append(u.result.Removed, addressOf(object))
+			u.options.say("removed %s", addressOf(object))
+		},
+		Waiting: func(objects []*unstructured.Unstructured) {
+			u.options.say("waiting for %s:\n%s", count(len(objects), "object"), removal.Lines(objects))
+		},
 	}
-	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		now, err := client.Get(ctx, object.GetName(), metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if given = foreignFinalizers(now); len(given) == 0 || now.GetUID() != object.GetUID() {
-			given = nil
-			return nil
-		}
-		left := slices.DeleteFunc(now.GetFinalizers(), func(one string) bool { return slices.Contains(given, one) })
-		body, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": left, "uid": now.GetUID(), "resourceVersion": now.GetResourceVersion()}})
-		if err != nil {
-			return err
-		}
-		_, err = client.Patch(ctx, object.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
+}
+
+// remove deletes objects and waits until they are gone.
+func (u *undeployer) remove(ctx context.Context, objects []*unstructured.Unstructured) error {
+	if err := u.remover().Delete(ctx, objects); err != nil {
 		return err
-	})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
 	}
-	if err != nil {
-		return nil, err
+	return u.waitGone(ctx, objects)
+}
+
+// waitGone waits until objects are gone. The error of objects that remain says what to do about them.
+func (u *undeployer) waitGone(ctx context.Context, objects []*unstructured.Unstructured) error {
+	left, err := u.remover().Wait(ctx, objects)
+	if err != nil || len(left) == 0 {
+		return err
 	}
-	return given, nil
+	advice := "run `operon undeploy` again to continue"
+	if slices.ContainsFunc(left, removal.Held) {
+		advice = "see in `operon logs` why the operator does not clear the finalizers, and run `operon undeploy` again; --give-up-finalizers removes them, and what the operator would have cleaned up outside of the cluster remains"
+	}
+	return fmt.Errorf("%w\n%s", removal.Left(context.Cause(ctx), left), advice)
 }
 
 // handOver lets a definition that stays be of the deployment that works with it.
@@ -301,12 +262,7 @@ func (u *undeployer) handOver(ctx context.Context, definition *unstructured.Unst
 	if other == nil {
 		return nil // --keep-data: the next deployment takes it up again
 	}
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{plan.PartOfLabel: other.id()}}})
-	if err != nil {
-		return err
-	}
-	_, err = u.cluster.dynamic.Resource(crdinstall.Resource).Patch(ctx, definition.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
-	if err != nil {
+	if _, err := u.cluster.Merge(ctx, definition, labelled(plan.PartOfLabel, other.id())); err != nil {
 		return fmt.Errorf("hand CustomResourceDefinition %s over to the deployment of %s: %w", definition.GetName(), other.operator, err)
 	}
 	return nil

@@ -15,7 +15,9 @@ import (
 	"github.com/operon-framework/operon/internal/ship/image"
 	"github.com/operon-framework/operon/internal/tools/crdcompat"
 	"github.com/operon-framework/operon/internal/tools/generate/manifests"
+	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
 // Result is what a deployment came to.
@@ -121,7 +123,7 @@ func (d *deployer) provide(ctx context.Context) error {
 // allowed makes sure that who deploys may.
 func (d *deployer) allowed(ctx context.Context) error {
 	var err error
-	if d.operator.Monitor, err = d.cluster.has(schema.GroupKind{Group: "monitoring.coreos.com", Kind: "ServiceMonitor"}); err != nil {
+	if d.operator.Monitor, err = d.cluster.Has(schema.GroupKind{Group: "monitoring.coreos.com", Kind: "ServiceMonitor"}); err != nil {
 		return err
 	}
 	objects, err := d.operator.Objects()
@@ -162,12 +164,12 @@ func (d *deployer) permitted(ctx context.Context, objects []*unstructured.Unstru
 }
 
 // watching is what it takes to see the pods.
-func watching(namespace string) []need {
-	return []need{
+func watching(namespace string) []rbac.Permission {
+	return []rbac.Permission{
 		{Verb: "get", Group: "apps", Resource: "deployments", Namespace: namespace},
 		{Verb: "list", Group: "apps", Resource: "replicasets", Namespace: namespace},
 		{Verb: "list", Resource: "pods", Namespace: namespace},
-		{Verb: "get", Resource: "pods", Subresource: "log", Namespace: namespace},
+		{Verb: "get", Resource: "pods/log", Namespace: namespace},
 	}
 }
 
@@ -175,7 +177,7 @@ func watching(namespace string) []need {
 func (d *deployer) survey(ctx context.Context, objects []*unstructured.Unstructured) error {
 	var problems []error
 	for _, object := range objects {
-		live, err := d.cluster.get(ctx, object)
+		live, err := d.cluster.Get(ctx, object)
 		if err != nil {
 			return fmt.Errorf("look for %s: %w", addressOf(object), err)
 		}
@@ -192,7 +194,7 @@ func (d *deployer) survey(ctx context.Context, objects []*unstructured.Unstructu
 func (d *deployer) claim(ctx context.Context, one *item) error {
 	own := d.record.id()
 	if one.live == nil || partOf(one.live) == own {
-		label(one.want, plan.PartOfLabel, own)
+		kube.SetLabel(one.want, plan.PartOfLabel, own)
 		if one.live != nil && one.live.GetDeletionTimestamp() != nil {
 			return fmt.Errorf("%s is being removed: wait until it is gone", addressOf(one.live))
 		}
@@ -202,10 +204,10 @@ func (d *deployer) claim(ctx context.Context, one *item) error {
 	if one.live.GetLabels()[upLabel] != "" {
 		return fmt.Errorf("%s was made by `operon up`: remove that first, by `operon down`", address)
 	}
-	if isNamespace(one.live) || isDefinition(one.live) {
+	if isNamespace(one.live) || kube.IsCRD(one.live) {
 		one.foreign = true
 		if other := partOf(one.live); other != "" {
-			label(one.want, plan.PartOfLabel, other) // it stays whose it is
+			kube.SetLabel(one.want, plan.PartOfLabel, other) // it stays whose it is
 		}
 		d.options.say("%s was there before: `operon undeploy` will leave it there", address)
 		return nil
@@ -250,7 +252,7 @@ func (d *deployer) rehearse(ctx context.Context) error {
 		if d.skips(one) || one.tried || d.missesNamespace(one) {
 			continue
 		}
-		made, err := d.cluster.apply(ctx, one.want, true)
+		made, err := d.cluster.DryRun(ctx, one.want)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", addressOf(one.want), err))
 			continue

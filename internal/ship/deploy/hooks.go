@@ -11,9 +11,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
 // hooksAnswer waits until API servers reach the operator's webhooks: each sample of a kind of its own is
@@ -47,7 +48,11 @@ func (d *deployer) hooksAnswer(ctx context.Context) error {
 // unanswered is the error of a sample of which the API server cannot say whether it is valid.
 func (d *deployer) unanswered(ctx context.Context) error {
 	for _, sample := range d.project.Samples {
-		if !d.defines(sample.Unstructured) {
+		own, err := d.defines(sample.Unstructured)
+		if err != nil {
+			return err
+		}
+		if !own {
 			continue
 		}
 		if err := d.try(ctx, sample.DeepCopy()); !answered(err) {
@@ -73,14 +78,13 @@ func answered(err error) bool {
 
 // try creates an object in a dry run.
 func (d *deployer) try(ctx context.Context, object *unstructured.Unstructured) error {
-	found, err := d.cluster.mapping(object.GroupVersionKind())
-	if err != nil {
+	if err := d.cluster.Place(object, d.asked("")); err != nil {
 		return err
 	}
-	if found.Scope.Name() == meta.RESTScopeNameNamespace {
+	if object.GetNamespace() != "" {
 		object.SetNamespace(d.asked(object.GetNamespace()))
 	}
-	objects, err := d.cluster.objects(object)
+	objects, err := d.cluster.Objects(object)
 	if err != nil {
 		return err
 	}
@@ -96,14 +100,13 @@ func (d *deployer) asked(namespace string) string {
 	return cmp.Or(namespace, metav1.NamespaceDefault)
 }
 
-// defines tells whether an object is of a kind of the project's own.
-func (d *deployer) defines(object *unstructured.Unstructured) bool {
+// defines reports whether the project defines the kind of an object.
+func (d *deployer) defines(object *unstructured.Unstructured) (bool, error) {
 	for _, definition := range d.operator.Definitions {
-		group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
-		kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
-		if object.GroupVersionKind().Group == group && object.GetKind() == kind {
-			return true
+		crd, err := kube.ReadCRD(definition)
+		if err != nil || crd.Defines() == object.GroupVersionKind().GroupKind() {
+			return err == nil, err
 		}
 	}
-	return false
+	return false, nil
 }

@@ -11,8 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
 
 	"github.com/operon-framework/operon/internal/core/plan"
 )
@@ -43,14 +41,14 @@ var ownKinds = []schema.GroupVersionResource{
 func (u *undeployer) removeOwn(ctx context.Context) error {
 	var all []*unstructured.Unstructured
 	for _, kind := range runtimeKinds {
-		found, err := u.cluster.list(ctx, kind, "", managedByLabel+"="+u.record.operator)
+		found, err := u.cluster.List(ctx, kind, "", managedByLabel+"="+u.record.operator)
 		if err != nil {
 			return err
 		}
 		all = append(all, found...)
 	}
 	for _, kind := range ownKinds {
-		found, err := u.cluster.list(ctx, kind, u.record.namespace, "")
+		found, err := u.cluster.List(ctx, kind, u.record.namespace, "")
 		if err != nil {
 			return err
 		}
@@ -66,17 +64,6 @@ func (u *undeployer) made(object *unstructured.Unstructured) bool {
 		return name == u.record.operator || name == u.record.operator+"-kinds" || labels[shardsLabel] == u.record.operator
 	}
 	return labels[managedByLabel] == u.record.operator
-}
-
-func (c *cluster) list(ctx context.Context, kind schema.GroupVersionResource, namespace, selector string) ([]*unstructured.Unstructured, error) {
-	list, err := c.dynamic.Resource(kind).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", kind.GroupResource(), err)
-	}
-	return itemsOf(list), nil
 }
 
 // removeNamespaces removes the operator's namespace, unless somebody else has things there.
@@ -102,41 +89,34 @@ func (u *undeployer) removeNamespaces(ctx context.Context, namespaces []*unstruc
 
 // disown takes the deployment's label off a namespace that stays.
 func (u *undeployer) disown(ctx context.Context, namespace *unstructured.Unstructured) error {
-	objects, err := u.cluster.objects(namespace)
-	if err != nil {
-		return err
-	}
-	body := fmt.Sprintf(`{"metadata":{"labels":{%q:null}}}`, plan.PartOfLabel)
-	if _, err := objects.Patch(ctx, namespace.GetName(), types.MergePatchType, []byte(body), metav1.PatchOptions{FieldManager: manager}); err != nil {
+	if _, err := u.cluster.Merge(ctx, namespace, labelled(plan.PartOfLabel, nil)); err != nil {
 		return fmt.Errorf("take the deployment's label off %s, which stays: %w", addressOf(namespace), err)
 	}
 	return nil
 }
 
+// labelled is a patch that sets a label, or removes it.
+func labelled(key string, value any) map[string]any {
+	return map[string]any{"metadata": map[string]any{"labels": map[string]any{key: value}}}
+}
+
 // inside are the objects in a namespace that Kubernetes did not make there by itself.
 func (c *cluster) inside(ctx context.Context, namespace string) ([]string, error) {
-	c.mapper.Reset() // definitions are gone
-	lists, err := c.kinds.ServerPreferredResources()
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, fmt.Errorf("ask the API server for its kinds: %w", err)
+	c.Refresh() // CustomResourceDefinitions are gone
+	kinds, err := c.Deletable()
+	if err != nil {
+		return nil, err
 	}
-	able := discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, lists)
 	var all []string
-	for _, list := range able {
-		group, err := schema.ParseGroupVersion(list.GroupVersion)
+	for _, kind := range kinds {
+		if !kind.Namespaced {
+			continue
+		}
+		found, err := c.unnatural(ctx, kind.GroupVersionResource, namespace)
 		if err != nil {
 			return nil, err
 		}
-		for _, resource := range list.APIResources {
-			if !resource.Namespaced {
-				continue
-			}
-			found, err := c.unnatural(ctx, group.WithResource(resource.Name), namespace)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, found...)
-		}
+		all = append(all, found...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all), nil
@@ -144,7 +124,7 @@ func (c *cluster) inside(ctx context.Context, namespace string) ([]string, error
 
 // unnatural are the objects of a kind in a namespace that somebody made.
 func (c *cluster) unnatural(ctx context.Context, kind schema.GroupVersionResource, namespace string) ([]string, error) {
-	found, err := c.list(ctx, kind, namespace, "")
+	found, err := c.List(ctx, kind, namespace, "")
 	if apierrors.IsForbidden(err) { // then nobody knows
 		return []string{kind.Resource + ", which you may not list"}, nil
 	}
@@ -168,7 +148,7 @@ func (c *cluster) ownedInside(object *unstructured.Unstructured) bool {
 		return len(owners) > 0
 	}
 	return slices.ContainsFunc(owners, func(owner metav1.OwnerReference) bool {
-		found, err := c.mapper.RESTMapping(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind())
+		found, err := c.Mapping(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind().WithVersion(""))
 		return err != nil || found.Scope.Name() == meta.RESTScopeNameNamespace // of a kind that is gone there is no owner
 	})
 }

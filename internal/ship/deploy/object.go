@@ -12,19 +12,6 @@ import (
 
 func addressOf(object *unstructured.Unstructured) string { return tree.Address(object) }
 
-// itemsOf are the objects of a list.
-func itemsOf(list *unstructured.UnstructuredList) []*unstructured.Unstructured {
-	var all []*unstructured.Unstructured
-	for i := range list.Items {
-		all = append(all, &list.Items[i])
-	}
-	return all
-}
-
-func isDefinition(object *unstructured.Unstructured) bool {
-	return object.GetKind() == "CustomResourceDefinition"
-}
-
 func isNamespace(object *unstructured.Unstructured) bool {
 	return object.GetKind() == "Namespace" && object.GetAPIVersion() == "v1"
 }
@@ -35,15 +22,6 @@ func isDeployment(object *unstructured.Unstructured) bool {
 
 // partOf is the deployment that an object belongs to.
 func partOf(object *unstructured.Unstructured) string { return object.GetLabels()[plan.PartOfLabel] }
-
-func label(object *unstructured.Unstructured, key, value string) {
-	labels := object.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[key] = value
-	object.SetLabels(labels)
-}
 
 // same tells whether two states of an object say the same.
 func same(a, b *unstructured.Unstructured) bool {

@@ -7,13 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
 const (
@@ -58,7 +57,7 @@ func (r *record) of(objects []*unstructured.Unstructured) *record {
 		if space := object.GetNamespace(); space != "" && space != r.namespace {
 			made.namespaces[space] = true
 		}
-		if isDefinition(object) {
+		if kube.IsCRD(object) {
 			made.definitions = append(made.definitions, object.GetName())
 		}
 	}
@@ -112,7 +111,7 @@ func (r *record) object() *unstructured.Unstructured {
 // readRecord is the record of a deployment, nil where there is none.
 func (c *cluster) readRecord(ctx context.Context, operator, namespace string) (*record, error) {
 	r := newRecord(operator, namespace)
-	found, err := c.get(ctx, r.object())
+	found, err := c.Get(ctx, r.object())
 	if err != nil {
 		return nil, fmt.Errorf("read the record of the deployment: %w", err)
 	}
@@ -127,13 +126,13 @@ func (c *cluster) readRecord(ctx context.Context, operator, namespace string) (*
 
 // records are those of all deployments that can be seen.
 func (c *cluster) records(ctx context.Context) ([]*record, error) {
-	list, err := c.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).List(ctx, metav1.ListOptions{LabelSelector: recordLabel})
+	stored, err := c.List(ctx, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "", recordLabel)
 	if err != nil {
 		return nil, fmt.Errorf("look for other deployments: %w", err)
 	}
 	var all []*record
-	for i := range list.Items {
-		all = append(all, parseRecord(&list.Items[i]))
+	for _, one := range stored {
+		all = append(all, parseRecord(one))
 	}
 	return all, nil
 }
@@ -162,7 +161,7 @@ func (c *cluster) members(ctx context.Context, r *record) ([]*unstructured.Unstr
 	for kind := range r.kinds {
 		found, err := c.labelled(ctx, r, kind)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("list %s: %w", kind.Kind, err))
+			problems = append(problems, err)
 		}
 		all = append(all, found...)
 	}
@@ -172,11 +171,10 @@ func (c *cluster) members(ctx context.Context, r *record) ([]*unstructured.Unstr
 
 // labelled are the objects of a kind that belong to the deployment. A kind that is gone has none.
 func (c *cluster) labelled(ctx context.Context, r *record, kind schema.GroupKind) ([]*unstructured.Unstructured, error) {
-	is, err := c.has(kind)
-	if err != nil || !is {
-		return nil, err
+	found, err := c.Mapping(kind.WithVersion(""))
+	if meta.IsNoMatchError(err) {
+		return nil, nil
 	}
-	found, err := c.mapper.RESTMapping(kind)
 	if err != nil {
 		return nil, err
 	}
@@ -189,14 +187,11 @@ func (c *cluster) labelled(ctx context.Context, r *record, kind schema.GroupKind
 	}
 	var all []*unstructured.Unstructured
 	for _, space := range spaces {
-		list, err := c.dynamic.Resource(found.Resource).Namespace(space).List(ctx, metav1.ListOptions{LabelSelector: plan.PartOfLabel + "=" + r.id()})
-		if apierrors.IsNotFound(err) {
-			continue
-		}
+		members, err := c.List(ctx, found.Resource, space, plan.PartOfLabel+"="+r.id())
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, itemsOf(list)...)
+		all = append(all, members...)
 	}
 	return all, nil
 }

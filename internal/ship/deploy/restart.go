@@ -8,6 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
 // restartedAt is the annotation by which kubectl, too, makes a Deployment replace its pods.
@@ -20,7 +22,7 @@ func Restart(ctx context.Context, target Target) error {
 	if err != nil {
 		return err
 	}
-	needs := append(watching(w.namespace), need{Verb: "patch", Group: "apps", Resource: "deployments", Namespace: w.namespace})
+	needs := append(watching(w.namespace), rbac.Permission{Verb: "patch", Group: "apps", Resource: "deployments", Namespace: w.namespace})
 	if err := w.cluster.mayAll(ctx, needs); err != nil {
 		return err
 	}

@@ -11,7 +11,9 @@ import (
 
 	"github.com/operon-framework/operon/internal/core/plan"
 	"github.com/operon-framework/operon/internal/tools/generate/manifests"
+	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
 // UndeployOptions are options of Undeploy.
@@ -114,7 +116,7 @@ func (u *undeployer) prepare(ctx context.Context) error {
 		return err
 	}
 	for _, object := range u.members {
-		if isDefinition(object) && !slices.Contains(u.record.definitions, object.GetName()) {
+		if kube.IsCRD(object) && !slices.Contains(u.record.definitions, object.GetName()) {
 			u.record.definitions = append(u.record.definitions, object.GetName())
 		}
 	}
@@ -146,7 +148,7 @@ func (u *undeployer) read(ctx context.Context) error {
 		return nil
 	}
 	u.record = found
-	u.stored, err = u.cluster.get(ctx, found.object())
+	u.stored, err = u.cluster.Get(ctx, found.object())
 	return err
 }
 
@@ -164,12 +166,12 @@ func (u *undeployer) permitted(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	needs = append(append(needs, more...), need{Verb: "list", Resource: "pods", Namespace: u.record.namespace})
+	needs = append(append(needs, more...), rbac.Permission{Verb: "list", Resource: "pods", Namespace: u.record.namespace})
 	for _, kind := range runtimeKinds {
-		needs = append(needs, need{Verb: "list", Group: kind.Group, Resource: kind.Resource}, need{Verb: "delete", Group: kind.Group, Resource: kind.Resource})
+		needs = append(needs, permissions(kind, "", "list", "delete")...)
 	}
 	for _, kind := range ownKinds {
-		needs = append(needs, need{Verb: "list", Group: kind.Group, Resource: kind.Resource, Namespace: u.record.namespace}, need{Verb: "delete", Group: kind.Group, Resource: kind.Resource, Namespace: u.record.namespace})
+		needs = append(needs, permissions(kind, u.record.namespace, "list", "delete")...)
 	}
 	return u.cluster.mayAll(ctx, needs)
 }
@@ -188,7 +190,7 @@ func (u *undeployer) foretell() {
 
 // keeps tells why an object of the deployment is not removed; empty: it is.
 func (u *undeployer) keeps(object *unstructured.Unstructured, users map[string]*record) string {
-	if !isDefinition(object) {
+	if !kube.IsCRD(object) {
 		return ""
 	}
 	if u.options.KeepData {
@@ -218,7 +220,7 @@ func (u *undeployer) removeAll(ctx context.Context) error {
 	if err := u.removeOperator(ctx); err != nil {
 		return err
 	}
-	if err := u.removeDefinitions(ctx, u.which(isDefinition)); err != nil {
+	if err := u.removeDefinitions(ctx, u.which(kube.IsCRD)); err != nil {
 		return err
 	}
 	u.data.tell(u)
@@ -239,7 +241,7 @@ func (u *undeployer) removeOperator(ctx context.Context) error {
 		return err
 	}
 	return u.remove(ctx, u.which(func(object *unstructured.Unstructured) bool {
-		return !isNamespace(object) && !isDefinition(object) && !isDeployment(object)
+		return !isNamespace(object) && !kube.IsCRD(object) && !isDeployment(object)
 	}))
 }
 

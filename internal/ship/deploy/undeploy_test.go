@@ -203,7 +203,7 @@ func TestFinalizersWithoutAnOperator(t *testing.T) {
 		t.Fatalf("it was begun with: %v", err)
 	}
 	_, said, err := f.undeploy(t, func(o *deploy.UndeployOptions) { o.GiveUpFinalizers = true })
-	if missing := errors.Join(err, lacks(said, "gave up the finalizer "+f.group+"/minded", "removed Namespace "+f.namespace())); missing != nil {
+	if missing := errors.Join(err, lacks(said, "removed finalizer "+f.group+"/minded", "removed Namespace "+f.namespace())); missing != nil {
 		t.Error(missing)
 	}
 }

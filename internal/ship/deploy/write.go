@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/operon-framework/operon/internal/tools/crdinstall"
+	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
 // undoTimeout bounds the removal of what a failed first deployment made: as much as Undeploy has.
@@ -27,7 +27,7 @@ func (d *deployer) carryOut(ctx context.Context) error {
 		return err
 	}
 	d.record.begun = ""
-	if _, err := d.cluster.apply(ctx, d.record.object(), false); err != nil {
+	if _, err := d.cluster.Apply(ctx, d.record.object()); err != nil {
 		return fmt.Errorf("write the record of the deployment: %w", err)
 	}
 	bounded, cancel := context.WithTimeoutCause(ctx, d.options.timeout(), fmt.Errorf("not ready after %s", d.options.timeout()))
@@ -66,7 +66,7 @@ func (d *deployer) write(ctx context.Context) error {
 		return err
 	}
 	for _, one := range d.items {
-		if isNamespace(one.want) || isDefinition(one.want) {
+		if isNamespace(one.want) || kube.IsCRD(one.want) {
 			continue
 		}
 		if err := d.applyOne(ctx, one); err != nil {
@@ -86,14 +86,14 @@ func (d *deployer) begin(ctx context.Context) error {
 		d.record.begun = rand.Text()
 	}
 	record := d.record.with(d.before).object()
-	objects, err := d.cluster.objects(record)
+	objects, err := d.cluster.Objects(record)
 	if err != nil {
 		return err
 	}
 	if d.before == nil {
 		_, err = objects.Create(ctx, record, metav1.CreateOptions{FieldManager: manager})
 	} else {
-		_, err = d.cluster.apply(ctx, record, false)
+		_, err = d.cluster.Apply(ctx, record)
 	}
 	if apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("%w, as %s shows: `operon deploy` again when they are done", errBegun, addressOf(record))
@@ -108,21 +108,17 @@ func (d *deployer) begin(ctx context.Context) error {
 func (d *deployer) writeDefinitions(ctx context.Context) error {
 	var all []*unstructured.Unstructured
 	for _, one := range d.items {
-		if isDefinition(one.want) {
+		if kube.IsCRD(one.want) {
 			all = append(all, one.want)
 			d.note(one)
 		}
 	}
-	if err := crdinstall.Install(ctx, d.cluster.Config, manager, all...); err != nil {
-		return err
-	}
-	d.cluster.mapper.Reset()
-	return nil
+	return d.cluster.InstallCRDs(ctx, all...)
 }
 
 func (d *deployer) applyOne(ctx context.Context, one *item) error {
 	if !d.skips(one) {
-		if _, err := d.cluster.apply(ctx, one.want, false); err != nil {
+		if _, err := d.cluster.Apply(ctx, one.want); err != nil {
 			return fmt.Errorf("apply %s: %w", addressOf(one.want), err)
 		}
 	}
@@ -156,7 +152,7 @@ func (d *deployer) takeBack(ctx context.Context, failed error) error {
 // kept with their objects, or all of a deployment whose record is lost. So does all of it where somebody else has gone
 // on with it, which cannot be told apart.
 func (d *deployer) undo(ctx context.Context) error {
-	stored, err := d.cluster.get(ctx, d.record.object())
+	stored, err := d.cluster.Get(ctx, d.record.object())
 	if err != nil {
 		return err
 	}
@@ -230,13 +226,13 @@ func (d *deployer) prune(ctx context.Context) error {
 		return fmt.Errorf("look for what is not deployed any more: %w", err)
 	}
 	for _, object := range surplus {
-		if isDefinition(object) {
+		if kube.IsCRD(object) {
 			d.record.keep(object)
 			d.result.Kept = append(d.result.Kept, addressOf(object))
 			d.options.say("%s is not in the project any more and is kept, as its objects would go with it; `kubectl delete crd %s` removes both", addressOf(object), object.GetName())
 			continue
 		}
-		if err := d.cluster.delete(ctx, object); err != nil {
+		if err := d.cluster.Delete(ctx, object); err != nil {
 			return fmt.Errorf("remove %s: %w", addressOf(object), err)
 		}
 		d.result.Pruned = append(d.result.Pruned, addressOf(object))

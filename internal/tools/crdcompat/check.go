@@ -4,28 +4,23 @@ import (
 	"context"
 	"fmt"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
 // pageSize is how many objects are held at a time.
 const pageSize = 250
 
-var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
-
 // Check tells what definitions would do to the objects of a cluster if they were applied. What is
 // not in the cluster yet is safe. Objects that passOver is true of are not looked at; it may be nil.
 func Check(ctx context.Context, config *rest.Config, passOver func(*unstructured.Unstructured) bool, all ...*unstructured.Unstructured) (*Report, error) {
-	config = rest.CopyConfig(config)
-	config.QPS = -1 // the API server does the limiting
-	config.WarningHandler = rest.NoWarnings{}
-	cluster, err := dynamic.NewForConfig(config)
+	cluster, err := dynamic.NewForConfig(kube.Unlimited(config))
 	if err != nil {
 		return nil, err
 	}
@@ -41,22 +36,22 @@ func Check(ctx context.Context, config *rest.Config, passOver func(*unstructured
 }
 
 func check(ctx context.Context, cluster dynamic.Interface, passOver func(*unstructured.Unstructured) bool, definition *unstructured.Unstructured) (*Result, error) {
-	found, err := cluster.Resource(definitions).Get(ctx, definition.GetName(), metav1.GetOptions{})
+	found, err := cluster.Resource(kube.CRDs).Get(ctx, definition.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return &Result{Name: definition.GetName(), State: New}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	old, err := typed(found)
+	old, err := kube.ReadCRD(found)
 	if err != nil {
 		return nil, err
 	}
-	changed, err := typed(definition)
+	changed, err := kube.ReadCRD(definition)
 	if err != nil {
 		return nil, err
 	}
-	c, err := Compare(old, changed)
+	c, err := Compare(&old.CustomResourceDefinition, &changed.CustomResourceDefinition)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +65,7 @@ func check(ctx context.Context, cluster dynamic.Interface, passOver func(*unstru
 	}
 	for _, version := range c.reads() {
 		err := c.look(ctx, cluster, version, see)
-		if err != nil && version == storage(old) {
+		if err != nil && version == old.Storage() {
 			return nil, err
 		}
 		if err != nil { // what converts may not run now
@@ -78,11 +73,6 @@ func check(ctx context.Context, cluster dynamic.Interface, passOver func(*unstru
 		}
 	}
 	return c.Result(), nil
-}
-
-func typed(definition *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
-	made := &apiextensionsv1.CustomResourceDefinition{}
-	return made, runtime.DefaultUnstructuredConverter.FromUnstructured(definition.Object, made)
 }
 
 // look shows all objects as they are read in a version.

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/operon-framework/operon/internal/tools/crdcompat"
-	"github.com/operon-framework/operon/internal/tools/crdinstall"
+	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/local/localtest"
 )
 
@@ -51,7 +51,7 @@ func TestWhatIsForetoldHappens(t *testing.T) {
 	if report, err := crdcompat.Check(t.Context(), env.Config, nil, old); err != nil || report.String() != "sites."+group+" is new\n" {
 		t.Fatalf("%v, %v", report, err)
 	}
-	if err := crdinstall.Install(t.Context(), env.Config, "test", old); err != nil {
+	if err := kube.InstallCRDs(t.Context(), env.Config, "test", old); err != nil {
 		t.Fatal(err)
 	}
 	cluster, err := dynamic.NewForConfig(env.Config)
@@ -59,7 +59,7 @@ func TestWhatIsForetoldHappens(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := cluster.Resource(crdinstall.Resource).Delete(context.WithoutCancel(t.Context()), old.GetName(), metav1.DeleteOptions{}); err != nil {
+		if err := cluster.Resource(kube.CRDs).Delete(context.WithoutCancel(t.Context()), old.GetName(), metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -92,7 +92,7 @@ func TestWhatIsForetoldHappens(t *testing.T) {
 	if report, err := crdcompat.Check(t.Context(), env.Config, all, changed); err != nil || !report.Safe() {
 		t.Errorf("with all objects passed over: %v, %v", report, err)
 	}
-	if err := crdinstall.Install(t.Context(), env.Config, "test", changed); err != nil {
+	if err := kube.InstallCRDs(t.Context(), env.Config, "test", changed); err != nil {
 		t.Fatal(err)
 	}
 	localtest.Eventually(t, "the field to be dropped", func(ctx context.Context) error {
@@ -135,7 +135,7 @@ func TestAVersionThatCannotBeReadIsTold(t *testing.T) {
 	old.Object["spec"].(map[string]any)["conversion"] = map[string]any{"strategy": "Webhook", "webhook": map[string]any{
 		"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"url": "https://127.0.0.1:1/convert"},
 	}}
-	if err := crdinstall.Install(t.Context(), env.Config, "test", old); err != nil {
+	if err := kube.InstallCRDs(t.Context(), env.Config, "test", old); err != nil {
 		t.Fatal(err)
 	}
 	cluster, err := dynamic.NewForConfig(env.Config)
@@ -144,10 +144,10 @@ func TestAVersionThatCannotBeReadIsTold(t *testing.T) {
 	}
 	t.Cleanup(func() { // a kind that nobody converts would keep namespaces from going
 		old.Object["spec"].(map[string]any)["conversion"] = map[string]any{"strategy": "None"}
-		if err := crdinstall.Install(context.WithoutCancel(t.Context()), env.Config, "test", old); err != nil {
+		if err := kube.InstallCRDs(context.WithoutCancel(t.Context()), env.Config, "test", old); err != nil {
 			t.Error(err)
 		}
-		if err := cluster.Resource(crdinstall.Resource).Delete(context.WithoutCancel(t.Context()), old.GetName(), metav1.DeleteOptions{}); err != nil {
+		if err := cluster.Resource(kube.CRDs).Delete(context.WithoutCancel(t.Context()), old.GetName(), metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	})

@@ -15,8 +15,6 @@ import (
 
 	"github.com/spf13/pflag"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-tools/pkg/crd"
 
 	"github.com/operon-framework/operon/internal/tools/changes"
@@ -26,6 +24,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/generate/kustomize"
 	"github.com/operon-framework/operon/internal/tools/generate/reference"
 	"github.com/operon-framework/operon/internal/tools/generate/schema"
+	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
@@ -263,20 +262,15 @@ func definitionsOf(file string, content []byte) ([]*apiextensionsv1.CustomResour
 	}
 	var all []*apiextensionsv1.CustomResourceDefinition
 	for _, object := range objects {
-		definition, err := definitionOf(object.Unstructured)
+		crd, err := kube.ReadCRD(object.Unstructured)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, definition)
+		all = append(all, &crd.CustomResourceDefinition)
 	}
 	return all, nil
 }
 
 func sortByName(all []*apiextensionsv1.CustomResourceDefinition) {
 	slices.SortFunc(all, func(a, b *apiextensionsv1.CustomResourceDefinition) int { return strings.Compare(a.Name, b.Name) })
-}
-
-func definitionOf(object *unstructured.Unstructured) (*apiextensionsv1.CustomResourceDefinition, error) {
-	definition := &apiextensionsv1.CustomResourceDefinition{}
-	return definition, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, definition)
 }

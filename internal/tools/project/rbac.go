@@ -1,9 +1,13 @@
 package project
 
 import (
+	"fmt"
 	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
 // Scope is where a permission holds.
@@ -28,6 +32,18 @@ type Grant struct {
 	Scope Scope
 	// Namespace is where it holds in NamespaceScope, "" for the operator's own namespace.
 	Namespace string
+}
+
+// ReadRole decodes the Role. One that the project does not define has no rules. The error names the Role's place.
+func (g Grant) ReadRole() (*rbacv1.ClusterRole, error) {
+	if g.Role.Unstructured == nil {
+		return &rbacv1.ClusterRole{}, nil
+	}
+	role, err := rbac.ReadRole(g.Role.Unstructured)
+	if err != nil {
+		return &rbacv1.ClusterRole{}, fmt.Errorf("%s: %w", g.Role.Place(), err)
+	}
+	return role, nil
 }
 
 // readGrants reads config/rbac.

@@ -1,103 +1,109 @@
-// Package rbac finds out which permissions an operator lacks, from what it logs.
-//
-// An API server refuses a request with one standard sentence:
-//
-//	pods is forbidden: User "system:serviceaccount:ns:name" cannot list resource "pods"
-//	in API group "" in the namespace "default"
-//
-// Client libraries of all languages carry it into errors and logs, so that reading it
-// there works for every operator. A [Set] collects the refusals of one user and says which
-// rules would lift them.
 package rbac
 
 import (
-	"regexp"
-	"slices"
+	"fmt"
 	"strings"
-	"sync"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/component-helpers/auth/rbac/validation"
 )
 
-// Refusal is one thing that a user may not do.
-type Refusal struct {
-	// User is the name that the API server knows the user by.
-	User string
-	// Verb is what was asked for: get, list, create, …
+// Permission is one verb on one resource, or on a URL that is not a resource.
+type Permission struct {
+	// Verb is get, list, watch, create, update, patch, delete or deletecollection, or one that is not
+	// requested but granted for its effect, such as bind and escalate.
 	Verb string
-	// Group and Resource are what it was asked of, the resource with its subresource:
-	// "apps" and "deployments/status". Both are empty when a Path was asked for.
-	Group, Resource string
-	// Path is a URL that is no resource, such as /metrics.
-	Path string
-	// Namespace that it was asked in, "" for the whole cluster.
+	// Group is the API group, empty for the core group.
+	Group string
+	// Resource is the plural name, with the subresource where there is one: deployments/scale.
+	Resource string
+	// Name limits the permission to one object, empty for all objects.
+	Name string
+	// URL is a path that is not a resource, such as /metrics. Group and Resource are empty then.
+	URL string
+	// Namespace is where it holds, empty for the whole cluster.
 	Namespace string
 }
 
-// The sentence, as it is and as it stands in JSON or a quoted string, where each quote has a
-// backslash.
-var (
-	resourceSentence = regexp.MustCompile(`User \\*"([^"\\]+)\\*" cannot (\S+) resource \\*"([^"\\]+)\\*" in API group \\*"([^"\\]*)\\*"(?: in the namespace \\*"([^"\\]+)\\*")?`)
-	pathSentence     = regexp.MustCompile(`User \\*"([^"\\]+)\\*" cannot (\S+) path \\*"([^"\\]+)\\*"`)
-)
-
-// Find returns the refusals in a text.
-func Find(text string) []Refusal {
-	if !strings.Contains(text, " cannot ") {
-		return nil
+// String is the permission in the words of `kubectl auth can-i`: update deployments.apps/scale "web" in namespace shop.
+func (p Permission) String() string {
+	text := p.Target()
+	if p.Verb != "" {
+		text = p.Verb + " " + text
 	}
-	var found []Refusal
-	for _, m := range resourceSentence.FindAllStringSubmatch(text, -1) {
-		found = append(found, Refusal{User: m[1], Verb: m[2], Resource: m[3], Group: m[4], Namespace: m[5]})
+	if p.Namespace != "" {
+		text += " in namespace " + p.Namespace
 	}
-	for _, m := range pathSentence.FindAllStringSubmatch(text, -1) {
-		found = append(found, Refusal{User: m[1], Verb: m[2], Path: m[3]})
-	}
-	return found
+	return text
 }
 
-// Set collects what one user may not do. It is safe for concurrent use.
-type Set struct {
-	user  string
-	mu    sync.Mutex
-	found []Refusal
+// Target is what the permission is about: deployments.apps/scale "web".
+func (p Permission) Target() string {
+	if p.URL != "" {
+		return p.URL
+	}
+	resource, sub, below := strings.Cut(p.Resource, "/")
+	if p.Group != "" {
+		resource += "." + p.Group
+	}
+	if below {
+		resource += "/" + sub
+	}
+	if p.Name != "" {
+		resource += fmt.Sprintf(" %q", p.Name)
+	}
+	return resource
 }
 
-// Of returns an empty Set for a user.
-func Of(user string) *Set { return &Set{user: user} }
+// Covers reports whether the permission, which may have wildcards, allows another one wherever it holds. It decides as
+// the API server's authorizer does.
+func (p Permission) Covers(other Permission) bool {
+	ok, _ := validation.Covers([]rbacv1.PolicyRule{p.Rule(p.Verb)}, []rbacv1.PolicyRule{other.Rule(other.Verb)})
+	return ok
+}
 
-// Add collects the refusals in a text, and reports whether one of them is new.
-func (s *Set) Add(text string) bool {
-	found := Find(text)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	added := false
-	for _, refusal := range found {
-		if refusal.User == s.user && !slices.Contains(s.found, refusal) {
-			s.found, added = append(s.found, refusal), true
+// IsWild reports whether the permission has a wildcard.
+func (p Permission) IsWild() bool {
+	return p.Verb == rbacv1.VerbAll || p.Group == rbacv1.APIGroupAll || strings.HasPrefix(p.Resource, "*") || strings.HasSuffix(p.URL, "*")
+}
+
+// Rule is a rule that grants verbs on what the permission is about. Where it holds, a Role's binding says.
+func (p Permission) Rule(verbs ...string) rbacv1.PolicyRule {
+	rule := rbacv1.PolicyRule{Verbs: verbs}
+	if p.URL != "" {
+		rule.NonResourceURLs = []string{p.URL}
+		return rule
+	}
+	rule.APIGroups, rule.Resources = []string{p.Group}, []string{p.Resource}
+	if p.Name != "" {
+		rule.ResourceNames = []string{p.Name}
+	}
+	return rule
+}
+
+// Attributes is the permission to a resource as an access review asks for it.
+func (p Permission) Attributes() *authorizationv1.ResourceAttributes {
+	resource, sub, _ := strings.Cut(p.Resource, "/")
+	return &authorizationv1.ResourceAttributes{
+		Verb: p.Verb, Group: p.Group, Resource: resource, Subresource: sub, Name: p.Name, Namespace: p.Namespace,
+	}
+}
+
+// Permissions returns all permissions that a rule grants, wildcards as they are.
+func Permissions(rule rbacv1.PolicyRule) []Permission {
+	var all []Permission
+	for _, part := range validation.BreakdownRule(rule) {
+		one := Permission{Verb: part.Verbs[0]}
+		if len(part.NonResourceURLs) > 0 {
+			one.URL = part.NonResourceURLs[0]
+		} else {
+			one.Group, one.Resource = part.APIGroups[0], part.Resources[0]
 		}
+		if len(part.ResourceNames) > 0 {
+			one.Name = part.ResourceNames[0]
+		}
+		all = append(all, one)
 	}
-	return added
-}
-
-// With returns a Set of what was refused so far and in texts, which the Set itself does not keep:
-// use it for what is true only now, such as an object's conditions.
-func (s *Set) With(texts ...string) *Set {
-	both := &Set{user: s.user, found: s.All()}
-	for _, text := range texts {
-		both.Add(text)
-	}
-	return both
-}
-
-// Clear forgets what was found, as after the rules were changed.
-func (s *Set) Clear() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.found = nil
-}
-
-// All are the refusals, in the order they were met.
-func (s *Set) All() []Refusal {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.found)
+	return all
 }

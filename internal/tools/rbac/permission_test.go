@@ -1,89 +1,123 @@
 package rbac_test
 
 import (
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
-const user = "system:serviceaccount:ns:op"
-
-// refusals as operators of several frameworks log them.
-var lines = []string{
-	`W1121 reflector.go:561] failed to list *v1.Deployment: deployments.apps is forbidden: User "` + user + `" cannot list resource "deployments" in API group "apps" at the cluster scope`,
-	`{"level":"error","error":"pods \"a\" is forbidden: User \"` + user + `\" cannot delete resource \"pods\" in API group \"\" in the namespace \"web\""}`,
-	`time=now level=ERROR msg="webs.example.com \"a\" is forbidden: User \"` + user + `\" cannot patch resource \"webs/status\" in API group \"example.com\" in the namespace \"web\""`,
-	`msg="\\\"` + user + `\\\"" err="User \\\"` + user + `\\\" cannot create resource \\\"pods\\\" in API group \\\"\\\" in the namespace \\\"web\\\""`,
-	`forbidden: User "` + user + `" cannot get path "/metrics"`,
-}
-
-func TestFindReadsTheSentenceWhereverItStands(t *testing.T) {
+func TestString(t *testing.T) {
 	t.Parallel()
-	want := []rbac.Refusal{
-		{User: user, Verb: "list", Group: "apps", Resource: "deployments"},
-		{User: user, Verb: "delete", Resource: "pods", Namespace: "web"},
-		{User: user, Verb: "patch", Group: "example.com", Resource: "webs/status", Namespace: "web"},
-		{User: user, Verb: "create", Resource: "pods", Namespace: "web"},
-		{User: user, Verb: "get", Path: "/metrics"},
-	}
-	for i, line := range lines {
-		found := rbac.Find(line)
-		if len(found) != 1 || found[0] != want[i] {
-			t.Errorf("in %s\nfound %+v", line, found)
+	for want, permission := range map[string]rbac.Permission{
+		"get pods": {Verb: "get", Resource: "pods"},
+		`update deployments.apps/scale "web" in namespace shop`: {Verb: "update", Group: "apps", Resource: "deployments/scale", Name: "web", Namespace: "shop"},
+		"get /metrics":     {Verb: "get", URL: "/metrics"},
+		"deployments.apps": {Group: "apps", Resource: "deployments"},
+	} {
+		if got := permission.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
-	}
-	if found := rbac.Find(`the pod "a" cannot be scheduled`); found != nil {
-		t.Errorf("found %+v", found)
 	}
 }
 
-func TestRulesLiftAllThatOneUserWasRefused(t *testing.T) {
+func TestCovers(t *testing.T) {
 	t.Parallel()
-	set := rbac.Of(user)
-	for i, line := range lines {
-		if !set.Add(line) {
-			t.Errorf("line %d is not new", i)
-		}
-		if set.Add(line) {
-			t.Errorf("line %d is new a second time", i)
-		}
-	}
-	if set.Add(strings.ReplaceAll(lines[0], "ns:op", "ns:other")) {
-		t.Error("it collects for another user")
-	}
-	var got []string
-	for _, rule := range set.Rules() {
-		got = append(got, rule.Lines()...)
-	}
-	want := `- apiGroups: ["apps"]
-  resources: ["deployments"]
-  verbs: ["list", "watch"]
-- apiGroups: [""]
-  resources: ["pods"]
-  verbs: ["delete", "create"]
-- apiGroups: ["example.com"]
-  resources: ["webs/status"]
-  verbs: ["patch"]
-- nonResourceURLs: ["/metrics"]
-  verbs: ["get"]`
-	if strings.Join(got, "\n") != want {
-		t.Errorf("got\n%s", strings.Join(got, "\n"))
+	pods := rbac.Permission{Verb: "get", Resource: "pods"}
+	for name, test := range map[string]struct {
+		granted, needed rbac.Permission
+		want            bool
+	}{
+		"the-same":          {pods, pods, true},
+		"another-verb":      {pods, rbac.Permission{Verb: "list", Resource: "pods"}, false},
+		"another-group":     {pods, rbac.Permission{Verb: "get", Group: "metrics.k8s.io", Resource: "pods"}, false},
+		"subresource":       {pods, rbac.Permission{Verb: "get", Resource: "pods/log"}, false},
+		"every-verb":        {rbac.Permission{Verb: "*", Resource: "pods"}, pods, true},
+		"every-group":       {rbac.Permission{Verb: "get", Group: "*", Resource: "pods"}, pods, true},
+		"every-subresource": {rbac.Permission{Verb: "get", Resource: "*/log"}, rbac.Permission{Verb: "get", Resource: "pods/log"}, true},
+		"one-object":        {rbac.Permission{Verb: "get", Resource: "pods", Name: "a"}, pods, false},
+		"of-all-objects":    {pods, rbac.Permission{Verb: "get", Resource: "pods", Name: "a"}, true},
+		"paths":             {rbac.Permission{Verb: "get", URL: "/debug/*"}, rbac.Permission{Verb: "get", URL: "/debug/pprof"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := test.granted.Covers(test.needed); got != test.want {
+				t.Errorf("%s covers %s: %v", test.granted, test.needed, got)
+			}
+		})
 	}
 }
 
-func TestWithAndClear(t *testing.T) {
+// Rules and Permissions are inverse, and rules that say the same together are one.
+func TestRules(t *testing.T) {
 	t.Parallel()
-	set := rbac.Of(user)
-	set.Add(lines[0])
-	if got := len(set.With(lines[1], lines[0]).All()); got != 2 {
-		t.Errorf("with another there are %d", got)
+	rules := []rbacv1.PolicyRule{
+		{NonResourceURLs: []string{"/debug", "/metrics"}, Verbs: []string{"get"}},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"a", "b"}, Verbs: []string{"patch"}},
+		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+		{APIGroups: []string{"apps"}, Resources: []string{"daemonsets", "deployments/scale"}, Verbs: []string{"get", "list", "watch"}},
 	}
-	if got := len(set.All()); got != 1 {
-		t.Errorf("the set itself has %d", got)
+	var permissions []rbac.Permission
+	for _, rule := range rules {
+		permissions = append(permissions, rbac.Permissions(rule)...)
 	}
-	set.Clear()
-	if got := len(set.All()); got != 0 {
-		t.Errorf("after Clear there are %d", got)
+	slices.Reverse(permissions)
+	if got := rbac.Rules(append(permissions, permissions...)); !reflect.DeepEqual(got, rules) {
+		t.Errorf("got %v", got)
+	}
+	all := rbac.Permission{Verb: "patch", Resource: "configmaps"}
+	if got := rbac.Rules(append(permissions, all)); len(got[1].ResourceNames) > 0 || len(got) != len(rules) {
+		t.Errorf("what is granted for all objects is granted for two, too: %v", got)
+	}
+}
+
+func TestMarkers(t *testing.T) {
+	t.Parallel()
+	for want, of := range map[string]rbac.Permission{
+		`+kubebuilder:rbac:groups="",resources=pods/log,verbs=get;list`:                                       {Resource: "pods/log"},
+		`+kubebuilder:rbac:groups=apps,namespace=system,resources=deployments,resourceNames=a,verbs=get;list`: {Group: "apps", Namespace: "system", Resource: "deployments", Name: "a"},
+	} {
+		if got := rbac.Marker(of, "get", "list"); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		rule, ok := rbac.ParseMarker("// " + want)
+		if plain := of; !ok || !reflect.DeepEqual(rule, plain.Rule("get", "list")) {
+			t.Errorf("%s is read as %v, %v", want, rule, ok)
+		}
+	}
+	rule, ok := rbac.ParseMarker(`//+kubebuilder:rbac:groups=core;"apps",resources={pods;deployments},verbs=get`)
+	if !ok || !slices.Equal(rule.APIGroups, []string{"", "apps"}) || !slices.Equal(rule.Resources, []string{"pods", "deployments"}) {
+		t.Errorf("%v, %v", rule, ok)
+	}
+	if _, ok := rbac.ParseMarker("// +kubebuilder:object:root=true"); ok {
+		t.Error("another marker is taken for a rule")
+	}
+}
+
+func TestAttributes(t *testing.T) {
+	t.Parallel()
+	got := rbac.Permission{Verb: "get", Resource: "pods/log", Namespace: "shop"}.Attributes()
+	if got.Resource != "pods" || got.Subresource != "log" || got.Verb != "get" || got.Namespace != "shop" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestReadRole(t *testing.T) {
+	t.Parallel()
+	role := &unstructured.Unstructured{Object: map[string]any{
+		"kind": "Role", "metadata": map[string]any{"name": "r"}, "rules": []any{map[string]any{"verbs": []any{"get"}, "nonResourceURLs": []any{"/x"}}},
+	}}
+	read, err := rbac.ReadRole(role)
+	if err != nil || len(read.Rules) != 1 || read.Rules[0].NonResourceURLs[0] != "/x" {
+		t.Errorf("%v, %v", read, err)
+	}
+	role.Object["rules"] = "all"
+	if _, err := rbac.ReadRole(role); err == nil || !strings.HasPrefix(err.Error(), "decode Role r: ") {
+		t.Errorf("%v", err)
 	}
 }

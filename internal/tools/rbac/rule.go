@@ -1,60 +1,89 @@
 package rbac
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Rule is one entry of a Role's rules.
-type Rule struct {
-	Groups, Resources, Paths, Verbs []string
-}
-
-// Rules are the rules that lift all refusals of the set: one for each resource, with its verbs
-// together. Who lists in order to stay informed also watches, and would be refused that next, so
-// "watch" goes with "list".
-func (s *Set) Rules() []Rule {
-	var rules []Rule
-	for _, refusal := range s.All() {
-		rule := ruleFor(&rules, refusal)
-		rule.add(refusal.Verb)
-		if refusal.Verb == "list" {
-			rule.add("watch")
+// Rules are the fewest rules that grant permissions and no more, in the order in which
+// controller-gen writes them. Namespaces are left out: rules do not have any.
+func Rules(permissions []Permission) []rbacv1.PolicyRule {
+	verbs := map[Permission][]string{} // by all but the verb
+	for _, one := range permissions {
+		one.Namespace = ""
+		if all := one; one.Name != "" {
+			if all.Name = ""; slices.Contains(permissions, all) {
+				continue // granted for all objects anyway
+			}
 		}
+		verb := one.Verb
+		one.Verb = ""
+		verbs[one] = append(verbs[one], verb)
 	}
-	return rules
+	var rules []rbacv1.PolicyRule
+	for target, of := range verbs {
+		rules = append(rules, target.Rule(distinct(of)...))
+	}
+	slices.SortFunc(rules, inOrder)
+	// In this order, as controller-gen has it.
+	rules = merge(rules, func(r *rbacv1.PolicyRule) *[]string { return &r.ResourceNames })
+	rules = merge(rules, func(r *rbacv1.PolicyRule) *[]string { return &r.APIGroups })
+	rules = merge(rules, func(r *rbacv1.PolicyRule) *[]string { return &r.Resources })
+	return merge(rules, func(r *rbacv1.PolicyRule) *[]string { return &r.NonResourceURLs })
 }
 
-// ruleFor returns the rule for a refusal's resource, a new one if need be.
-func ruleFor(rules *[]Rule, refusal Refusal) *Rule {
-	wanted := Rule{Groups: []string{refusal.Group}, Resources: []string{refusal.Resource}}
-	if refusal.Path != "" {
-		wanted = Rule{Paths: []string{refusal.Path}}
+// merge makes one rule of those that differ only in a list. A rule whose list is empty is not restricted by it, and is
+// not merged with others.
+func merge(rules []rbacv1.PolicyRule, list func(*rbacv1.PolicyRule) *[]string) []rbacv1.PolicyRule {
+	merged := map[string]rbacv1.PolicyRule{}
+	for _, rule := range rules {
+		other := *rule.DeepCopy()
+		*list(&other) = nil
+		key := fmt.Sprintf("%v %q", len(*list(&rule)) > 0, other.String())
+		if before, ok := merged[key]; ok {
+			*list(&rule) = distinct(slices.Concat(*list(&before), *list(&rule)))
+		}
+		merged[key] = rule
 	}
-	same := func(rule Rule) bool {
-		return slices.Equal(rule.Groups, wanted.Groups) && slices.Equal(rule.Resources, wanted.Resources) && slices.Equal(rule.Paths, wanted.Paths)
-	}
-	at := slices.IndexFunc(*rules, same)
-	if at < 0 {
-		*rules, at = append(*rules, wanted), len(*rules)
-	}
-	return &(*rules)[at]
+	return slices.SortedFunc(maps.Values(merged), inOrder)
 }
 
-func (r *Rule) add(verb string) {
-	if !slices.Contains(r.Verbs, verb) {
-		r.Verbs = append(r.Verbs, verb)
-	}
+func inOrder(a, b rbacv1.PolicyRule) int {
+	return cmp.Or(slices.Compare(a.APIGroups, b.APIGroups), slices.Compare(a.Resources, b.Resources),
+		slices.Compare(a.ResourceNames, b.ResourceNames), slices.Compare(a.NonResourceURLs, b.NonResourceURLs), slices.Compare(a.Verbs, b.Verbs))
 }
 
-// Lines are the rule as YAML, to be pasted below "rules:".
-func (r Rule) Lines() []string {
-	lines := []string{fmt.Sprintf("- apiGroups: [%s]", quoted(r.Groups)), fmt.Sprintf("  resources: [%s]", quoted(r.Resources))}
-	if len(r.Paths) > 0 {
-		lines = []string{fmt.Sprintf("- nonResourceURLs: [%s]", quoted(r.Paths))}
+func distinct(texts []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(texts)))
+}
+
+// Lines are a rule as YAML, to be pasted below "rules:".
+func Lines(rule rbacv1.PolicyRule) []string {
+	var lines []string
+	for _, field := range []struct {
+		name   string
+		values []string
+	}{
+		{"apiGroups", rule.APIGroups}, {"nonResourceURLs", rule.NonResourceURLs}, {"resourceNames", rule.ResourceNames},
+		{"resources", rule.Resources}, {"verbs", rule.Verbs},
+	} {
+		if len(field.values) == 0 {
+			continue
+		}
+		indent := "  "
+		if len(lines) == 0 {
+			indent = "- "
+		}
+		lines = append(lines, fmt.Sprintf("%s%s: [%s]", indent, field.name, quoted(field.values)))
 	}
-	return append(lines, fmt.Sprintf("  verbs: [%s]", quoted(r.Verbs)))
+	return lines
 }
 
 func quoted(words []string) string {
@@ -63,4 +92,13 @@ func quoted(words []string) string {
 		all = append(all, fmt.Sprintf("%q", word))
 	}
 	return strings.Join(all, ", ")
+}
+
+// ReadRole decodes a Role or a ClusterRole. A Role is a ClusterRole without an aggregation rule then.
+func ReadRole(object *unstructured.Unstructured) (*rbacv1.ClusterRole, error) {
+	role := &rbacv1.ClusterRole{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, role); err != nil {
+		return nil, fmt.Errorf("decode %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return role, nil
 }

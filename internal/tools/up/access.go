@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/project"
 	"github.com/operon-framework/operon/internal/tools/up/tree"
 )
@@ -120,16 +121,16 @@ func (i identity) binding(grant project.Grant, role, namespace string) *unstruct
 // takeBack removes the project's objects of earlier runs that are not wanted now, in the order of the resources.
 func (in *installer) takeBack(ctx context.Context, wanted map[string]bool, resources ...schema.GroupVersionResource) error {
 	for _, resource := range resources {
-		objects := in.client.Resource(resource)
-		list, err := objects.List(ctx, metav1.ListOptions{LabelSelector: Label + "=" + in.project})
+		made, err := in.List(ctx, resource, "", Label+"="+in.project)
 		if err != nil {
 			return err
 		}
-		for _, found := range list.Items {
-			if wanted[tree.Address(&found)] {
+		for _, object := range made {
+			if wanted[tree.Address(object)] {
 				continue
 			}
-			if err := objects.Namespace(found.GetNamespace()).Delete(ctx, found.GetName(), metav1.DeleteOptions{}); err != nil && !gone(err) {
+			err := in.Dynamic.Resource(resource).Namespace(object.GetNamespace()).Delete(ctx, object.GetName(), metav1.DeleteOptions{}) // at once: it grants as long as it exists
+			if err != nil && !kube.IsGone(err) {
 				return err
 			}
 		}

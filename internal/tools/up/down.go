@@ -8,7 +8,11 @@ import (
 	"time"
 
 	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/removal"
+	"github.com/operon-framework/operon/internal/tools/up/tree"
 	"github.com/operon-framework/operon/local"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // DownOptions are options of Down.
@@ -50,6 +54,7 @@ type remover struct {
 	folder    *folder
 	target    *target
 	inventory *inventory
+	removal   *removal.Remover
 }
 
 func (r *remover) down(ctx context.Context) error {
@@ -120,14 +125,21 @@ func (r *remover) removeAll(ctx context.Context) error {
 		r.say("nothing to remove: %s has nothing that `operon up` made for %s", r.target.title, r.name)
 		return nil
 	}
-	if err := r.remove(ctx, r.inventory.policies); err != nil {
+	r.removal = &removal.Remover{
+		Client: r.inventory.client,
+		Gone:   func(object *unstructured.Unstructured) { r.say("removed %s", tree.Address(object)) },
+	}
+	if len(r.inventory.policies) > 0 { // API servers take a moment to notice that one is gone
+		r.removal.Retry = refusedByPolicy
+	}
+	if err := r.removal.Remove(ctx, r.inventory.policies); err != nil {
 		return err
 	}
 	if err := r.removeResources(ctx); err != nil {
 		return err
 	}
-	for _, stage := range [][]item{r.inventory.samples, r.inventory.definitions, r.inventory.access, r.inventory.namespaces} {
-		if err := r.remove(ctx, stage); err != nil {
+	for _, stage := range [][]*unstructured.Unstructured{r.inventory.samples, r.inventory.definitions, r.inventory.access, r.inventory.namespaces} {
+		if err := r.removal.Remove(ctx, stage); err != nil {
 			return err
 		}
 	}

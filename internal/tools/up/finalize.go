@@ -10,64 +10,38 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/removal"
 	"github.com/operon-framework/operon/internal/tools/up/process"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
+
+// unattended is how long an object may keep its finalizers before its controller must run.
+const unattended = 300 * time.Millisecond
 
 // removeResources removes the custom resources, with the help of their operator where they
 // have finalizers that only it can clear.
 func (r *remover) removeResources(ctx context.Context) error {
-	items := r.inventory.resources
-	if err := r.delete(ctx, items); err != nil {
+	if err := r.removal.Delete(ctx, r.inventory.resources); err != nil {
 		return err
 	}
-	alone, cancel := context.WithTimeout(ctx, unattended)
-	defer cancel()
-	left := r.waitAttended(alone, items)
-	if len(left) == 0 {
-		return nil
+	left, err := r.removal.WaitFor(ctx, unattended, r.inventory.resources)
+	if err != nil || len(left) == 0 {
+		return err
 	}
-	if !slices.ContainsFunc(left, finalizedByOperator) {
-		return r.waitGone(ctx, left)
+	if !slices.ContainsFunc(left, removal.Held) {
+		return r.removal.WaitGone(ctx, left)
 	}
 	return r.withOperator(ctx, left)
 }
 
-// waitAttended waits until the items are gone, the time is over, or all that keeps them is the
-// operator's, and returns those that are left.
-func (r *remover) waitAttended(ctx context.Context, items []item) []item {
-	tick := time.NewTicker(removeInterval)
-	defer tick.Stop()
-	for len(items) > 0 {
-		left, err := r.left(ctx, items)
-		if err == nil {
-			r.sayGone(items, left)
-			items = left
-		}
-		select {
-		case <-ctx.Done():
-			return items
-		case <-tick.C:
-		}
-	}
-	return nil
-}
-
-// finalizedByOperator tells objects with finalizers of others than the garbage collector.
-func finalizedByOperator(one item) bool {
-	return slices.ContainsFunc(one.object.GetFinalizers(), func(finalizer string) bool {
-		return finalizer != metav1.FinalizerDeleteDependents && finalizer != metav1.FinalizerOrphanDependents
-	})
-}
-
-// withOperator runs the operator until items are gone.
-func (r *remover) withOperator(ctx context.Context, items []item) error {
-	r.say("running the operator for the finalizers of %s", count(len(items), "object"))
+// withOperator runs the operator until objects are gone.
+func (r *remover) withOperator(ctx context.Context, objects []*unstructured.Unstructured) error {
+	r.say("running the operator for the finalizers of %s", count(len(objects), "object"))
 	o, err := r.startOperator(ctx)
 	if err != nil {
-		return fmt.Errorf("%w\nrun the operator: %w", stillThere(errors.New("objects wait for the operator"), items), err)
+		return fmt.Errorf("%w\nrun the operator: %w", removal.Left(errors.New("objects wait for the operator"), objects), err)
 	}
 	defer o.stop()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -81,7 +55,7 @@ func (r *remover) withOperator(ctx context.Context, items []item) error {
 		case <-ctx.Done():
 		}
 	}()
-	return r.waitGone(ctx, items)
+	return r.removal.WaitGone(ctx, objects)
 }
 
 // startOperator starts the operator that was built last, or builds it.

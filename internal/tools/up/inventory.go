@@ -2,90 +2,81 @@ package up
 
 import (
 	"context"
-	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/operon-framework/operon/internal/tools/crdinstall"
+	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
 // listers is how many kinds are listed at the same time.
 const listers = 16
 
-// item is an object in a cluster, with where it is in the API.
-type item struct {
-	resource schema.GroupVersionResource
-	object   *unstructured.Unstructured
-}
-
 // inventory is what Run made in a cluster for one project.
 type inventory struct {
-	client dynamic.Interface
+	client *kube.Client
 	// resources are all objects of the project's own kinds, whoever made them: they cannot
 	// outlive their kinds.
-	resources []item
+	resources []*unstructured.Unstructured
 	// policies may refuse to let go of objects.
-	policies []item
+	policies []*unstructured.Unstructured
 	// samples are of other kinds.
-	samples     []item
-	definitions []item
-	access      []item
-	namespaces  []item
+	samples     []*unstructured.Unstructured
+	definitions []*unstructured.Unstructured
+	access      []*unstructured.Unstructured
+	namespaces  []*unstructured.Unstructured
 }
 
 func (i *inventory) empty() bool {
 	return len(i.policies)+len(i.resources)+len(i.samples)+len(i.definitions)+len(i.access)+len(i.namespaces) == 0
 }
 
-// takeInventory looks through all kinds of the cluster for the project's label.
+// takeInventory searches all kinds of the cluster for the project's label.
 func takeInventory(ctx context.Context, config *rest.Config, project string) (*inventory, error) {
-	config = rest.CopyConfig(config)
-	config.WarningHandler = rest.NoWarnings{}
-	client, err := dynamic.NewForConfig(config)
+	client, err := kube.New(config, manager)
 	if err != nil {
 		return nil, err
 	}
-	resources, err := removable(config)
+	kinds, err := client.Deletable()
 	if err != nil {
 		return nil, err
 	}
-	found, err := listAll(ctx, client, resources, metav1.ListOptions{LabelSelector: Label + "=" + project})
-	if err != nil {
-		return nil, err
+	var resources []schema.GroupVersionResource
+	for _, kind := range kinds {
+		resources = append(resources, kind.GroupVersionResource)
 	}
 	i := &inventory{client: client}
+	found, err := i.listAll(ctx, resources, Label+"="+project)
+	if err != nil {
+		return nil, err
+	}
 	i.sort(found)
 	return i, i.addResources(ctx)
 }
 
 // sort puts each found object into its group.
-func (i *inventory) sort(found []item) {
-	for _, one := range found {
-		switch one.resource.GroupResource() {
-		case crdinstall.Resource.GroupResource():
-			i.definitions = append(i.definitions, one)
-		case schema.GroupResource{Resource: "namespaces"}:
-			i.namespaces = append(i.namespaces, one)
-		case schema.GroupResource{Resource: "serviceaccounts"}:
-			i.access = append(i.access, one)
-		case policyResources[0].GroupResource(), policyResources[1].GroupResource():
-			i.policies = append(i.policies, one)
-		default:
-			if one.resource.Group == "rbac.authorization.k8s.io" {
-				i.access = append(i.access, one)
-				continue
-			}
-			i.samples = append(i.samples, one)
+func (i *inventory) sort(found []*unstructured.Unstructured) {
+	for _, object := range found {
+		kind := object.GroupVersionKind().GroupKind()
+		into := &i.samples
+		switch {
+		case kube.IsCRD(object):
+			into = &i.definitions
+		case kind == schema.GroupKind{Kind: "Namespace"}:
+			into = &i.namespaces
+		case kind == schema.GroupKind{Kind: "ServiceAccount"}, kind.Group == rbacv1.GroupName:
+			into = &i.access
+		case kind.Group == policyResources[0].Group && strings.HasPrefix(kind.Kind, "ValidatingAdmissionPolicy"):
+			into = &i.policies
 		}
+		*into = append(*into, object)
 	}
 }
 
@@ -93,59 +84,39 @@ func (i *inventory) sort(found []item) {
 func (i *inventory) addResources(ctx context.Context) error {
 	var own []schema.GroupVersionResource
 	for _, definition := range i.definitions {
-		if served := crdinstall.Resources(definition.object); len(served) > 0 {
-			own = append(own, served[0])
+		crd, err := kube.ReadCRD(definition)
+		if err != nil {
+			return err
+		}
+		if resource, served := crd.Readable(); served {
+			own = append(own, resource)
 		}
 	}
-	found, err := listAll(ctx, i.client, own, metav1.ListOptions{})
+	found, err := i.listAll(ctx, own, "")
 	i.resources = found
-	i.samples = slices.DeleteFunc(i.samples, func(sample item) bool {
-		return slices.ContainsFunc(found, func(one item) bool { return one.object.GetUID() == sample.object.GetUID() })
+	i.samples = slices.DeleteFunc(i.samples, func(sample *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(found, func(one *unstructured.Unstructured) bool { return one.GetUID() == sample.GetUID() })
 	})
 	return err
 }
 
-// removable are all kinds whose objects can be listed and deleted.
-func removable(config *rest.Config) ([]schema.GroupVersionResource, error) {
-	client, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	lists, err := client.ServerPreferredResources()
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, fmt.Errorf("ask the API server for its kinds: %w", err)
-	}
-	able := discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, lists)
-	all, err := discovery.GroupVersionResources(able)
-	var resources []schema.GroupVersionResource
-	for resource := range all {
-		resources = append(resources, resource)
-	}
-	return resources, err
-}
-
 // listAll lists several kinds in all namespaces. Kinds that the user may not list are left
 // out: Run made nothing of theirs as that user.
-func listAll(ctx context.Context, client dynamic.Interface, resources []schema.GroupVersionResource, options metav1.ListOptions) ([]item, error) {
+func (i *inventory) listAll(ctx context.Context, resources []schema.GroupVersionResource, selector string) ([]*unstructured.Unstructured, error) {
 	var mu sync.Mutex
-	var found []item
+	var found []*unstructured.Unstructured
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(listers)
 	for _, resource := range resources {
 		group.Go(func() error {
-			list, err := client.Resource(resource).List(ctx, options)
-			if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+			objects, err := i.client.List(ctx, resource, "", selector)
+			if apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) {
 				return nil
-			}
-			if err != nil {
-				return fmt.Errorf("list %s: %w", resource.GroupResource(), err)
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			for n := range list.Items {
-				found = append(found, item{resource, &list.Items[n]})
-			}
-			return nil
+			found = append(found, objects...)
+			return err
 		})
 	}
 	return found, group.Wait()

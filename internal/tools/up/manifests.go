@@ -6,20 +6,20 @@ import (
 	"fmt"
 	"reflect"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 
-	"github.com/operon-framework/operon/internal/tools/crdinstall"
+	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/project"
 	"github.com/operon-framework/operon/internal/tools/up/tree"
 )
 
 // installCRDs applies the project's definitions and waits until they are served.
-func installCRDs(ctx context.Context, in *installer, config *rest.Config, p *project.Project) error {
+func installCRDs(ctx context.Context, in *installer, p *project.Project) error {
 	var definitions []*unstructured.Unstructured
 	for _, definition := range p.CRDs {
-		whose, err := in.originOf(ctx, in.client.Resource(crdinstall.Resource), definition.GetName())
+		whose, err := in.originOf(ctx, definition.Unstructured)
 		if err != nil {
 			return err
 		}
@@ -27,9 +27,8 @@ func installCRDs(ctx context.Context, in *installer, config *rest.Config, p *pro
 		in.sign(copied, whose)
 		definitions = append(definitions, copied)
 	}
-	err := crdinstall.Install(ctx, config, manager, definitions...)
-	in.mapper.Reset()
-	var refused *crdinstall.Error
+	err := in.InstallCRDs(ctx, definitions...)
+	var refused *kube.CRDError
 	if !errors.As(err, &refused) {
 		return err
 	}
@@ -41,36 +40,28 @@ func installCRDs(ctx context.Context, in *installer, config *rest.Config, p *pro
 	return err
 }
 
-// rootKinds are the kinds that the project defines.
-func rootKinds(p *project.Project) []tree.RootKind {
+// rootKinds returns the kinds that the project defines.
+func rootKinds(p *project.Project) ([]tree.RootKind, error) {
 	var kinds []tree.RootKind
 	for _, definition := range p.CRDs {
-		resources := crdinstall.Resources(definition.Unstructured)
-		if len(resources) == 0 {
-			continue
+		crd, err := kube.ReadCRD(definition.Unstructured)
+		if err != nil {
+			return nil, placed(definition, err)
 		}
-		kind, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "kind")
-		kinds = append(kinds, tree.RootKind{
-			GroupVersionResource: resources[0],
-			Kind:                 kind,
-			Reports:              hasStatus(definition.Unstructured, resources[0].Version),
-		})
+		if served := crd.Served(); len(served) > 0 {
+			kinds = append(kinds, tree.RootKind{
+				GroupVersionResource: served[0],
+				Kind:                 crd.Spec.Names.Kind,
+				Reports:              hasStatus(crd.Schema(served[0].Version)),
+			})
+		}
 	}
-	return kinds
+	return kinds, nil
 }
 
-// hasStatus tells whether a version's schema describes a status.
-func hasStatus(definition *unstructured.Unstructured, version string) bool {
-	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
-	for _, one := range versions {
-		fields, _ := one.(map[string]any)
-		if fields["name"] != version {
-			continue
-		}
-		status, _, _ := unstructured.NestedMap(fields, "schema", "openAPIV3Schema", "properties", "status", "properties")
-		return len(status) > 0
-	}
-	return false
+// hasStatus reports whether a schema describes a status.
+func hasStatus(schema *apiextensionsv1.JSONSchemaProps) bool {
+	return schema != nil && len(schema.Properties["status"].Properties) > 0
 }
 
 // samples applies the project's samples, and again those that changed.
@@ -86,7 +77,7 @@ func (s *samples) apply(ctx context.Context, p *project.Project) ([]tree.Sample,
 	var problems []error
 	for _, sample := range namespacesFirst(p.Samples) {
 		copied := sample.DeepCopy()
-		if _, err := s.in.objects(copied); err != nil {
+		if err := s.in.Place(copied, sampleNamespace); err != nil {
 			problems = append(problems, placed(sample, err))
 			continue
 		}

@@ -28,8 +28,8 @@ func installPolicies(ctx context.Context, in *installer, p *project.Project) err
 		wanted[tree.Address(policy.Unstructured)] = true
 	}
 	err := in.takeBack(ctx, wanted, policyResources...)
-	if len(wanted) == 0 && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err)) {
-		return nil // who may not list them made none, nor did anybody where there is no such kind
+	if len(wanted) == 0 && apierrors.IsForbidden(err) {
+		return nil // a user who may not list them made none
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/rbac"
 	"github.com/operon-framework/operon/internal/tools/up/process"
 	"github.com/operon-framework/operon/internal/tools/up/tree"
 	"github.com/operon-framework/operon/internal/tools/up/view"
@@ -66,7 +67,7 @@ func (s *session) permissionProblem(nodes []*tree.Node) (view.Problem, bool) {
 	}
 	problem := view.Problem{Title: fmt.Sprintf("the operator lacks permissions; add to the rules in %s:", roleFile(s.project))}
 	for _, rule := range rules {
-		problem.Lines = append(problem.Lines, rule.Lines()...)
+		problem.Lines = append(problem.Lines, rbac.Lines(rule)...)
 	}
 	return problem, true
 }

@@ -48,7 +48,12 @@ func (l *loop) follow(ctx context.Context, before *project.Project) error {
 	if !reflect.DeepEqual(before.Grants, l.project.Grants) {
 		l.again() // a refused watch is tried again late, if ever
 	}
-	if reflect.DeepEqual(rootKinds(before), rootKinds(l.project)) {
+	was, wasErr := rootKinds(before)
+	is, isErr := rootKinds(l.project)
+	if err := errors.Join(wasErr, isErr); err != nil {
+		return err
+	}
+	if reflect.DeepEqual(was, is) {
 		l.watcher.Expect(l.expected)
 		return nil
 	}

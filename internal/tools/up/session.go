@@ -157,7 +157,7 @@ func (s *session) installAll(ctx context.Context, p *project.Project) error {
 		if err := s.checkCRDs(ctx, p); err != nil {
 			return err
 		}
-		if err := installCRDs(ctx, s.installer, s.target.config, p); err != nil {
+		if err := installCRDs(ctx, s.installer, p); err != nil {
 			return err
 		}
 		return installPolicies(ctx, s.installer, p)
@@ -208,7 +208,11 @@ func (s *session) startOperator() error {
 
 // watch starts to watch the tree of a project's objects.
 func (s *session) watch(ctx context.Context, p *project.Project) (*tree.Watcher, error) {
-	watcher, err := tree.Watch(ctx, s.target.config, rootKinds(p))
+	roots, err := rootKinds(p)
+	if err != nil {
+		return nil, err
+	}
+	watcher, err := tree.Watch(ctx, s.target.config, roots)
 	if err != nil {
 		return nil, err
 	}

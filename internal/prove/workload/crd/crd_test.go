@@ -141,7 +141,7 @@ func TestAdmit(t *testing.T) {
 func TestReadRefuses(t *testing.T) {
 	t.Parallel()
 	for definition, want := range map[string]string{
-		`{spec: {versions: nothing}}`:                                                                        "cannot be read",
+		`{spec: {versions: nothing}}`:                                                                        "decode CustomResourceDefinition",
 		`{spec: {versions: [{name: v1, served: true, storage: true}]}}`:                                      "version v1: it has no schema",
 		`{spec: {versions: [{name: v1, served: true, schema: {openAPIV3Schema: {type: object, $ref: x}}}]}}`: "version v1: ",
 	} {

@@ -16,11 +16,12 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/common"
+
+	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
 // Kind is what a definition says of one version of a kind.
@@ -38,9 +39,9 @@ type Kind struct {
 
 // Read returns the versions of a CustomResourceDefinition that are served.
 func Read(definition *unstructured.Unstructured) ([]*Kind, error) {
-	var crd apiextensionsv1.CustomResourceDefinition
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(definition.Object, &crd); err != nil {
-		return nil, fmt.Errorf("the definition %s cannot be read: %w", definition.GetName(), err)
+	crd, err := kube.ReadCRD(definition)
+	if err != nil {
+		return nil, err
 	}
 	var kinds []*Kind
 	for i := range crd.Spec.Versions {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
 	"github.com/operon-framework/operon/internal/tools/project"
@@ -27,9 +26,9 @@ func permissions(s *rule.Subject, visit func(*permission)) {
 			continue
 		}
 		seen[grant.Role.Place()] = true
-		role := &rbacv1.ClusterRole{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(grant.Role.Object, role); err != nil {
-			continue // whoever applies it is told
+		role, err := grant.ReadRole()
+		if err != nil {
+			continue // the API server refuses it
 		}
 		for i, one := range role.Rules {
 			visit(&permission{PolicyRule: one, grant: grant, path: fmt.Sprintf("rules[%d]", i)})
@@ -42,15 +41,15 @@ func permissions(s *rule.Subject, visit func(*permission)) {
 func (p *permission) at(s *rule.Subject, below string) (at rule.Place, also []rule.Place) {
 	manifest := rule.At(p.grant.Role, p.path+below)
 	also = []rule.Place{rule.At(p.grant.Role, p.path), rule.At(p.grant.Role, "")}
-	if marker, ok := s.Code.Marker(func(m rule.RBACMarker) bool { return p.covers(m) }); ok {
+	if marker, ok := s.Code.Marker(p.overlaps); ok {
 		return marker, append(also, manifest)
 	}
 	return manifest, also
 }
 
-// covers tells whether a marker asks for something of the permission.
-func (p *permission) covers(m rule.RBACMarker) bool {
-	return overlap(p.APIGroups, m.Groups) && overlap(p.Resources, m.Resources) && overlap(p.Verbs, m.Verbs)
+// overlaps reports whether a marker asks for a part of the permission.
+func (p *permission) overlaps(m rbacv1.PolicyRule) bool {
+	return overlap(p.APIGroups, m.APIGroups) && overlap(p.Resources, m.Resources) && overlap(p.Verbs, m.Verbs)
 }
 
 func overlap(a, b []string) bool {

@@ -5,18 +5,19 @@ import (
 	"go/types"
 	"strconv"
 	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
-// RBACMarker is a comment that asks for rights: +kubebuilder:rbac:groups=…,resources=…,verbs=….
-type RBACMarker struct{ Groups, Resources, Verbs []string }
-
-// Marker finds the first marker of rights that is wanted.
-func (c *Code) Marker(wanted func(RBACMarker) bool) (Place, bool) {
+// Marker finds the first RBAC marker whose rule is wanted.
+func (c *Code) Marker(wanted func(rbacv1.PolicyRule) bool) (Place, bool) {
 	for _, p := range c.Packages {
 		for _, file := range p.Syntax {
 			for _, group := range file.Comments {
 				for _, comment := range group.List {
-					if marker, ok := rbacMarker(comment.Text); ok && wanted(marker) {
+					if marker, ok := rbac.ParseMarker(comment.Text); ok && wanted(marker) {
 						return c.At(comment), true
 					}
 				}
@@ -24,36 +25,6 @@ func (c *Code) Marker(wanted func(RBACMarker) bool) (Place, bool) {
 		}
 	}
 	return Place{}, false
-}
-
-func rbacMarker(comment string) (RBACMarker, bool) {
-	text := strings.TrimSpace(strings.TrimPrefix(comment, "//"))
-	fields, ok := strings.CutPrefix(text, "+kubebuilder:rbac:")
-	if !ok {
-		return RBACMarker{}, false
-	}
-	marker := RBACMarker{Groups: []string{""}}
-	for _, field := range strings.Split(fields, ",") {
-		name, value, _ := strings.Cut(field, "=")
-		list := strings.Split(strings.Trim(value, `"{}`), ";")
-		for i := range list {
-			list[i] = strings.Trim(list[i], `"`)
-		}
-		switch strings.TrimSpace(name) {
-		case "groups":
-			marker.Groups = list
-		case "resources":
-			marker.Resources = list
-		case "verbs":
-			marker.Verbs = list
-		}
-	}
-	for i, group := range marker.Groups {
-		if group == "core" {
-			marker.Groups[i] = ""
-		}
-	}
-	return marker, true
 }
 
 // Named are all names of types that the code uses, and all words of its strings: what it can be about.

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
@@ -76,11 +76,11 @@ func New(dir string, framework project.Framework, manifests Manifests, code *Cod
 
 // Typed decodes a CustomResourceDefinition.
 func Typed(object project.Object) (*apiextensionsv1.CustomResourceDefinition, error) {
-	typed := &apiextensionsv1.CustomResourceDefinition{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, typed); err != nil {
-		return nil, fmt.Errorf("%s: no CustomResourceDefinition: %w", object.Place(), err)
+	crd, err := kube.ReadCRD(object.Unstructured)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", object.Place(), err)
 	}
-	return typed, nil
+	return &crd.CustomResourceDefinition, nil
 }
 
 // readOthers reads what lies in the other folders below config. What is no object, such as a patch for

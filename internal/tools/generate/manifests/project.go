@@ -1,14 +1,12 @@
 package manifests
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/operon-framework/operon/internal/tools/glob"
 	"github.com/operon-framework/operon/internal/tools/project"
@@ -36,14 +34,11 @@ func Of(p *project.Project, image string) (Operator, error) {
 		o.Policies = append(o.Policies, policy.Unstructured)
 	}
 	for _, grant := range p.Grants {
-		if grant.Role.Unstructured == nil {
-			continue
+		role, err := grant.ReadRole()
+		if err != nil {
+			return o, err
 		}
-		read := rbacv1.ClusterRole{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(grant.Role.Object, &read); err != nil {
-			return o, fmt.Errorf("%s: %w", grant.Role.Place(), err)
-		}
-		o.Webhooks = o.Webhooks || slices.ContainsFunc(read.Rules, registersWebhooks)
+		o.Webhooks = o.Webhooks || slices.ContainsFunc(role.Rules, registersWebhooks)
 	}
 	return o, nil
 }

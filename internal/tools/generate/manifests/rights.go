@@ -28,15 +28,16 @@ func (o Operator) rights() []runtime.Object {
 	within := map[string][]rbacv1.PolicyRule{o.Namespace: o.ownRules()}
 	var objects []runtime.Object
 	for _, grant := range o.Grants {
-		rules := rulesOf(grant.Role.Unstructured)
+		role, err := grant.ReadRole()
 		switch {
+		case err != nil: // Of has read it
 		case grant.Role.Unstructured == nil:
 			objects = append(objects, o.bindOthers(grant))
 		case grant.Scope == project.ClusterScope:
-			everywhere = append(everywhere, rules...)
+			everywhere = append(everywhere, role.Rules...)
 		default:
 			namespace := cmp.Or(grant.Namespace, o.Namespace)
-			within[namespace] = append(within[namespace], rules...)
+			within[namespace] = append(within[namespace], role.Rules...)
 		}
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(within)) {
@@ -97,17 +98,6 @@ func (o Operator) metricsReader() *rbacv1.ClusterRole {
 		ObjectMeta: o.global("metrics-reader"),
 		Rules:      []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}},
 	}
-}
-
-func rulesOf(object *unstructured.Unstructured) []rbacv1.PolicyRule {
-	if object == nil {
-		return nil
-	}
-	read := rbacv1.ClusterRole{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &read); err != nil {
-		return nil // Of has looked at it
-	}
-	return read.Rules
 }
 
 func (o Operator) subjects() []rbacv1.Subject {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/controller-tools/pkg/genall"
+
+	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
 // Derived is what the code of a project takes.
@@ -85,11 +87,11 @@ func (d *deriving) mayOn(verbs []string, of kind, subresource, why string) {
 	if subresource != "" {
 		resource += "/" + subresource
 	}
-	d.rules = append(d.rules, Rule{Group: of.Group, Resource: resource, Verbs: verbs, Why: why})
+	d.rules = append(d.rules, Rule{Of: rbac.Permission{Group: of.Group, Resource: resource}, Verbs: verbs, Why: why})
 }
 
 func (d *deriving) mayNamed(verbs []string, of kind, name, namespace, why string) {
-	d.rules = append(d.rules, Rule{Group: of.Group, Resource: of.Resource, Name: name, Namespace: namespace, Verbs: verbs, Why: why})
+	d.rules = append(d.rules, Rule{Of: rbac.Permission{Group: of.Group, Resource: of.Resource, Name: name, Namespace: namespace}, Verbs: verbs, Why: why})
 }
 
 // reached finds what a composer's methods come to.

@@ -1,7 +1,6 @@
 package derive
 
 import (
-	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -11,57 +10,41 @@ import (
 
 	"golang.org/x/tools/go/packages"
 	"sigs.k8s.io/controller-tools/pkg/loader"
+
+	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
 // Own is the namespace of rules that hold in the operator's own: kubebuilder's placeholder for it.
 const Own = "system"
 
-// Rule is a right that the code takes.
+// Rule is a permission that the code needs, with all its verbs.
 type Rule struct {
-	Group, Resource string
-	// Name limits it to one object, "" to none.
-	Name string
-	// Namespace limits it to one namespace: "" for the whole cluster, or Own.
-	Namespace string
-	Verbs     []string
-	// Why says what takes it, for people.
+	// Of is what the permission is about, without a verb. Its namespace is empty for the whole cluster, or Own.
+	Of    rbac.Permission
+	Verbs []string
+	// Why names what needs it, for people.
 	Why string
 }
 
-// Marker is the comment that says the same.
-func (r Rule) Marker() string {
-	var text strings.Builder
-	fmt.Fprintf(&text, "+kubebuilder:rbac:groups=%s", cmp.Or(r.Group, `""`))
-	if r.Namespace != "" {
-		fmt.Fprintf(&text, ",namespace=%s", r.Namespace)
-	}
-	fmt.Fprintf(&text, ",resources=%s", r.Resource)
-	if r.Name != "" {
-		fmt.Fprintf(&text, ",resourceNames=%s", r.Name)
-	}
-	fmt.Fprintf(&text, ",verbs=%s", strings.Join(r.Verbs, ";"))
-	return text.String()
-}
+// Marker is the comment that asks for the same.
+func (r Rule) Marker() string { return rbac.Marker(r.Of, r.Verbs...) }
 
-// merged has one rule for what is said of one resource, in order.
+// merged has one rule for each permission, in order.
 func merged(rules []Rule) []Rule {
-	type key struct{ group, resource, name, namespace string }
-	found := map[key]*Rule{}
-	var all []*Rule
+	found := map[rbac.Permission]*Rule{}
 	for _, rule := range rules {
-		at := key{rule.Group, rule.Resource, rule.Name, rule.Namespace}
-		if found[at] == nil {
-			found[at] = &Rule{Group: rule.Group, Resource: rule.Resource, Name: rule.Name, Namespace: rule.Namespace, Why: rule.Why}
-			all = append(all, found[at])
+		one := found[rule.Of]
+		if one == nil {
+			one = &Rule{Of: rule.Of, Why: rule.Why}
+			found[rule.Of] = one
 		}
-		one := found[at]
 		if !strings.Contains(one.Why, rule.Why) {
 			one.Why += "; " + rule.Why
 		}
 		one.Verbs = append(one.Verbs, rule.Verbs...)
 	}
 	var made []Rule
-	for _, rule := range all {
+	for _, rule := range found {
 		slices.Sort(rule.Verbs)
 		rule.Verbs = slices.Compact(rule.Verbs)
 		made = append(made, *rule)

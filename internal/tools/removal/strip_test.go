@@ -1,9 +1,10 @@
-package deploy
+package removal_test
 
 import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -17,9 +18,29 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/operon-framework/operon/internal/tools/up"
+	"github.com/operon-framework/operon/internal/tools/kube"
+	"github.com/operon-framework/operon/internal/tools/removal"
 	"github.com/operon-framework/operon/local/localtest"
 )
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
+// refusing is a connection on which objects of a name are forbidden.
+func refusing(config *rest.Config, name string) dynamic.Interface {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			if !strings.HasSuffix(request.URL.Path, name) {
+				return next.RoundTrip(request)
+			}
+			return &http.Response{StatusCode: http.StatusForbidden, Body: http.NoBody, Header: http.Header{}, Request: request}, nil
+		})
+	})
+	return dynamic.NewForConfigOrDie(config)
+}
 
 // meanwhile is a connection on which something is done once, before the first write.
 func meanwhile(config *rest.Config, do func()) *rest.Config {
@@ -52,22 +73,22 @@ func TestFinalizersOfWhatOthersChange(t *testing.T) {
 		"removed": {func(t *testing.T, name string) { remove(t, objects, name) }, nil, nil},
 		"replaced": {func(t *testing.T, name string) {
 			remove(t, objects, name)
-			hold(t, objects, name)
+			hold(t, objects, name, "example.com/a")
 		}, nil, []string{"example.com/a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			hold(t, objects, name)
-			c, err := connect(t.Context(), up.Where{Kubeconfig: env.Kubeconfig})
+			hold(t, objects, name, "example.com/a")
+			client, err := kube.New(env.Config, "removal-test")
 			if err != nil {
 				t.Fatal(err)
 			}
-			stored, err := c.dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(env.Namespace).Get(t.Context(), name, metav1.GetOptions{})
+			stored, err := client.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace(env.Namespace).Get(t.Context(), name, metav1.GetOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.dynamic = dynamic.NewForConfigOrDie(meanwhile(env.Config, func() { test.change(t, name) }))
-			given, err := (&undeployer{cluster: c}).strip(t.Context(), stored)
+			client.Dynamic = dynamic.NewForConfigOrDie(meanwhile(env.Config, func() { test.change(t, name) }))
+			given, err := removal.Strip(t.Context(), client, stored)
 			if err != nil || !slices.Equal(given, test.given) {
 				t.Errorf("given up were %q, %v", given, err)
 			}
@@ -79,10 +100,10 @@ func TestFinalizersOfWhatOthersChange(t *testing.T) {
 	}
 }
 
-// hold makes an object that a finalizer holds as long as the test goes on.
-func hold(t *testing.T, objects corev1client.ConfigMapInterface, name string) {
+// hold creates an object that finalizers hold as long as the test runs.
+func hold(t *testing.T, objects corev1client.ConfigMapInterface, name string, finalizers ...string) {
 	t.Helper()
-	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{"example.com/a"}}}
+	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: finalizers}}
 	if _, err := objects.Create(t.Context(), held, metav1.CreateOptions{}); err != nil {
 		t.Error(err)
 	}

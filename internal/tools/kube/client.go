@@ -1,0 +1,235 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+)
+
+// Client reads and writes objects of all kinds that a cluster has.
+type Client struct {
+	// Manager is the field manager of everything that is written.
+	Manager string
+	// Dynamic is the connection that objects are read and written by.
+	Dynamic dynamic.Interface
+
+	discovery discovery.DiscoveryInterface
+	mapper    *restmapper.DeferredDiscoveryRESTMapper
+}
+
+// New returns a client of a cluster that writes under the name of a field manager. It sends no request.
+func New(config *rest.Config, manager string) (*Client, error) {
+	config = Unlimited(config)
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	kinds, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{
+		Manager: manager, Dynamic: objects, discovery: kinds,
+		mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds)),
+	}, nil
+}
+
+// Unlimited returns a copy of a connection that leaves it to the API server to limit requests, and drops the server's
+// warnings.
+func Unlimited(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{}
+	return config
+}
+
+// Refresh makes the client forget which kinds the cluster has, as after a CustomResourceDefinition was removed.
+func (c *Client) Refresh() { c.mapper.Reset() }
+
+// Mapping returns the resource and the scope of a kind. A kind without a version has the preferred one. The error of
+// a kind that the cluster does not have satisfies meta.IsNoMatchError.
+func (c *Client) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+	var versions []string
+	if kind.Version != "" {
+		versions = []string{kind.Version}
+	}
+	found, err := c.mapper.RESTMapping(kind.GroupKind(), versions...)
+	if err != nil {
+		return nil, fmt.Errorf("find kind %s in the cluster: %w", kind.Kind, err)
+	}
+	return found, nil
+}
+
+// Has reports whether the cluster has a kind.
+func (c *Client) Has(kind schema.GroupKind) (bool, error) {
+	_, err := c.Mapping(kind.WithVersion(""))
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Place sets the namespace of an object as its kind requires: a namespaced object without one gets the
+// given namespace, and a cluster-scoped object has none.
+func (c *Client) Place(object *unstructured.Unstructured, namespace string) error {
+	mapping, err := c.Mapping(object.GroupVersionKind())
+	if err != nil {
+		return err
+	}
+	switch {
+	case mapping.Scope.Name() != meta.RESTScopeNameNamespace:
+		object.SetNamespace("")
+	case object.GetNamespace() == "":
+		object.SetNamespace(namespace)
+	}
+	return nil
+}
+
+// Objects returns the objects of the same kind in the same namespace.
+func (c *Client) Objects(like *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	mapping, err := c.Mapping(like.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+		return c.Dynamic.Resource(mapping.Resource), nil
+	}
+	return c.Dynamic.Resource(mapping.Resource).Namespace(like.GetNamespace()), nil
+}
+
+// Get returns an object as it is in the cluster, nil where it does not exist.
+func (c *Client) Get(ctx context.Context, like *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	objects, err := c.Objects(like)
+	if err != nil {
+		return nil, err
+	}
+	found, err := objects.Get(ctx, like.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return found, err
+}
+
+// List returns the objects of a resource in a namespace, or in all if it is empty, with labels that a selector selects.
+// A resource that the cluster does not have, or does not have anymore, has no objects.
+func (c *Client) List(ctx context.Context, resource schema.GroupVersionResource, namespace, selector string) ([]*unstructured.Unstructured, error) {
+	list, err := c.Dynamic.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", resource.GroupResource(), err)
+	}
+	var all []*unstructured.Unstructured
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+	return all, nil
+}
+
+// Apply applies an object and returns it as it is in the cluster then.
+func (c *Client) Apply(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	objects, err := c.Objects(object)
+	if err != nil {
+		return nil, err
+	}
+	return c.apply(ctx, objects, object)
+}
+
+// DryRun returns what an object would be if it were applied.
+func (c *Client) DryRun(ctx context.Context, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	objects, err := c.Objects(object)
+	if err != nil {
+		return nil, err
+	}
+	return c.apply(ctx, objects, object, metav1.DryRunAll)
+}
+
+func (c *Client) apply(ctx context.Context, objects dynamic.ResourceInterface, object *unstructured.Unstructured, dryRun ...string) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(object.Object)
+	if err != nil {
+		return nil, err
+	}
+	return objects.Patch(ctx, object.GetName(), types.ApplyPatchType, body, metav1.PatchOptions{
+		FieldManager: c.Manager, Force: new(true), FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun,
+	})
+}
+
+// Merge patches fields of an object by a JSON merge patch and returns the whole object.
+func (c *Client) Merge(ctx context.Context, object *unstructured.Unstructured, fields map[string]any) (*unstructured.Unstructured, error) {
+	objects, err := c.Objects(object)
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	return objects.Patch(ctx, object.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: c.Manager})
+}
+
+// Delete deletes this very object, and before it the objects that it owns. Where it is gone, or another object has its
+// name by now, there is nothing to do.
+func (c *Client) Delete(ctx context.Context, object *unstructured.Unstructured) error {
+	objects, err := c.Objects(object)
+	if err != nil {
+		return err
+	}
+	uid, foreground := object.GetUID(), metav1.DeletePropagationForeground
+	err = objects.Delete(ctx, object.GetName(), metav1.DeleteOptions{PropagationPolicy: &foreground, Preconditions: &metav1.Preconditions{UID: &uid}})
+	if IsGone(err) {
+		return nil
+	}
+	return err
+}
+
+// IsGone reports whether an error is that of an object that does not exist anymore, or of another object of its name.
+func IsGone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
+
+// Resource is a kind of objects and its scope.
+type Resource struct {
+	schema.GroupVersionResource
+	Namespaced bool
+}
+
+// Deletable returns all kinds whose objects can be listed and deleted, each in its preferred version. Kinds of an
+// aggregated API that does not answer are left out.
+func (c *Client) Deletable() ([]Resource, error) {
+	lists, err := c.discovery.ServerPreferredResources()
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return nil, fmt.Errorf("ask the API server for its kinds: %w", err)
+	}
+	var all []Resource
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list", "delete"}}, lists) {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, resource := range list.APIResources {
+			all = append(all, Resource{version.WithResource(resource.Name), resource.Namespaced})
+		}
+	}
+	return all, nil
+}
+
+// SetLabel labels an object.
+func SetLabel(object *unstructured.Unstructured, key, value string) {
+	labels := object.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[key] = value
+	object.SetLabels(labels)
+}

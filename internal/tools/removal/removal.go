@@ -1,0 +1,205 @@
+// Package removal deletes objects from a cluster and waits until they are gone. Tools that take an operator away again
+// need both: what comes next may only go when nothing needs it anymore, and a finalizer may keep an object
+// until its controller, or nobody, clears it.
+//
+// A [Remover] deletes and waits, [Foreign] names the finalizers that a controller must clear, [Left] describes
+// the objects that remain, and [Strip] removes finalizers that nobody clears.
+package removal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/operon-framework/operon/internal/tools/kube"
+	"github.com/operon-framework/operon/internal/tools/up/tree"
+)
+
+const (
+	// interval is how often objects are read to see whether they are gone.
+	interval = 50 * time.Millisecond
+	// reportInterval is how often the objects that are waited for are reported.
+	reportInterval = 5 * time.Second
+	// refusedFor is how long a deletion that Retry accepts is repeated.
+	refusedFor = 20 * time.Second
+)
+
+// Remover removes objects.
+type Remover struct {
+	Client *kube.Client
+	// Gone is called with each object when it is gone.
+	Gone func(*unstructured.Unstructured)
+	// Waiting is called every few seconds with the objects that are waited for. It may be nil.
+	Waiting func([]*unstructured.Unstructured)
+	// Retry reports whether a deletion that was refused with an error may succeed in a moment. Nil: none does.
+	Retry func(error) bool
+}
+
+// Remove deletes objects and waits until they are gone.
+func (r *Remover) Remove(ctx context.Context, objects []*unstructured.Unstructured) error {
+	if err := r.Delete(ctx, objects); err != nil {
+		return err
+	}
+	return r.WaitGone(ctx, objects)
+}
+
+// Delete requests the deletion of objects, and before them of the objects that they own.
+func (r *Remover) Delete(ctx context.Context, objects []*unstructured.Unstructured) error {
+	var problems []error
+	for _, object := range objects {
+		if err := r.deleteOne(ctx, object); err != nil {
+			problems = append(problems, fmt.Errorf("remove %s: %w", tree.Address(object), err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func (r *Remover) deleteOne(ctx context.Context, object *unstructured.Unstructured) error {
+	patient, cancel := context.WithTimeout(ctx, refusedFor)
+	defer cancel()
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		err := r.Client.Delete(ctx, object)
+		if err == nil || r.Retry == nil || !r.Retry(err) {
+			return err
+		}
+		select {
+		case <-patient.Done():
+			return err
+		case <-tick.C:
+		}
+	}
+}
+
+// WaitGone waits until objects are gone. Objects that remain when ctx ends are in the error.
+func (r *Remover) WaitGone(ctx context.Context, objects []*unstructured.Unstructured) error {
+	left, err := r.Wait(ctx, objects)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	return Left(context.Cause(ctx), left)
+}
+
+// WaitFor is Wait for a limited time.
+func (r *Remover) WaitFor(ctx context.Context, patience time.Duration, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return r.Wait(ctx, objects)
+}
+
+// Wait waits until objects are gone or ctx ends. It returns those that remain, as they are now.
+func (r *Remover) Wait(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for reported := time.Now(); ; {
+		left, err := r.left(ctx, objects)
+		if err != nil && ctx.Err() == nil {
+			return nil, err
+		}
+		if err == nil {
+			objects = left
+		}
+		if len(objects) == 0 {
+			return nil, nil
+		}
+		if r.Waiting != nil && time.Since(reported) >= reportInterval {
+			reported = time.Now()
+			r.Waiting(objects)
+		}
+		select {
+		case <-ctx.Done():
+			return objects, nil
+		case <-tick.C:
+		}
+	}
+}
+
+// left returns the objects that still exist, and reports the others as gone.
+func (r *Remover) left(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+	var left, gone []*unstructured.Unstructured
+	for _, object := range objects {
+		found, err := r.Client.Get(ctx, object)
+		if err != nil {
+			return nil, err
+		}
+		if found == nil || found.GetUID() != object.GetUID() {
+			gone = append(gone, object)
+			continue
+		}
+		left = append(left, found)
+	}
+	for _, object := range gone {
+		r.Gone(object)
+	}
+	return left, nil
+}
+
+// Foreign returns the finalizers of an object that Kubernetes' garbage collector does not clear by itself.
+func Foreign(object *unstructured.Unstructured) []string {
+	return slices.DeleteFunc(slices.Clone(object.GetFinalizers()), func(finalizer string) bool {
+		return finalizer == metav1.FinalizerDeleteDependents || finalizer == metav1.FinalizerOrphanDependents
+	})
+}
+
+// Held reports whether an object has foreign finalizers.
+func Held(object *unstructured.Unstructured) bool { return len(Foreign(object)) > 0 }
+
+// Left is an error that describes objects that remain, and what each of them waits for.
+func Left(cause error, objects []*unstructured.Unstructured) error {
+	plural := "s"
+	if len(objects) == 1 {
+		plural = ""
+	}
+	return fmt.Errorf("%w: %d object%s left\n%s", cause, len(objects), plural, Lines(objects))
+}
+
+// Lines has a line for each object with what it waits for: its finalizers, and in a namespace the objects that remain.
+func Lines(objects []*unstructured.Unstructured) string {
+	var lines []string
+	for _, object := range objects {
+		line := "  " + tree.Address(object)
+		if finalizers := object.GetFinalizers(); len(finalizers) > 0 {
+			line += " waits for its finalizer " + strings.Join(finalizers, ", ")
+		}
+		for _, condition := range tree.Conditions(object) {
+			if object.GetKind() == "Namespace" && condition.Status == "True" {
+				line += "; " + condition.Message
+			}
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Strip removes the foreign finalizers of an object and returns them: none if it is gone, or if another object has its
+// name by now. On a conflict with another writer, the object is read and patched again.
+func Strip(ctx context.Context, client *kube.Client, object *unstructured.Unstructured) (stripped []string, err error) {
+	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		stripped = nil
+		now, err := client.Get(ctx, object)
+		if err != nil || now == nil || now.GetUID() != object.GetUID() || !Held(now) {
+			return err
+		}
+		foreign := Foreign(now)
+		rest := slices.DeleteFunc(now.GetFinalizers(), func(one string) bool { return slices.Contains(foreign, one) })
+		if _, err = client.Merge(ctx, now, map[string]any{"metadata": map[string]any{
+			"finalizers": rest, "uid": now.GetUID(), "resourceVersion": now.GetResourceVersion(),
+		}}); err == nil {
+			stripped = foreign
+		}
+		return err
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return stripped, err
+}
