@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/operon-framework/operon/internal/runtime/author"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -13,6 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/operon-framework/operon/internal/runtime/author"
+	"github.com/operon-framework/operon/internal/runtime/freshness"
 )
 
 // CacheAll lets the manager's client hold every Secret, ConfigMap or Pod of a cluster, which
@@ -71,17 +73,29 @@ func (b bounded) Start(ctx context.Context) error {
 	return b.Cache.Start(ctx)
 }
 
+// caches are what the operator's manager caches.
+type caches struct {
+	// namespaces that the operator is limited to; empty: none.
+	namespaces map[string]cache.Config
+	// overlay lets the manager's client read its own writes.
+	overlay *freshness.Overlay
+	// cached are the kinds that may be held whatever they are.
+	cached map[schema.GroupKind]bool
+	// ready waits until objects may be read.
+	ready func(context.Context)
+}
+
 // newCache makes the manager's cache.
-func (o *operator) newCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
+func (c *caches) newCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	made, err := cache.New(config, options)
 	if err != nil {
 		return nil, err
 	}
-	return o.overlay.Cache(bounded{Cache: made, scheme: options.Scheme, allows: o.mayCache, ready: o.awaitConversion}), nil
+	return c.overlay.Cache(bounded{Cache: made, scheme: options.Scheme, allows: c.mayCache, ready: c.ready}), nil
 }
 
 // newClient makes the manager's client, which reads its own writes.
-func (o *operator) newClient(config *rest.Config, options client.Options) (client.Client, error) {
+func (c *caches) newClient(config *rest.Config, options client.Options) (client.Client, error) {
 	made, err := client.New(config, options)
 	if err != nil {
 		return nil, err
@@ -90,12 +104,12 @@ func (o *operator) newClient(config *rest.Config, options client.Options) (clien
 	if !ok {
 		return made, nil // it reads from no cache
 	}
-	return o.overlay.Client(made, held), nil
+	return c.overlay.Client(made, held), nil
 }
 
 // mayCache tells whether objects of a kind may be held, whoever they belong to.
-func (o *operator) mayCache(kind schema.GroupKind) bool {
-	return len(o.namespaces) > 0 || !numerous[kind] || o.cached[kind]
+func (c *caches) mayCache(kind schema.GroupKind) bool {
+	return len(c.namespaces) > 0 || !numerous[kind] || c.cached[kind]
 }
 
 // check refuses metadata of nothing, and of what is numerous the rest.

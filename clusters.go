@@ -4,15 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/operon-framework/operon/internal/runtime/apply"
 	"github.com/operon-framework/operon/internal/runtime/author"
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
+	"github.com/operon-framework/operon/internal/runtime/shard"
 	"github.com/operon-framework/operon/internal/runtime/watches"
 )
 
@@ -27,7 +33,7 @@ import (
 func Cluster(name string, config *rest.Config) Part {
 	return func(p *parts) {
 		p.setups = append(p.setups, func(ctx context.Context, o *operator) error {
-			if err := o.addCluster(ctx, name, config); err != nil {
+			if err := o.addCluster(ctx, o.name, o.manager.GetScheme(), name, config); err != nil {
 				return fmt.Errorf("cluster %q: %w", name, err)
 			}
 			return nil
@@ -35,32 +41,58 @@ func Cluster(name string, config *rest.Config) Part {
 	}
 }
 
-func (o *operator) addCluster(life context.Context, name string, config *rest.Config) error {
+// children are the reads and writes of children, and the reads in other clusters.
+type children struct {
+	wire     *resourceclient.Wire
+	memory   *apply.Memory
+	tracker  *watches.Tracker
+	clusters map[string]*watches.Tracker // others, by name
+}
+
+// watch makes what the operator's reads and writes of children share, in the operator's own cluster.
+func (c *children) watch(life context.Context, manager ctrl.Manager, name string, namespaces map[string]cache.Config, member *shard.Member) error {
+	var err error
+	c.wire, err = resourceclient.New(resourceclient.Config{
+		REST: manager.GetConfig(), HTTP: manager.GetHTTPClient(), Mapper: manager.GetRESTMapper(), Scheme: manager.GetScheme(),
+	})
+	c.memory = apply.NewMemory()
+	tracking := watches.Config{
+		Wire: c.wire, Scheme: manager.GetScheme(), Namespaces: slices.Collect(maps.Keys(namespaces)), Manager: name, Memory: c.memory,
+	}
+	if member != nil {
+		tracking.Shard = member.Children
+	}
+	c.tracker = watches.New(life, tracking)
+	return err
+}
+
+// addCluster lets the operator read in another cluster.
+func (c *children) addCluster(life context.Context, operator string, scheme *runtime.Scheme, name string, config *rest.Config) error {
 	switch {
 	case name == "":
 		return errors.New("it needs a name")
-	case o.clusters[name] != nil:
+	case c.clusters[name] != nil:
 		return errors.New("there are two of this name")
 	}
 	config = rest.CopyConfig(config)
 	config.QPS = -1
-	rest.AddUserAgent(config, o.name)
+	rest.AddUserAgent(config, operator)
 	config.Wrap(readOnly)
-	wired, err := o.wireTo(config)
+	wired, err := wireTo(config, scheme)
 	if err != nil {
 		return err
 	}
-	if o.clusters == nil {
-		o.clusters = map[string]*watches.Tracker{}
+	if c.clusters == nil {
+		c.clusters = map[string]*watches.Tracker{}
 	}
-	o.clusters[name] = watches.New(life, watches.Config{
-		Wire: wired, Scheme: o.manager.GetScheme(), Manager: o.name, Memory: apply.NewMemory(),
+	c.clusters[name] = watches.New(life, watches.Config{
+		Wire: wired, Scheme: scheme, Manager: operator, Memory: apply.NewMemory(),
 	})
 	return nil
 }
 
 // wireTo speaks to another cluster, which is asked for its kinds when they are needed.
-func (o *operator) wireTo(config *rest.Config) (*resourceclient.Wire, error) {
+func wireTo(config *rest.Config, scheme *runtime.Scheme) (*resourceclient.Wire, error) {
 	var transport *http.Client
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -70,14 +102,14 @@ func (o *operator) wireTo(config *rest.Config) (*resourceclient.Wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	return resourceclient.New(resourceclient.Config{REST: config, HTTP: transport, Mapper: mapper, Scheme: o.manager.GetScheme()})
+	return resourceclient.New(resourceclient.Config{REST: config, HTTP: transport, Mapper: mapper, Scheme: scheme})
 }
 
 // read begins the reading of a reconcile, in all clusters.
-func (o *operator) read(queue *watches.Queue, reader types.NamespacedName) author.Reads {
+func (c *children) read(queue *watches.Queue, reader types.NamespacedName) author.Reads {
 	others := map[string]author.Reads{}
-	for name, tracker := range o.clusters {
+	for name, tracker := range c.clusters {
 		others[name] = tracker.Begin(queue, reader)
 	}
-	return author.Everywhere(o.tracker.Begin(queue, reader), others)
+	return author.Everywhere(c.tracker.Begin(queue, reader), others)
 }

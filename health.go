@@ -31,12 +31,12 @@ type healthy struct {
 }
 
 // historyFor is the store of what is told at the address of the probes, nil without one.
-func (o *operator) historyFor(cluster *rest.Config, cfg Config) *reconcilelog.Store {
+func historyFor(name string, cluster *rest.Config, cfg Config) *reconcilelog.Store {
 	if orNone(cfg.HealthProbeBindAddress) == "0" {
 		return nil
 	}
 	return reconcilelog.NewStore(reconcilelog.Operator{
-		Name: o.name, PID: os.Getpid(), Started: time.Now(), Server: cluster.Host, Namespaces: cfg.namespaces(),
+		Name: name, PID: os.Getpid(), Started: time.Now(), Server: cluster.Host, Namespaces: cfg.namespaces(),
 	})
 }
 

@@ -135,5 +135,5 @@ func manage[T client.Object](o *operator, composer Composer[T], settings manageS
 			SkipNameValidation:      new(true), // one process may run several operators, as tests do
 			NeedLeaderElection:      o.needsLeader(),
 		}).
-		Complete(o.sharing(kind.GroupKind(), object, r))
+		Complete(o.sharing(kind.GroupKind(), object, o.manager.GetClient(), r))
 }

@@ -14,7 +14,7 @@ func (o *operator) migrate(of reflect.Type, kind schema.GroupVersionKind, wanted
 	if !wanted || o.dryRun != nil {
 		return nil
 	}
-	converts, err := o.converts(of, kind)
+	converts, err := converts(o.manager.GetScheme(), of, kind)
 	if err != nil {
 		return err
 	}

@@ -49,9 +49,9 @@ func cacheOf(namespaces []string) map[string]cache.Config {
 // findNamespaces refuses to work in a namespace that does not exist: a watch of it would be
 // silent for ever. Where the operator may not read it, it is taken to be there: a Role within a
 // namespace need not let it, and to be refused is what people look for in audit logs.
-func (o *operator) findNamespaces(ctx context.Context) error {
-	for _, name := range slices.Sorted(maps.Keys(o.namespaces)) {
-		err := o.findNamespace(ctx, name)
+func (c *caches) findNamespaces(ctx context.Context, direct client.Client) error {
+	for _, name := range slices.Sorted(maps.Keys(c.namespaces)) {
+		err := findNamespace(ctx, direct, name)
 		if ctx.Err() != nil {
 			return nil // told to stop, which is no error
 		}
@@ -66,11 +66,11 @@ func (o *operator) findNamespaces(ctx context.Context) error {
 }
 
 // findNamespace reads a namespace, if the operator may.
-func (o *operator) findNamespace(ctx context.Context, name string) error {
-	if may, err := o.mayRead(ctx, name); err != nil || !may {
+func findNamespace(ctx context.Context, direct client.Client, name string) error {
+	if may, err := mayRead(ctx, direct, name); err != nil || !may {
 		return err
 	}
-	err := o.direct.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
+	err := direct.Get(ctx, client.ObjectKey{Name: name}, &corev1.Namespace{})
 	if apierrors.IsForbidden(err) {
 		return nil // not only roles refuse
 	}
@@ -79,13 +79,13 @@ func (o *operator) findNamespace(ctx context.Context, name string) error {
 
 // mayRead asks the API server whether the operator may read a namespace. Who may not even ask may
 // not.
-func (o *operator) mayRead(ctx context.Context, namespace string) (bool, error) {
+func mayRead(ctx context.Context, direct client.Client, namespace string) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Namespace: namespace, Name: namespace, Verb: "get", Version: "v1", Resource: "namespaces",
 		},
 	}}
-	err := o.direct.Create(ctx, review)
+	err := direct.Create(ctx, review)
 	if apierrors.IsForbidden(err) {
 		return false, nil
 	}

@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -28,17 +26,13 @@ import (
 
 	"github.com/operon-framework/operon/internal/core/operatorversion"
 	"github.com/operon-framework/operon/internal/runtime/action"
-	"github.com/operon-framework/operon/internal/runtime/apply"
 	"github.com/operon-framework/operon/internal/runtime/author"
 	"github.com/operon-framework/operon/internal/runtime/freshness"
 	"github.com/operon-framework/operon/internal/runtime/metricsauth"
 	"github.com/operon-framework/operon/internal/runtime/reconcile"
 	"github.com/operon-framework/operon/internal/runtime/reconcilelog"
 	"github.com/operon-framework/operon/internal/runtime/report"
-	"github.com/operon-framework/operon/internal/runtime/resourceclient"
-	"github.com/operon-framework/operon/internal/runtime/shard"
 	"github.com/operon-framework/operon/internal/runtime/telemetry"
-	"github.com/operon-framework/operon/internal/runtime/watches"
 	"github.com/operon-framework/operon/internal/runtime/webhook"
 )
 
@@ -83,29 +77,29 @@ type parts struct {
 
 // operator is what a setup can use.
 type operator struct {
-	name       string
-	version    string
-	home       string // the namespace of its Leases
-	manager    *healthy
-	direct     client.WithWatch
-	namespaces map[string]cache.Config
-	record     *reconcile.Record
-	member     *shard.Member // nil where replicas do not share
-	shared     sharedKinds
-	wire       *resourceclient.Wire
-	memory     *apply.Memory
-	overlay    *freshness.Overlay
-	cached     map[schema.GroupKind]bool
-	tracker    *watches.Tracker
-	clusters   map[string]*watches.Tracker // others, by name
-	managed    map[reflect.Type]bool
-	clock      clock.PassiveClock
-	dryRun     func(Preview)
-	log        logr.Logger
-	tracer     *telemetry.Tracer
-	history    *reconcilelog.Store
-	offers     map[schema.GroupKind]action.Offer // what can be done on objects, by their kind
-	webhooks   *webhook.Server                   // nil for none
+	name     string
+	version  string
+	home     string // the namespace of its Leases
+	manager  *healthy
+	direct   client.WithWatch
+	record   *reconcile.Record
+	managed  map[reflect.Type]bool
+	clock    clock.PassiveClock
+	dryRun   func(Preview)
+	offers   map[schema.GroupKind]action.Offer // what can be done on objects, by their kind
+	webhooks *webhook.Server                   // nil for none
+
+	caches
+	children
+	replicas
+	records
+}
+
+// records are where an operator writes down what it does.
+type records struct {
+	log     logr.Logger
+	tracer  *telemetry.Tracer
+	history *reconcilelog.Store
 }
 
 // claim tells whether no other Manage is of the kind.
@@ -190,10 +184,10 @@ func Run(ctx context.Context, name string, cluster *rest.Config, cfg Config, all
 	if err != nil {
 		return err
 	}
-	if err := o.findNamespaces(ctx); err != nil {
+	if err := o.findNamespaces(ctx, o.direct); err != nil {
 		return err
 	}
-	if err := o.mayShare(ctx); err != nil {
+	if err := o.mayShare(ctx, o.direct); err != nil {
 		return err
 	}
 	for _, setup := range setups {
@@ -253,6 +247,7 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 	namespaces := cfg.namespaces()
 	o.namespaces = cacheOf(namespaces)
 	o.overlay = freshness.New(scheme, namespaces)
+	o.ready = o.awaitConversion
 	if o.cached, err = p.kindsCached(scheme); err != nil {
 		return nil, nil, err
 	}
@@ -266,7 +261,7 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 		cluster.Wrap(readOnly)
 		cfg.LeaderElection, cfg.Shards = false, 0
 	}
-	if err := o.share(cluster, cfg); err != nil {
+	if err := o.share(cluster, name, cfg); err != nil {
 		return nil, nil, err
 	}
 	own, machinery := cfg.loggers()
@@ -277,7 +272,7 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 		return nil, nil, err
 	}
 	o.manager = &healthy{Manager: made}
-	o.history = o.historyFor(cluster, cfg)
+	o.history = historyFor(name, cluster, cfg)
 	if err := o.manager.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, nil, err
 	}
@@ -292,30 +287,13 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 	}
 	o.home = cfg.ownNamespace()
 	o.record = reconcile.NewRecord(o.direct, o.home, name)
-	if err := o.joinShards(); err != nil {
+	if err := o.join(o.manager, o.direct, o.log); err != nil {
 		return nil, nil, err
 	}
-	if err := o.watch(ctx); err != nil {
+	if err := o.watch(ctx, o.manager, name, o.caches.namespaces, o.member); err != nil {
 		return nil, nil, err
 	}
 	return o, p.setups, o.serveWebhooks(cfg)
-}
-
-// watch makes what the operator's reads and writes of children share.
-func (o *operator) watch(life context.Context) error {
-	var err error
-	o.wire, err = resourceclient.New(resourceclient.Config{
-		REST: o.manager.GetConfig(), HTTP: o.manager.GetHTTPClient(), Mapper: o.manager.GetRESTMapper(), Scheme: o.manager.GetScheme(),
-	})
-	o.memory = apply.NewMemory()
-	tracking := watches.Config{
-		Wire: o.wire, Scheme: o.manager.GetScheme(), Namespaces: slices.Collect(maps.Keys(o.namespaces)), Manager: o.name, Memory: o.memory,
-	}
-	if o.member != nil {
-		tracking.Shard = o.member.Children
-	}
-	o.tracker = watches.New(life, tracking)
-	return err
 }
 
 func (p *parts) scheme() (*runtime.Scheme, error) {

@@ -19,9 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/go-logr/logr"
 
 	"github.com/operon-framework/operon/internal/runtime/reconcile"
 	"github.com/operon-framework/operon/internal/runtime/shard"
@@ -33,11 +36,15 @@ const shardLease = 15 * time.Second
 // unready is how soon an object is looked at again that is this replica's, which may not write now.
 const unready = 100 * time.Millisecond
 
-// sharedKinds are the kinds of which replicas share the objects.
-type sharedKinds struct{ sync.Map }
+// replicas are how an operator shares its objects with others of its name, if it does.
+type replicas struct {
+	member *shard.Member // nil where replicas do not share
+	// shared are the kinds of which replicas share the objects.
+	shared sync.Map
+}
 
 // share makes the operator one of several replicas, if it is to be one. What it sends is fenced.
-func (o *operator) share(cluster *rest.Config, cfg Config) error {
+func (r *replicas) share(cluster *rest.Config, operator string, cfg Config) error {
 	if cfg.Shards == 0 {
 		return nil
 	}
@@ -46,38 +53,38 @@ func (o *operator) share(cluster *rest.Config, cfg Config) error {
 		return fmt.Errorf("shards: name this replica: %w", err)
 	}
 	name := Name(50, strings.ToLower(host), strings.ToLower(rand.Text()[:6])) // a host starts several, one after the other
-	o.member, err = shard.New(shard.Config{
-		Namespace: cfg.ownNamespace(), Operator: o.name, Name: name,
+	r.member, err = shard.New(shard.Config{
+		Namespace: cfg.ownNamespace(), Operator: operator, Name: name,
 		Slots: cfg.Shards, Lease: cmp.Or(cfg.ShardLease, shardLease), Clock: cfg.Clock,
 	})
 	if err != nil {
 		return fmt.Errorf("shards: %w", err)
 	}
 	rest.AddUserAgent(cluster, "replica/"+name)
-	cluster.Wrap(o.member.Wrap)
+	cluster.Wrap(r.member.Wrap)
 	return nil
 }
 
-// joinShards lets the manager start the member, when it has what that needs.
-func (o *operator) joinShards() error {
-	if o.member == nil {
+// join lets the manager start the member, when it has what that needs.
+func (r *replicas) join(manager ctrl.Manager, direct client.WithWatch, log logr.Logger) error {
+	if r.member == nil {
 		return nil
 	}
-	o.member.Client, o.member.Log = o.direct, o.log
-	return o.manager.Add(o.member)
+	r.member.Client, r.member.Log = direct, log
+	return manager.Add(r.member)
 }
 
 // mine is what a reconciler asks of an object; nil where replicas do not share.
-func (o *operator) mine() func(context.Context, types.UID) bool {
-	if o.member == nil {
+func (r *replicas) mine() func(context.Context, types.UID) bool {
+	if r.member == nil {
 		return nil
 	}
-	return o.member.Covers
+	return r.member.Covers
 }
 
 // needsLeader tells whether controllers wait until the replica leads; nil is the manager's default.
-func (o *operator) needsLeader() *bool {
-	if o.member == nil {
+func (r *replicas) needsLeader() *bool {
+	if r.member == nil {
 		return nil
 	}
 	return new(false)
@@ -85,13 +92,13 @@ func (o *operator) needsLeader() *bool {
 
 // newInformer makes the informers of the manager's cache, which hold of shared kinds what is
 // this replica's.
-func (o *operator) newInformer(scheme *runtime.Scheme) func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer {
+func (r *replicas) newInformer(scheme *runtime.Scheme) func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer {
 	return func(all toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 		kind, err := apiutil.GVKForObject(example, scheme)
 		object, ok := example.(client.Object)
 		if err == nil && ok {
-			all = o.member.Owners(all, kind, object, func() bool {
-				_, shared := o.shared.Load(kind.GroupKind())
+			all = r.member.Owners(all, kind, object, func() bool {
+				_, shared := r.shared.Load(kind.GroupKind())
 				return shared
 			})
 		}
@@ -100,17 +107,18 @@ func (o *operator) newInformer(scheme *runtime.Scheme) func(toolscache.ListerWat
 }
 
 // sharing limits a reconciler to the objects that are this replica's.
-func (o *operator) sharing(kind schema.GroupKind, example client.Object, next ctrlreconcile.Reconciler) ctrlreconcile.Reconciler {
-	if o.member == nil {
+func (r *replicas) sharing(kind schema.GroupKind, example client.Object, cached client.Reader, next ctrlreconcile.Reconciler) ctrlreconcile.Reconciler {
+	if r.member == nil {
 		return next
 	}
-	o.shared.Store(kind, true)
-	return &sharing{operator: o, example: reflect.TypeOf(example).Elem(), next: next}
+	r.shared.Store(kind, true)
+	return &sharing{member: r.member, cached: cached, example: reflect.TypeOf(example).Elem(), next: next}
 }
 
 // sharing is a reconciler of one of several replicas.
 type sharing struct {
-	*operator
+	member  *shard.Member
+	cached  client.Reader
 	example reflect.Type
 	next    ctrlreconcile.Reconciler
 }
@@ -122,7 +130,7 @@ func (s *sharing) Reconcile(ctx context.Context, request reconcile.Request) (rec
 	if !ok {
 		return reconcile.Result{}, fmt.Errorf("%s is no object", s.example)
 	}
-	err := s.manager.GetClient().Get(ctx, request.NamespacedName, object)
+	err := s.cached.Get(ctx, request.NamespacedName, object)
 	if apierrors.IsNotFound(err) {
 		return s.next.Reconcile(s.member.Outside(ctx), request)
 	}
@@ -142,18 +150,18 @@ func (s *sharing) Reconcile(ctx context.Context, request reconcile.Request) (rec
 
 // mayShare names what the operator may not do with Leases and has to. Who may not even ask finds out
 // later.
-func (o *operator) mayShare(ctx context.Context) error {
-	if o.member == nil {
+func (r *replicas) mayShare(ctx context.Context, direct client.Client) error {
+	if r.member == nil {
 		return nil
 	}
 	var missing []string
 	for _, verb := range []string{"get", "list", "watch", "create", "update", "delete"} {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 			ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Namespace: o.member.Namespace, Verb: verb, Group: "coordination.k8s.io", Version: "v1", Resource: "leases",
+				Namespace: r.member.Namespace, Verb: verb, Group: "coordination.k8s.io", Version: "v1", Resource: "leases",
 			},
 		}}
-		err := o.direct.Create(ctx, review)
+		err := direct.Create(ctx, review)
 		if ctx.Err() != nil || apierrors.IsForbidden(err) {
 			return nil
 		}
@@ -165,7 +173,7 @@ func (o *operator) mayShare(ctx context.Context) error {
 		}
 	}
 	if len(missing) > 0 {
-		return errors.New("shards: the operator may not " + strings.Join(missing, ", ") + " leases.coordination.k8s.io in namespace " + o.member.Namespace +
+		return errors.New("shards: the operator may not " + strings.Join(missing, ", ") + " leases.coordination.k8s.io in namespace " + r.member.Namespace +
 			", by which replicas share objects: let a Role there allow it, or start it without shards")
 	}
 	return nil

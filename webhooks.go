@@ -137,20 +137,20 @@ func addRoles[T client.Object](o *operator, composer Composer[T], settings manag
 
 // addConversion converts a kind that has a hub and spokes.
 func addConversion[T client.Object](o *operator, kind schema.GroupVersionKind) error {
-	converts, err := o.converts(reflect.TypeFor[T](), kind)
-	if converts {
+	spoken, err := converts(o.manager.GetScheme(), reflect.TypeFor[T](), kind)
+	if spoken {
 		o.webhooks.Convert(conversion.NewWebhookHandler(o.manager.GetScheme(), o.manager.GetConverterRegistry()), kind)
 	}
 	return err
 }
 
 // converts tells whether a kind has a hub and spokes.
-func (o *operator) converts(of reflect.Type, kind schema.GroupVersionKind) (bool, error) {
+func converts(scheme *runtime.Scheme, of reflect.Type, kind schema.GroupVersionKind) (bool, error) {
 	object, ok := reflect.New(of.Elem()).Interface().(runtime.Object)
 	if !ok {
 		return false, fmt.Errorf("%s cannot be made", of)
 	}
-	converts, err := conversion.IsConvertible(o.manager.GetScheme(), object)
+	converts, err := conversion.IsConvertible(scheme, object)
 	if err != nil {
 		return false, fmt.Errorf("convert versions of %s: %w", kind.Kind, err)
 	}
