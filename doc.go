@@ -62,7 +62,7 @@
 // # What happens in a reconcile
 //
 // The steps are listed in internal/runtime/reconcile/steps.go: fetch, pace, pause, undo, finalize, upgrade, work,
-// external, compose, observe, plan, apply, await, status, report. The status gets the conditions Ready, Reconciling
+// external, compose, read, plan, apply, await, observe, report. The status gets the conditions Ready, Reconciling
 // and Stalled, and observedGeneration. The Go type of the kind must have fields for them.
 //
 // # Why an object was reconciled
