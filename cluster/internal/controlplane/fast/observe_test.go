@@ -211,6 +211,11 @@ func (s *script) note(method, path string, code int, answer document) document {
 
 // await asks for a document until it is as it should be, and notes that.
 func (s *script) await(path string, holds func(code int, answer document) bool) document {
+	return s.repeat(http.MethodGet, path, "", holds)
+}
+
+// repeat sends a request until the answer is as it should be, and notes that.
+func (s *script) repeat(method, path, body string, holds func(code int, answer document) bool) document {
 	if s.err != nil {
 		return nil
 	}
@@ -219,9 +224,9 @@ func (s *script) await(path string, holds func(code int, answer document) bool) 
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
 	for {
-		code, answer, err := s.child.request(ctx, http.MethodGet, path, "")
+		code, answer, err := s.child.request(ctx, method, path, body)
 		if err == nil && holds(code, answer) {
-			return s.note("await", path, code, answer)
+			return s.note("await "+method, path, code, answer)
 		}
 		select {
 		case <-ctx.Done():

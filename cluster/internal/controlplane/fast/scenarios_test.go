@@ -195,7 +195,10 @@ func installed(s *script, name string) {
 	s.await("/apis/parity.example.com/v1/namespaces/default/"+name+"s", func(code int, _ document) bool { return code == http.StatusOK })
 }
 
-// review notes whom a token stands for.
+// review notes whom a token stands for. The API server may not have seen the Secret of a new one yet.
 func (s *script) review(token string) {
-	s.do(http.MethodPost, "/apis/authentication.k8s.io/v1/tokenreviews", fmt.Sprintf(`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":%q}}`, token))
+	body := fmt.Sprintf(`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":%q}}`, token)
+	s.repeat(http.MethodPost, "/apis/authentication.k8s.io/v1/tokenreviews", body, func(_ int, review document) bool {
+		return field(review, "status", "authenticated") == true
+	})
 }
