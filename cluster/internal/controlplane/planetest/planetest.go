@@ -1,4 +1,5 @@
-// Package planetest starts the control plane of a test binary: one process holds one.
+// Package planetest helps tests of control planes. It starts the one control plane that a process can hold before the
+// tests of a binary and stops it after them, and waits for what controllers do.
 package planetest
 
 import (
