@@ -39,7 +39,7 @@ binaries:
 lint:
 	@test -z "$$(gofmt -l $(MODULES))" || { echo "not formatted:"; gofmt -l $(MODULES); exit 1; }
 	@for module in $(MODULES); do (cd $$module && go vet ./...) || exit 1; done
-	cd cluster && go vet -tags slow ./controlplane
+	cd cluster && go vet -tags slow ./internal/controlplane/slow
 
 clean:
 	rm -rf bin

@@ -56,6 +56,8 @@ type Options struct {
 	TTL time.Duration
 	// Port of the API server on loopback, by default a free one.
 	Port int
+	// Plain turns off all accelerations, so that the components of Kubernetes do everything themselves; see docs/cluster.md.
+	Plain bool
 	// Config is a file with settings of the components; see docs/cluster.md.
 	Config string
 	// Progress is written to when the binary must be built or waited for, by default nothing is.
@@ -84,6 +86,8 @@ type Cluster struct {
 	Published []string `json:"published,omitempty"`
 	// Data is the folder that keeps the state, if one does.
 	Data string `json:"data,omitempty"`
+	// Plain reports whether all accelerations are off.
+	Plain bool `json:"plain,omitempty"`
 	// TTL is after how long without use the cluster stops by itself, empty for never.
 	TTL          string    `json:"ttl,omitempty"`
 	StartedAt    time.Time `json:"startedAt,omitzero"`
@@ -136,6 +140,9 @@ func (o Options) arguments() []string {
 	add(o.TTL > 0, "--ttl", o.TTL)
 	add(o.Port > 0, "--port", o.Port)
 	add(o.Config != "", "--config", o.Config)
+	if o.Plain {
+		arguments = append(arguments, "--plain")
+	}
 	return arguments
 }
 

@@ -24,7 +24,7 @@ func fakeCluster(t *testing.T, script string) (arguments string) {
 
 func TestUpReadsWhatIsPrinted(t *testing.T) {
 	arguments := fakeCluster(t, `echo progress >&2; echo '{"name":"one","state":"Running","server":"https://127.0.0.1:1","kubeconfig":"/k","pid":7,"version":"v1.36.3","nodes":2,"startedAt":"2026-01-02T03:04:05Z","readySeconds":1.5,"log":"/l"}'`)
-	got, err := Up(t.Context(), Options{Name: "one", Nodes: 2, TTL: time.Minute, Port: 99, Data: "/d", Config: "/c"})
+	got, err := Up(t.Context(), Options{Name: "one", Nodes: 2, TTL: time.Minute, Port: 99, Data: "/d", Config: "/c", Plain: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestUpReadsWhatIsPrinted(t *testing.T) {
 	if !reflect.DeepEqual(*got, want) {
 		t.Errorf("got %+v", *got)
 	}
-	if asked, _ := os.ReadFile(arguments); string(asked) != "up --name one --nodes 2 --data /d --ttl 1m0s --port 99 --config /c -o json\n" {
+	if asked, _ := os.ReadFile(arguments); string(asked) != "up --name one --nodes 2 --data /d --ttl 1m0s --port 99 --config /c --plain -o json\n" {
 		t.Errorf("asked for %q", asked)
 	}
 }

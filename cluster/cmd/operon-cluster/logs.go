@@ -11,9 +11,6 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/instance"
 )
 
-// followPeriod is how often a log that is followed is read again.
-const followPeriod = 200 * time.Millisecond
-
 func newLogs() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "logs",
@@ -43,7 +40,7 @@ func newLogs() *cobra.Command {
 
 // followLog copies what is added to log until ctx ends.
 func followLog(ctx context.Context, w io.Writer, log io.Reader) error {
-	ticker := time.NewTicker(followPeriod)
+	ticker := time.NewTicker(timing.followPeriod)
 	defer ticker.Stop()
 	for {
 		select {

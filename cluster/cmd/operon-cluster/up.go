@@ -18,7 +18,7 @@ type upFlags struct {
 	node                      string
 	nodes, port, logLevel     int
 	registryPort              int
-	egress                    bool
+	egress, plain             bool
 	publish                   []string
 	ttl                       time.Duration
 	gates                     map[string]string
@@ -91,6 +91,7 @@ func (f *upFlags) add(command *cobra.Command) {
 	set.BoolVar(&f.egress, "egress", false, "let pods reach what this machine reaches, by TCP and by name, and pull images from registries; with --node container")
 	set.StringSliceVar(&f.publish, "publish", nil, "[IP:]HOSTPORT:NODEPORT: lead a port of this machine, by default on loopback, to a NodePort or hostPort; with --node container")
 	set.IntVar(&f.registryPort, "registry-port", 0, "port of the image registry on loopback, with --node container; 0 for a free one, or the one that --data knows")
+	set.BoolVar(&f.plain, "plain", false, "turn off all accelerations: the components of Kubernetes do everything themselves, and start more slowly")
 	set.StringToStringVar(&f.gates, "feature-gates", nil, "feature gates of all components, as Name=true,Other=false")
 	set.IntVarP(&f.logLevel, "log-level", "v", 0, "verbosity of the components' log, 0 to 10")
 	set.StringVar(&f.auditPolicy, "audit-policy", "", "file with an audit policy; the log goes to audit.log in the cluster's folder")
@@ -130,6 +131,9 @@ func (f *upFlags) spec(command *cobra.Command) (instance.Spec, error) {
 	}
 	if given("egress") {
 		spec.Egress = f.egress
+	}
+	if given("plain") {
+		spec.Plain = f.plain
 	}
 	if given("registry-port") {
 		spec.RegistryPort = f.registryPort
@@ -180,7 +184,7 @@ func sayUp(command *cobra.Command, facts instance.Facts, started bool, spec inst
 	}
 	if !started {
 		fmt.Fprintf(out, "cluster %q is up already, for %s: Kubernetes %s at %s\n", facts.Name, age(facts.StartedAt), facts.Version, facts.Server)
-		if spec.Nodes > 0 && spec.Nodes != facts.Nodes || spec.Data != "" && spec.Data != facts.Data || spec.Egress && !facts.Egress || len(spec.Publish) > len(facts.Published) {
+		if spec.Nodes > 0 && spec.Nodes != facts.Nodes || spec.Data != "" && spec.Data != facts.Data || spec.Egress && !facts.Egress || spec.Plain && !facts.Plain || len(spec.Publish) > len(facts.Published) {
 			fmt.Fprintf(command.ErrOrStderr(), "its settings stay as they were; take it down first to change them\n")
 		}
 	}

@@ -5,31 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	"k8s.io/apimachinery/pkg/util/sets"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	aggregator "k8s.io/kube-aggregator/pkg/apiserver"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app"
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 
 	"github.com/operon-framework/operon/cluster/internal/metrics"
 )
-
-// slowHooks write the bootstrap objects one by one, and each waits a second before its
-// first attempt. seed writes the same objects straight into an empty etcd instead. Where
-// the state is an older start's, the hooks run: the policy may be a newer one.
-var slowHooks = sets.New(
-	"rbac/bootstrap-roles",
-	"scheduling/bootstrap-system-priority-classes",
-)
-
-// apiServer is an API server that is ready to run.
-type apiServer struct {
-	aggregator *aggregator.APIAggregator
-	server     *genericapiserver.GenericAPIServer // which stands behind the aggregator
-}
 
 // apiServerSettings are the flags that Operon sets.
 func apiServerSettings(cfg *Config, k *keys, socket string) Settings {
@@ -72,16 +55,10 @@ func apiServerSettings(cfg *Config, k *keys, socket string) Settings {
 	return settings
 }
 
-// around is what Operon puts around an API server.
-type around struct {
-	wrap    func(http.Handler) http.Handler // before all that it serves
-	orphans *orphans                        // after all other admission
-}
-
 // newAPIServer builds the chain of aggregator, API server and CRD server that
 // kube-apiserver consists of. Reading the options takes as long as etcd's start, so it
 // waits for etcd, whose outcome comes from stored, only after that.
-func newAPIServer(ctx context.Context, cfg *Config, k *keys, socket string, listener net.Listener, own around, stored <-chan error) (*apiServer, error) {
+func newAPIServer(ctx context.Context, cfg *Config, k *keys, socket string, listener net.Listener, added extensions, stored <-chan error) (*APIServer, error) {
 	o := options.NewServerRunOptions()
 	settings := apiServerSettings(cfg, k, socket)
 	if cfg.Egress != "" {
@@ -94,7 +71,7 @@ func newAPIServer(ctx context.Context, cfg *Config, k *keys, socket string, list
 	if err := apply("kube-apiserver", o.Flags(), settings, cfg.APIServer); err != nil {
 		return nil, err
 	}
-	own.orphans.register(o.Admission.GenericAdmission)
+	added.admission(o.Admission.GenericAdmission)
 	o.SecureServing.Listener = listener
 	o.SecureServing.BindAddress = net.IPv4(127, 0, 0, 1)
 	if err := o.GenericServerRunOptions.ComponentGlobalsRegistry.Set(); err != nil {
@@ -114,25 +91,17 @@ func newAPIServer(ctx context.Context, cfg *Config, k *keys, socket string, list
 	if err != nil {
 		return nil, fmt.Errorf("kube-apiserver: %w", err)
 	}
-	unwatch(config)
-	rememberCertificates(config)
 	metrics.Describe(config.KubeAPIs.ControlPlane.Generic)
-	if cfg.durable() {
-		wrapHandler(config, own.wrap)
-		return buildChain(config)
-	}
-	config.KubeAPIs.ControlPlane.Generic.DisabledPostStartHooks.Insert(sets.List(slowHooks)...)
-	documents := newOpenAPI(config)
-	wrapHandler(config, func(next http.Handler) http.Handler { return own.wrap(documents.wrap(next)) })
+	added.apiServer(config)
 	server, err := buildChain(config)
 	if err != nil {
 		return nil, err
 	}
-	documents.install(server)
+	added.built(*server)
 	return server, nil
 }
 
-func buildChain(config *app.Config) (*apiServer, error) {
+func buildChain(config *app.Config) (*APIServer, error) {
 	complete, err := config.Complete()
 	if err != nil {
 		return nil, fmt.Errorf("kube-apiserver: %w", err)
@@ -148,21 +117,12 @@ func buildChain(config *app.Config) (*apiServer, error) {
 	if err := metrics.Install(server); err != nil {
 		return nil, fmt.Errorf("API group %s: %w", metrics.GroupVersion.Group, err)
 	}
-	return &apiServer{aggregator: chain, server: server}, nil
-}
-
-// wrapHandler puts wrap's handler before the whole chain.
-func wrapHandler(config *app.Config, wrap func(http.Handler) http.Handler) {
-	generic := config.Aggregator.GenericConfig
-	build := generic.BuildHandlerChainFunc
-	generic.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		return wrap(build(handler, c))
-	}
+	return &APIServer{Aggregator: chain, Server: server}, nil
 }
 
 // run serves until ctx ends.
-func (s *apiServer) run(ctx context.Context) error {
-	prepared, err := s.aggregator.PrepareRun()
+func (s *APIServer) run(ctx context.Context) error {
+	prepared, err := s.Aggregator.PrepareRun()
 	if err != nil {
 		return fmt.Errorf("kube-apiserver: %w", err)
 	}

@@ -58,19 +58,19 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// durable tells whether the state outlives the process.
-func (c *Config) durable() bool { return c.DataDir != "" }
+// Durable reports whether the state outlives the process.
+func (c *Config) Durable() bool { return c.DataDir != "" }
 
 // keysDir is where the authority and the token key live: with the state that they protect.
 func (c *Config) keysDir() string {
-	if c.durable() {
+	if c.Durable() {
 		return filepath.Join(c.DataDir, "pki")
 	}
 	return filepath.Join(c.Dir, "pki")
 }
 
 func (c *Config) etcdDir() string {
-	if c.durable() {
+	if c.Durable() {
 		return filepath.Join(c.DataDir, "etcd")
 	}
 	return filepath.Join(c.Dir, "etcd")

@@ -23,32 +23,25 @@ func controllerManagerSettings(k *keys, kubeconfig string) Settings {
 		"service-cluster-ip-range":         serviceRange,
 		// Everything but what wants a cloud or hands out pod ranges to nodes.
 		"controllers": "*,-node-ipam-controller,-cloud-node-lifecycle-controller,-node-route-controller,-service-lb-controller",
-		// Garbage is collected and claims are bound as soon as the cluster can, not at the
-		// pace that spares a large one.
-		"kube-api-qps":                          "2000",
-		"kube-api-burst":                        "4000",
-		"pvclaimbinder-sync-period":             "1s",
-		"node-monitor-period":                   "1s",
-		"horizontal-pod-autoscaler-sync-period": "5s",
 	}
 }
 
 // runControllerManager runs every controller until ctx ends. The API server has to serve.
-// store is nil where settings of the API server choose what is stored where.
-func runControllerManager(ctx context.Context, cfg *Config, k *keys, kubeconfig string, store *store) error {
+func runControllerManager(ctx context.Context, cfg *Config, k *keys, kubeconfig string, added extensions) error {
 	o, err := options.NewKubeControllerManagerOptions()
 	if err != nil {
 		return fmt.Errorf("kube-controller-manager: %w", err)
 	}
 	known, disabled, aliases := app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases()
-	if err := apply("kube-controller-manager", o.Flags(known, disabled, aliases), controllerManagerSettings(k, kubeconfig), cfg.ControllerManager); err != nil {
+	settings := added.settings(controllerManagerSettings(k, kubeconfig), func(e Extension) Settings { return e.ControllerManager })
+	if err := apply("kube-controller-manager", o.Flags(known, disabled, aliases), settings, cfg.ControllerManager); err != nil {
 		return err
 	}
 	config, err := o.Config(ctx, known, disabled, aliases)
 	if err != nil {
 		return fmt.Errorf("kube-controller-manager: %w", err)
 	}
-	if err := runControllers(ctx, config.Complete(), store); err != nil {
+	if err := added.runControllers(app.Run)(ctx, config.Complete()); err != nil {
 		return fmt.Errorf("kube-controller-manager: %w", err)
 	}
 	return nil

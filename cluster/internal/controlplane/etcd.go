@@ -10,7 +10,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
-	"google.golang.org/grpc"
 )
 
 // store is the etcd of one cluster. It listens on a unix socket in the cluster's own
@@ -22,17 +21,10 @@ type store struct {
 	socket string
 }
 
-// A single member elects itself. With these ticks it does so in about 50 ms, where the
-// defaults (100 ms, 1 s) take up to a second.
-const (
-	etcdTickMs     = 10
-	etcdElectionMs = 50
-)
-
 // maxSocketPath is what Linux (108 bytes) and macOS (104) leave for a unix socket's path.
 const maxSocketPath = 100
 
-func startStore(ctx context.Context, cfg *Config) (*store, error) {
+func startStore(ctx context.Context, cfg *Config, added extensions) (*store, error) {
 	socket := filepath.Join(cfg.Dir, "etcd.sock")
 	if len(socket) > maxSocketPath {
 		return nil, fmt.Errorf("the path of etcd's socket is too long (%d bytes, at most %d): %s; set OPERON_HOME to a shorter path", len(socket), maxSocketPath, socket)
@@ -40,7 +32,9 @@ func startStore(ctx context.Context, cfg *Config) (*store, error) {
 	if err := os.RemoveAll(socket); err != nil {
 		return nil, err
 	}
-	server, err := embed.StartEtcd(etcdConfig(cfg, socket))
+	config := etcdConfig(cfg, socket)
+	added.etcd(config)
+	server, err := embed.StartEtcd(config)
 	if err != nil {
 		return nil, fmt.Errorf("start etcd: %w", err)
 	}
@@ -57,17 +51,13 @@ func startStore(ctx context.Context, cfg *Config) (*store, error) {
 	}
 }
 
-// connectionBuffer replaces the 32 KiB that gRPC takes in each direction, in bytes.
-const connectionBuffer = 4 << 10
-
 func etcdConfig(cfg *Config, socket string) *embed.Config {
 	config := embed.NewConfig()
 	config.Name = "operon"
 	config.Dir = cfg.etcdDir()
-	config.UnsafeNoFsync = !cfg.durable()
+	config.UnsafeNoFsync = !cfg.Durable()
 	config.LogLevel = "error"
 	config.LogOutputs = []string{"stderr"}
-	config.TickMs, config.ElectionMs = etcdTickMs, etcdElectionMs
 	config.ListenClientUrls = []url.URL{{Scheme: "unix", Path: socket}}
 	// A single member talks to no peer. Etcd wants advertised addresses all the same, and
 	// wants them as host and port; nothing listens there.
@@ -76,10 +66,6 @@ func etcdConfig(cfg *Config, socket string) *embed.Config {
 	config.AdvertisePeerUrls = []url.URL{nobody}
 	config.AdvertiseClientUrls = []url.URL{nobody}
 	config.InitialCluster = config.InitialClusterFromName(config.Name)
-	// The API server has a connection for each kind, most of which are silent.
-	config.GRPCAdditionalServerOptions = []grpc.ServerOption{
-		grpc.ReadBufferSize(connectionBuffer), grpc.WriteBufferSize(connectionBuffer), grpc.SharedWriteBuffer(true),
-	}
 	return config
 }
 

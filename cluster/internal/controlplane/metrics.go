@@ -9,8 +9,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
-	aggregatorscheme "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 
+	"github.com/operon-framework/operon/cluster/internal/controlplane/storage"
 	"github.com/operon-framework/operon/cluster/internal/metrics"
 )
 
@@ -19,13 +19,11 @@ import (
 // namespace may see what its pods use. What is there stays: it may be a user's.
 func announceMetrics(ctx context.Context, client *clientv3.Client) error {
 	now := metav1.NewTime(time.Now().Truncate(time.Second))
-	role, err := seedEntry(bootstrapObject{rbacv1.SchemeGroupVersion.WithResource("clusterroles"), metricsReader()}, now)
+	role, err := storage.Put(rbacv1.SchemeGroupVersion.WithResource("clusterroles"), metricsReader(), now)
 	if err != nil {
 		return err
 	}
-	registered := bootstrapObject{apiregistrationv1.SchemeGroupVersion.WithResource("apiservices"), metricsService()}
-	service, err := storedEntry(registered, now, "apiregistration.k8s.io/apiservices",
-		aggregatorscheme.Codecs.LegacyCodec(apiregistrationv1.SchemeGroupVersion))
+	service, err := storage.Put(apiregistrationv1.SchemeGroupVersion.WithResource("apiservices"), metricsService(), now)
 	if err != nil {
 		return err
 	}

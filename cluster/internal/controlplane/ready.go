@@ -13,9 +13,6 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// pollPeriod is how often readiness is asked for. The API server has no event for it.
-const pollPeriod = 5 * time.Millisecond
-
 // awaitReady returns when the API server is ready and the controllers have made the
 // default ServiceAccount, so that pods can be created.
 func (cp *ControlPlane) awaitReady(ctx context.Context) error {
@@ -30,7 +27,7 @@ func (cp *ControlPlane) awaitOK(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	ticker := time.NewTicker(pollPeriod)
+	ticker := time.NewTicker(timing.readyPeriod)
 	defer ticker.Stop()
 	for {
 		if ok(ctx, client, cp.server+path) {
@@ -74,7 +71,7 @@ func (cp *ControlPlane) awaitServiceAccount(ctx context.Context) error {
 			return nil
 		}
 		select {
-		case <-time.After(pollPeriod):
+		case <-time.After(timing.readyPeriod):
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for the controllers: %w", ctx.Err())
 		}

@@ -10,18 +10,17 @@ import (
 
 func schedulerSettings(kubeconfig string) Settings {
 	return Settings{
-		"kubeconfig":     kubeconfig,
-		"leader-elect":   "false", // there is one
-		"secure-port":    "0",
-		"kube-api-qps":   "2000",
-		"kube-api-burst": "4000",
+		"kubeconfig":   kubeconfig,
+		"leader-elect": "false", // there is one
+		"secure-port":  "0",
 	}
 }
 
 // runScheduler schedules pods until ctx ends. The API server has to serve.
-func runScheduler(ctx context.Context, cfg *Config, kubeconfig string) error {
+func runScheduler(ctx context.Context, cfg *Config, kubeconfig string, added extensions) error {
 	o := options.NewOptions()
-	if err := apply("kube-scheduler", *o.Flags, schedulerSettings(kubeconfig), cfg.Scheduler); err != nil {
+	settings := added.settings(schedulerSettings(kubeconfig), func(e Extension) Settings { return e.Scheduler })
+	if err := apply("kube-scheduler", *o.Flags, settings, cfg.Scheduler); err != nil {
 		return err
 	}
 	config, scheduler, err := app.Setup(ctx, o)

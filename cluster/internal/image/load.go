@@ -26,8 +26,6 @@ import (
 )
 
 const (
-	// leaseTime is how long what a killed Load has put into the store stays there, if no other one comes.
-	leaseTime = time.Hour
 	// leaseLabel is on what keeps the contents that a Load brings.
 	leaseLabel = "operon.dev/load"
 )
@@ -54,7 +52,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 func (s *Store) Load(ctx context.Context, path, snapshotter string) (loaded []Image, err error) {
 	// What no image names yet is kept by the lease, and collected as garbage before its deletion returns.
 	keeper := s.client.LeasesService()
-	lease, err := keeper.Create(ctx, leases.WithRandomID(), leases.WithExpiration(leaseTime), leases.WithLabel(leaseLabel, "yes"))
+	lease, err := keeper.Create(ctx, leases.WithRandomID(), leases.WithExpiration(timing.leaseTime), leases.WithLabel(leaseLabel, "yes"))
 	if err != nil {
 		return nil, fmt.Errorf("the node's store of images: %w", err)
 	}
@@ -187,7 +185,7 @@ func (s *Store) awaitKnown(ctx context.Context, loaded []Image) error {
 		return fmt.Errorf("the connection to containerd is a %T", s.client.Conn())
 	}
 	service := runtimev1.NewImageServiceClient(connection)
-	ctx, cancel := context.WithTimeoutCause(ctx, knownDeadline, fmt.Errorf("not within %s", knownDeadline))
+	ctx, cancel := context.WithTimeoutCause(ctx, timing.knownDeadline, fmt.Errorf("not within %s", timing.knownDeadline))
 	defer cancel()
 	for _, image := range loaded {
 		if err := awaitOne(ctx, service, image.Name); err != nil {
@@ -197,15 +195,8 @@ func (s *Store) awaitKnown(ctx context.Context, loaded []Image) error {
 	return nil
 }
 
-const (
-	// knownDeadline bounds the waiting for events, which take milliseconds.
-	knownDeadline = time.Minute
-	// knownPeriod is how often is asked for what they brought.
-	knownPeriod = 5 * time.Millisecond
-)
-
 func awaitOne(ctx context.Context, service runtimev1.ImageServiceClient, name string) error {
-	tick := time.NewTicker(knownPeriod)
+	tick := time.NewTicker(timing.knownPeriod)
 	defer tick.Stop()
 	for {
 		response, err := service.ImageStatus(ctx, &runtimev1.ImageStatusRequest{Image: &runtimev1.ImageSpec{Image: name}})

@@ -208,10 +208,6 @@ func unlessExists(err error) error {
 	return err
 }
 
-// againPeriod is how long it takes until the API server is asked again that stopped telling of the node, as it may at
-// any time.
-const againPeriod = 50 * time.Millisecond
-
 func (c *containers) awaitReady(ctx context.Context, client kubernetes.Interface) error {
 	for {
 		watcher, err := client.CoreV1().Nodes().Watch(ctx, metav1.ListOptions{
@@ -228,7 +224,7 @@ func (c *containers) awaitReady(ctx context.Context, client kubernetes.Interface
 			return c.node.Err()
 		case <-ctx.Done():
 			return fmt.Errorf("it is not ready: %w", ctx.Err())
-		case <-time.After(againPeriod):
+		case <-time.After(timing.watchPause):
 		}
 	}
 }

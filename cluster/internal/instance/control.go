@@ -10,19 +10,8 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"time"
 
 	"k8s.io/klog/v2"
-)
-
-// resetDeadline bounds a reset of a cluster in which something never stops writing.
-const resetDeadline = 20 * time.Second
-
-const (
-	// pingTimeout is how long a cluster may take to answer that it is there.
-	pingTimeout = 2 * time.Second
-	// dying is how long one that does not answer may take to end, before that is said.
-	dying = 30 * time.Second
 )
 
 // serveControl takes orders for this process on a socket that only its user can open.
@@ -38,7 +27,7 @@ func (s *server) serveControl(ctx context.Context) error {
 	mux.Handle("POST /reset", s.activity.count(http.HandlerFunc(s.handleReset)))
 	mux.HandleFunc("POST /ping", s.handlePing)
 	mux.Handle("POST /use", s.activity.count(http.HandlerFunc(lastAsAsked)))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: startDeadline} // others than the user cannot connect
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: timing.startDeadline} // others than the user cannot connect
 	context.AfterFunc(ctx, func() { server.Close() })
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -57,13 +46,13 @@ func (s *server) handlePing(http.ResponseWriter, *http.Request) {
 }
 
 func (s *server) handleReset(w http.ResponseWriter, r *http.Request) {
-	if err := s.plane.AwaitFirst(r.Context()); err != nil {
+	if err := s.resetter.AwaitFirst(r.Context()); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), resetDeadline)
+	ctx, cancel := context.WithTimeout(r.Context(), timing.resetDeadline)
 	defer cancel()
-	if err := s.plane.Reset(ctx); err != nil {
+	if err := s.resetter.Reset(ctx); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
 }
@@ -95,7 +84,7 @@ func Reset(ctx context.Context, name string) error {
 // answers tells whether the cluster's process takes orders. One that is being killed holds its lock a
 // moment longer.
 func (f folder) answers(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timing.pingTimeout)
 	defer cancel()
 	unheard := new(url.Error)
 	return !errors.As(order(ctx, f.control(), "/ping"), &unheard)

@@ -6,15 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/operon-framework/operon/cluster/internal/node"
 )
-
-// stopDeadline is how long a cluster may take to close its state before it is killed.
-const stopDeadline = 10 * time.Second
 
 // Down stops the cluster and removes everything of it but a data folder. A cluster that
 // was killed is cleared. It returns an *UnknownError where there is nothing.
@@ -62,7 +58,7 @@ func (f folder) stop(ctx context.Context) error {
 	if err := unix.Kill(facts.PID, unix.SIGTERM); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("stop cluster %q, pid %d: %w", f.name, facts.PID, err)
 	}
-	patient, cancel := context.WithTimeout(ctx, stopDeadline)
+	patient, cancel := context.WithTimeout(ctx, timing.stopDeadline)
 	defer cancel()
 	if released(patient, f.runLock()) == nil {
 		return nil

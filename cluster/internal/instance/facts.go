@@ -37,6 +37,7 @@ type Facts struct {
 	// Published are ports of this machine that lead to the node's, as IP:HOSTPORT:NODEPORT.
 	Published    []string  `json:"published,omitempty"`
 	Data         string    `json:"data,omitempty"`
+	Plain        bool      `json:"plain,omitempty"`
 	TTL          string    `json:"ttl,omitempty"`
 	StartedAt    time.Time `json:"startedAt,omitzero"`
 	ReadySeconds float64   `json:"readySeconds,omitempty"`

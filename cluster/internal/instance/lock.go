@@ -15,10 +15,6 @@ import (
 // errHeld means that another process holds a lock.
 var errHeld = errors.New("another process holds the lock")
 
-// lockPeriod is how often a lock that another process holds is tried again. The kernel
-// offers no way to wait for one that also ends with a context.
-const lockPeriod = 10 * time.Millisecond
-
 // tryLock takes the lock on the file at path, which it makes. The lock is gone when the
 // file is closed or the process ends, however it ends.
 func tryLock(path string) (*os.File, error) {
@@ -63,7 +59,7 @@ func lock(ctx context.Context, path string) (*os.File, error) {
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("%s: %w", path, errors.Join(errHeld, ctx.Err()))
-		case <-time.After(lockPeriod):
+		case <-time.After(timing.lockPeriod):
 		}
 	}
 }
@@ -98,7 +94,7 @@ func released(ctx context.Context, path string) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %w", path, errors.Join(errHeld, ctx.Err()))
-		case <-time.After(lockPeriod):
+		case <-time.After(timing.lockPeriod):
 		}
 	}
 }

@@ -25,26 +25,18 @@ func targetGarbage() {
 	}
 }
 
-const (
-	// settling is how long after the start the controllers have read everything once.
-	settling = 1500 * time.Millisecond
-	// giveBackPeriod is how often memory is given back in a cluster that is used: it takes
-	// a tenth of a second of processor time.
-	giveBackPeriod = 30 * time.Second
-)
-
 // giveBackMemory returns to the system what the cluster no longer needs: soon after the
 // start, and later whenever users had business with it.
 func (s *server) giveBackMemory(ctx context.Context) {
 	var last time.Time
-	pause := settling
+	pause := timing.memorySettle
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(pause):
 		}
-		pause = giveBackPeriod
+		pause = timing.memoryPeriod
 		if !s.activity.since(last) {
 			continue
 		}

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -101,7 +100,7 @@ func (i *images) serveNode(ctx context.Context, listen func(netip.AddrPort) (net
 	if err != nil {
 		return fmt.Errorf("the registry cannot listen in the node's network: %w", err)
 	}
-	serveHTTP(ctx, listener, &http.Server{Handler: registry.ReadOnly(i.served), ReadHeaderTimeout: 10 * time.Second})
+	serveHTTP(ctx, listener, &http.Server{Handler: registry.ReadOnly(i.served), ReadHeaderTimeout: timing.headerTimeout})
 	return nil
 }
 

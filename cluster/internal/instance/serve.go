@@ -18,6 +18,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/operon-framework/operon/cluster/internal/controlplane"
+	"github.com/operon-framework/operon/cluster/internal/controlplane/fast"
+	"github.com/operon-framework/operon/cluster/internal/controlplane/reset"
+	"github.com/operon-framework/operon/cluster/internal/controlplane/slow"
 	"github.com/operon-framework/operon/cluster/internal/node"
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
 	"github.com/operon-framework/operon/cluster/internal/sim"
@@ -28,14 +31,6 @@ import (
 type outcome struct {
 	Error string `json:"error,omitempty"`
 }
-
-// startDeadline bounds a start. It takes one to two seconds; a machine that is busy with
-// something else may need much longer.
-const startDeadline = 2 * time.Minute
-
-// looked is how long the lock of a cluster that starts may be in the hands of who looks
-// whether it runs.
-const looked = 10 * time.Second
 
 // Serve runs the cluster that Up prepared, in this process, until it is told to stop, has
 // been idle for its TTL, or fails. It reports on ready when it serves, or why it cannot.
@@ -67,6 +62,7 @@ type server struct {
 	// The locks are held as long as the files are referenced: closing one gives it up.
 	lock, dataLock *os.File
 	plane          *controlplane.ControlPlane
+	resetter       *reset.Resetter
 	nodes          *sim.Sim
 	containers     *containers // nil: there is no node that runs any
 	activity       activity
@@ -79,7 +75,7 @@ func newServer(ctx context.Context, name string) (*server, error) {
 		return nil, err
 	}
 	s := &server{folder: f, started: time.Now()}
-	patient, cancel := context.WithTimeout(ctx, looked)
+	patient, cancel := context.WithTimeout(ctx, timing.lockDeadline)
 	defer cancel()
 	if s.lock, err = lock(patient, f.runLock()); err != nil {
 		return nil, fmt.Errorf("cluster %q: %w", name, err)
@@ -104,15 +100,15 @@ func (s *server) start(ctx context.Context) error {
 	}
 	// The deadline must not end what was started in time.
 	ctx, s.stop = context.WithCancel(ctx)
-	deadline := time.AfterFunc(startDeadline, s.stop)
+	deadline := time.AfterFunc(timing.startDeadline, s.stop)
 	if err := s.startComponents(ctx); err != nil {
 		if !deadline.Stop() {
-			err = fmt.Errorf("not ready after %s: %w", startDeadline, err)
+			err = fmt.Errorf("not ready after %s: %w", timing.startDeadline, err)
 		}
 		return err
 	}
 	if !deadline.Stop() {
-		return fmt.Errorf("not ready after %s", startDeadline)
+		return fmt.Errorf("not ready after %s", timing.startDeadline)
 	}
 	return s.publish()
 }
@@ -132,8 +128,7 @@ func (s *server) startComponents(ctx context.Context) error {
 			return err
 		}
 	}
-	var err error
-	if s.plane, err = controlplane.Start(ctx, s.spec.config(s.folder), controlplane.WithMiddleware(s.activity.wrap)); err != nil {
+	if err := s.startPlane(ctx); err != nil {
 		return err
 	}
 	if err := s.startNodes(ctx); err != nil {
@@ -144,10 +139,23 @@ func (s *server) startComponents(ctx context.Context) error {
 			return fmt.Errorf("node of containers: %w", s.withLog(err))
 		}
 	}
-	if err := s.plane.RememberFirst(ctx); err != nil {
+	if err := s.resetter.RememberFirst(ctx, s.plane); err != nil {
 		return fmt.Errorf("remember the first state: %w", err)
 	}
 	return s.serveControl(ctx)
+}
+
+// startPlane starts the control plane, with the accelerations unless the spec wants a plain one.
+func (s *server) startPlane(ctx context.Context) error {
+	config := s.spec.config(s.folder)
+	s.resetter = reset.New(config)
+	extensions := []controlplane.Extension{{Handler: slow.Handler}, {Handler: s.activity.wrap}, s.resetter.Extension()}
+	if !s.spec.Plain {
+		extensions = append(extensions, fast.Extensions(config)...)
+	}
+	var err error
+	s.plane, err = controlplane.Start(ctx, config, extensions...)
+	return err
 }
 
 // withLog adds to the error of a node that died what it said last, as it did not tell why.
@@ -230,6 +238,7 @@ func (s *server) publish() error {
 		Nodes:        s.spec.Nodes,
 		Egress:       s.spec.Egress,
 		Data:         s.spec.Data,
+		Plain:        s.spec.Plain,
 		StartedAt:    s.started.UTC(),
 		ReadySeconds: time.Since(s.started).Seconds(),
 		Log:          s.folder.log(),

@@ -37,6 +37,9 @@ type Spec struct {
 	// Data is a folder that keeps the state across down and up. Default: the state ends
 	// with the cluster.
 	Data string `json:"data,omitempty"`
+	// Plain turns off every acceleration of package fast, so that the components do all by themselves, as slowly as
+	// elsewhere. Default: false.
+	Plain bool `json:"plain,omitempty"`
 	// TTL stops the cluster after so long without a request or watch of a user's.
 	// Default: never.
 	TTL metav1.Duration `json:"ttl,omitzero"`

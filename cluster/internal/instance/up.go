@@ -61,7 +61,7 @@ func Up(ctx context.Context, name string, spec Spec) (facts Facts, started bool,
 
 // runs tells whether the cluster's process is there, and not about to end.
 func (f folder) runs(ctx context.Context) (bool, error) {
-	for until := time.Now().Add(dying); time.Now().Before(until); {
+	for until := time.Now().Add(timing.dyingDeadline); time.Now().Before(until); {
 		running, err := held(f.runLock())
 		if err != nil || !running || f.answers(ctx) {
 			return running, err
@@ -69,7 +69,7 @@ func (f folder) runs(ctx context.Context) (bool, error) {
 		select {
 		case <-ctx.Done():
 			return false, context.Cause(ctx)
-		case <-time.After(10 * lockPeriod):
+		case <-time.After(10 * timing.lockPeriod):
 		}
 	}
 	return false, fmt.Errorf("cluster %q runs and does not answer; `operon cluster down --name %s` ends it", f.name, f.name)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -16,10 +15,6 @@ import (
 )
 
 const (
-	// apart is about how far the two samples of a kubelet's lie apart, which it does not tell.
-	apart = 15 * time.Second
-	// patience is how long a kubelet may take to answer.
-	patience = 5 * time.Second
 	// asked is how many kubelets are asked at a time.
 	asked = 8
 )
@@ -59,7 +54,7 @@ func (r *reader) measure(ctx context.Context, nodes map[string]*corev1.Node) map
 
 // summary asks a kubelet for what its node and pods use.
 func (r *reader) summary(ctx context.Context, node string) (*stats.Summary, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timing.kubeletTimeout)
 	defer cancel()
 	data, err := r.core.RESTClient().Get().Resource("nodes").Name(node).SubResource("proxy").Suffix("stats/summary").
 		Param("only_cpu_and_memory", "true").DoRaw(ctx)
@@ -93,7 +88,7 @@ func measuredSample(cpu *stats.CPUStats, memory *stats.MemoryStats) *sample {
 	if cpu == nil || cpu.UsageNanoCores == nil || memory == nil || memory.WorkingSetBytes == nil || *memory.WorkingSetBytes == 0 {
 		return nil
 	}
-	return &sample{cpu.Time.Time, apart, corev1.ResourceList{
+	return &sample{cpu.Time.Time, timing.kubeletWindow, corev1.ResourceList{
 		corev1.ResourceCPU:    *resource.NewScaledQuantity(int64(*cpu.UsageNanoCores), resource.Nano),
 		corev1.ResourceMemory: *resource.NewQuantity(int64(*memory.WorkingSetBytes), resource.BinarySI),
 	}}

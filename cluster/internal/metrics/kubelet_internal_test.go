@@ -74,10 +74,10 @@ func TestFiguresOfAPod(t *testing.T) {
 	pod.Status.InitContainerStatuses = append(runs("sidecar").Status.ContainerStatuses, ended("init"))
 	samples := containers{}
 	for age, name := range []string{"sidecar", "app", "log", "done", "init"} {
-		samples[name] = sample{time.Unix(1000-int64(age), 0), apart, corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(age), resource.DecimalSI)}}
+		samples[name] = sample{time.Unix(1000-int64(age), 0), timing.kubeletWindow, corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(age), resource.DecimalSI)}}
 	}
 	got := podMetrics(pod, samples)
-	if got == nil || got.Namespace != "team" || got.Labels["app"] != "web" || got.Window.Duration != apart || !got.Timestamp.Equal(&metav1.Time{Time: time.Unix(998, 0)}) {
+	if got == nil || got.Namespace != "team" || got.Labels["app"] != "web" || got.Window.Duration != timing.kubeletWindow || !got.Timestamp.Equal(&metav1.Time{Time: time.Unix(998, 0)}) {
 		t.Fatalf("got %+v", got)
 	}
 	var of []string
@@ -101,7 +101,7 @@ func TestFiguresAreTheKubelets(t *testing.T) {
 		Memory: &stats.MemoryStats{WorkingSetBytes: new(uint64(64 << 20))},
 	}}
 	got := measured(summary).node
-	if got == nil || got.usage.Cpu().String() != "1500m" || got.usage.Memory().String() != "64Mi" || !got.at.Equal(time.Unix(1000, 0)) || got.window != apart {
+	if got == nil || got.usage.Cpu().String() != "1500m" || got.usage.Memory().String() != "64Mi" || !got.at.Equal(time.Unix(1000, 0)) || got.window != timing.kubeletWindow {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -82,7 +82,7 @@ func (r *reader) simulateNodes(ctx context.Context, of map[string]*corev1.Node) 
 	samples := map[string]sample{}
 	for name, node := range of {
 		if simulated(node) {
-			samples[name] = sample{time.Now(), moment, corev1.ResourceList{corev1.ResourceCPU: {}, corev1.ResourceMemory: {}}}
+			samples[name] = sample{time.Now(), timing.simulatedWindow, corev1.ResourceList{corev1.ResourceCPU: {}, corev1.ResourceMemory: {}}}
 		}
 	}
 	if len(samples) == 0 {

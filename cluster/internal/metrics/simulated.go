@@ -8,10 +8,6 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/sim"
 )
 
-// moment is the window of simulated figures, which hold for the moment that they are asked
-// for. The autoscaler passes over what is younger than a window.
-const moment = time.Second
-
 func simulated(node *corev1.Node) bool { return node.Labels[sim.NodeLabel] == "true" }
 
 // simulate is what the running containers of a simulated pod use.
@@ -19,7 +15,7 @@ func simulate(pod *corev1.Pod) containers {
 	now, samples := time.Now(), containers{}
 	for _, name := range runningContainers(pod) {
 		if usage, known := sim.Usage(pod, name); known {
-			samples[name] = sample{now, moment, usage}
+			samples[name] = sample{now, timing.simulatedWindow, usage}
 		}
 	}
 	return samples

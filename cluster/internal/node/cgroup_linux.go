@@ -18,9 +18,6 @@ const (
 	cgroupRoot = "/sys/fs/cgroup"
 	// parentGroup holds the control groups of all nodes.
 	parentGroup = "operon"
-	// emptying is how often it is looked whether the processes of a group are gone: the
-	// kernel tells it for version 2 only.
-	emptying = 5 * time.Millisecond
 )
 
 // hierarchies are the folders of the hierarchies of control groups: one for version 2, one
@@ -210,7 +207,7 @@ func removeTree(ctx context.Context, folder string) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("processes in the control group %s do not end: %w", folder, ctx.Err())
-		case <-time.After(emptying):
+		case <-time.After(timing.emptyPeriod):
 		}
 	}
 }

@@ -8,15 +8,11 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"time"
 
 	"k8s.io/klog/v2"
 
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
 )
-
-// headerTimeout is how long the API server may take to say where it wants to be connected.
-const headerTimeout = 10 * time.Second
 
 // Dialer connects to an address.
 type Dialer func(ctx context.Context, address string) (net.Conn, error)
@@ -32,7 +28,7 @@ func ServeEgress(ctx context.Context, socket string, dial Dialer) error {
 	if err != nil {
 		return fmt.Errorf("the way into the node's network: %w", err)
 	}
-	server := &http.Server{Handler: dial, ReadHeaderTimeout: headerTimeout}
+	server := &http.Server{Handler: dial, ReadHeaderTimeout: timing.headerTimeout}
 	context.AfterFunc(ctx, func() { server.Close() })
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -39,10 +39,6 @@ func pass(to, from *side) {
 	}
 }
 
-// settling is how long a write to a side that has ended may go on before that side is
-// believed to have ended in order: one to a side that broke returns at once.
-const settling = time.Second
-
 // side is one of two connections that are joined.
 type side struct {
 	conn net.Conn
@@ -82,7 +78,7 @@ func (s *side) brokeWhileWritten() bool {
 	case s.writing <- struct{}{}:
 		defer func() { <-s.writing }()
 		return s.broken
-	case <-time.After(settling):
+	case <-time.After(timing.joinSettle):
 		return false
 	}
 }

@@ -21,9 +21,6 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node/settings"
 )
 
-// ending bounds how long the processes of a node may take to end when they are killed.
-const ending = 20 * time.Second
-
 // Config says what node to start.
 type Config struct {
 	// Dir is the node's folder. It is made; everything of the node's lies in it.
@@ -153,7 +150,7 @@ func (n *Node) awaitReport() error {
 		select { // what it ended of is known, and in the log, when number 1 has ended too
 		case <-n.ended:
 			err = n.cause
-		case <-time.After(ending):
+		case <-time.After(timing.endDeadline):
 		}
 		return fmt.Errorf("%w while starting: %w", ErrDied, err)
 	}
@@ -222,7 +219,7 @@ func (n *Node) end() error {
 	}
 	select {
 	case <-n.ended:
-	case <-time.After(ending):
+	case <-time.After(timing.endDeadline):
 		// It is this process's own child, and not yet collected.
 		if err := n.process.Process.Kill(); err != nil {
 			return fmt.Errorf("end the node's process: %w", err)
@@ -238,7 +235,7 @@ func Clear(dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil // the folder is made first and removed last: there was no node
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), ending)
+	ctx, cancel := context.WithTimeout(context.Background(), timing.endDeadline)
 	defer cancel()
 	return removeGroups(ctx, dir)
 }

@@ -15,10 +15,6 @@ import (
 )
 
 const (
-	// dialTimeout is how long the other side may take to answer.
-	dialTimeout = 30 * time.Second
-	// acceptPause is how long nothing is taken where the process has run out of files.
-	acceptPause = 100 * time.Millisecond
 	// maxConnections is how many are relayed at once by one listener, of which each takes some 64 KiB.
 	maxConnections = 4096
 	// originalDestination is the socket option SO_ORIGINAL_DST of netfilter's.
@@ -69,7 +65,7 @@ func serveEach(ctx context.Context, listener net.Listener, atOnce int, do func(n
 			if err != nil {
 				<-served
 				klog.ErrorS(err, "A connection could not be accepted", "at", listener.Addr())
-				time.Sleep(acceptPause) // files are closed by others, of which nobody tells
+				time.Sleep(timing.acceptPause) // files are closed by others, of which nobody tells
 				continue
 			}
 			go func() {
@@ -95,7 +91,7 @@ func connections() int {
 // reset: the connection was accepted by then.
 func relay(ctx context.Context, here net.Conn, dial func(context.Context) (net.Conn, error)) {
 	defer here.Close()
-	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
+	dialing, cancel := context.WithTimeout(ctx, timing.dialTimeout)
 	there, err := dial(dialing)
 	cancel()
 	if err != nil {

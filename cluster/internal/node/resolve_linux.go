@@ -15,8 +15,6 @@ import (
 const (
 	// resolverFile tells whom this machine asks for names.
 	resolverFile = "/etc/resolv.conf"
-	// answerPatience is how long one of those may take before the next is asked, too.
-	answerPatience = time.Second
 )
 
 // Resolve answers questions for names in the node's network, until ctx ends, by asking whom
@@ -81,7 +79,7 @@ func resolve(ctx context.Context, servers []string, network string, question *dn
 				return answer
 			}
 			failed++
-		case <-time.After(answerPatience):
+		case <-time.After(timing.answerTimeout):
 		}
 	}
 	return new(dns.Msg).SetRcode(question, dns.RcodeServerFailure)

@@ -16,7 +16,7 @@ func TestResolve(t *testing.T) {
 	silent := answering(t, 0, -1)
 	broken, refusing := answering(t, 0, dns.RcodeServerFailure), answering(t, 0, dns.RcodeRefused)
 	knowing, denying := answering(t, 0, dns.RcodeSuccess), answering(t, 0, dns.RcodeNameError)
-	slow := answering(t, 3*answerPatience/2, dns.RcodeSuccess)
+	slow := answering(t, 3*timing.answerTimeout/2, dns.RcodeSuccess)
 	nobody := "127.0.0.1:1"
 	for name, c := range map[string]struct {
 		servers []string

@@ -10,13 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How long a node waits for its turn at most, as the one whose turn it is may hang, and how
-// often it looks.
-const (
-	turnPatience = 30 * time.Second
-	turnInterval = 10 * time.Millisecond
-)
-
 // inTurn does what has a node's components take inotify instances, while no other node of
 // this machine does: where few are left, those that a node gives to its components would be
 // taken by another one that waits for some (package supervisor, watches). The turn ends with its
@@ -31,14 +24,14 @@ func inTurn(do func() error) error {
 		return err
 	}
 	defer parent.Close() // which ends the turn
-	if err := awaitTurn(parent, turnPatience); err != nil {
+	if err := awaitTurn(parent, timing.turnDeadline); err != nil {
 		return fmt.Errorf("lock %s: %w", parent.Name(), err)
 	}
 	return do()
 }
 
 func awaitTurn(parent *os.File, patience time.Duration) error {
-	for began := time.Now(); time.Since(began) < patience; time.Sleep(turnInterval) { // a lock tells nobody that it is free
+	for began := time.Now(); time.Since(began) < patience; time.Sleep(timing.turnPeriod) { // a lock tells nobody that it is free
 		err := unix.Flock(int(parent.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return err

@@ -19,7 +19,7 @@ func TestNodesTakeTurns(t *testing.T) {
 	if err := awaitTurn(first, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	if err := awaitTurn(second, 3*turnInterval); err != nil {
+	if err := awaitTurn(second, 3*timing.turnPeriod); err != nil {
 		t.Error(err)
 	}
 	if err := unix.Flock(int(second.Fd()), unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {

@@ -24,14 +24,6 @@ import (
 	"time"
 )
 
-// Lifetime of the authority and of every leaf. A local cluster is thrown away
-// long before; one kept with --data gets new leaves at each start.
-const Lifetime = 10 * 365 * 24 * time.Hour
-
-// clockSkew is how far NotBefore lies in the past, so that a machine whose clock
-// was just corrected backwards still accepts the certificates.
-const clockSkew = time.Hour
-
 // Authority signs the certificates of one cluster.
 type Authority struct {
 	cert *x509.Certificate
@@ -181,7 +173,7 @@ func newTemplate(subject pkix.Name) (*x509.Certificate, error) {
 	return &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      subject,
-		NotBefore:    now.Add(-clockSkew),
+		NotBefore:    now.Add(-timing.clockSkew),
 		NotAfter:     now.Add(Lifetime),
 	}, nil
 }

@@ -6,11 +6,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"time"
 )
-
-// headTimeout is how long a client may take to send the head of a request.
-const headTimeout = 10 * time.Second
 
 // Guard lets only some users of this machine use a registry that listens on loopback, and
 // only by its own names, so that no page in a browser gets there by a name that it owns.
@@ -36,7 +32,7 @@ type peer struct {
 func (g Guard) Server() *http.Server {
 	return &http.Server{
 		Handler:           http.HandlerFunc(g.serve),
-		ReadHeaderTimeout: headTimeout,
+		ReadHeaderTimeout: timing.headerTimeout,
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
 			uid, err := userOf(conn)
 			return context.WithValue(ctx, peerKey{}, peer{uid, err})

@@ -15,9 +15,6 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// abandoned is how long an upload may rest before it is taken for one that nobody goes on with.
-const abandoned = time.Hour
-
 // upload is a blob on its way.
 type upload struct {
 	mu   sync.Mutex // held by who writes
@@ -37,7 +34,7 @@ func (r *Registry) begin() (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for other, u := range r.uploads {
-		if time.Since(u.used) > abandoned && u.mu.TryLock() {
+		if time.Since(u.used) > timing.uploadExpiry && u.mu.TryLock() {
 			err = errors.Join(err, r.forget(other, u))
 			u.mu.Unlock()
 		}

@@ -54,14 +54,8 @@ type feed[T object] struct {
 	once   sync.Once
 }
 
-// Retries of a failed request start at retryMin and double up to retryMax.
-const (
-	retryMin = 20 * time.Millisecond
-	retryMax = 30 * time.Second
-)
-
 func newFeed[T object](source cache.ListerWatcher, h handler[T], workers int, log *slog.Logger) *feed[T] {
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retryMin, retryMax)
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](timing.retryMin, timing.retryMax)
 	return &feed[T]{
 		source:  source,
 		handler: h,

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -22,9 +21,6 @@ type kubelet struct {
 	server   *http.Server
 	log      *slog.Logger
 }
-
-// headerTimeout is how long a client may take to send the head of a request.
-const headerTimeout = 10 * time.Second
 
 // listen opens the endpoint on a free port of the loopback interface. Whoever does not
 // present a certificate of clientCA gets no answer.
@@ -40,7 +36,7 @@ func listen(serving tls.Certificate, clientCA *x509.CertPool, log *slog.Logger) 
 	}
 	server := &http.Server{
 		Handler:           kubeletHandler(),
-		ReadHeaderTimeout: headerTimeout,
+		ReadHeaderTimeout: timing.headerTimeout,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	return &kubelet{listener: listener, server: server, log: log}, nil

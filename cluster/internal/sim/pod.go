@@ -46,12 +46,6 @@ const (
 	podNothing     podState = ""            // to be left alone
 )
 
-// Restarts of a crashing container are delayed as by the kubelet.
-const (
-	crashBackoffMin = 10 * time.Second
-	crashBackoffMax = 5 * time.Minute
-)
-
 // pods brings pods to what they want to be.
 type pods struct {
 	client    typedcorev1.PodsGetter
@@ -148,9 +142,9 @@ func (w *podWords) scheduleCrash(pod *corev1.Pod) {
 
 // crashBackoff is how long a container waits that has been restarted so often.
 func crashBackoff(restarts int32) time.Duration {
-	backoff := crashBackoffMin
+	backoff := timing.crashBackoffMin
 	for range restarts - 1 {
-		backoff = min(2*backoff, crashBackoffMax)
+		backoff = min(2*backoff, timing.crashBackoffMax)
 	}
 	return backoff
 }

@@ -63,7 +63,7 @@ func (c *claims) handle(ctx context.Context, claim *corev1.PersistentVolumeClaim
 	if claim.Spec.VolumeName == "" {
 		unbound, err := c.unbound(ctx, claim)
 		if err != nil || unbound {
-			return heldClaim, err
+			return timing.heldClaimPeriod, err
 		}
 		return 0, c.provision(ctx, claim)
 	}
@@ -73,9 +73,6 @@ func (c *claims) handle(ctx context.Context, claim *corev1.PersistentVolumeClaim
 	}
 	return 0, nil
 }
-
-// heldClaim is how often it is looked whether a claim is still to get no volume.
-const heldClaim = 200 * time.Millisecond
 
 // unbound tells whether a claim is to get no volume, by its own annotation or its namespace's.
 func (c *claims) unbound(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {

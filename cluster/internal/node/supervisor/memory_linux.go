@@ -10,15 +10,12 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/pagecache"
 )
 
-// settling is how long after the start the components have read everything once.
-const settling = 3 * time.Second
-
 // giveBackMemory returns to the system what the node needed for its start only.
 func giveBackMemory(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 		return
-	case <-time.After(settling):
+	case <-time.After(timing.memorySettle):
 	}
 	debug.FreeOSMemory()
 	if err := pagecache.ReleaseCode(); err != nil {

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"time"
 
 	"k8s.io/klog/v2"
 
@@ -16,9 +15,6 @@ import (
 // nowhere is where containerd asks for every image that is neither in the store nor of the
 // cluster's own registry. It is in the node's network, on its loopback.
 const nowhere = "127.0.0.1:5000"
-
-// registryTimeout is how long containerd may take to send the head of a request.
-const registryTimeout = 10 * time.Second
 
 func registries(dir settings.Dir) string { return dir.File("registries") }
 
@@ -57,7 +53,7 @@ func serveNowhere(ctx context.Context, dir settings.Dir) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: registryTimeout}
+	server := &http.Server{Handler: http.NotFoundHandler(), ReadHeaderTimeout: timing.headerTimeout}
 	context.AfterFunc(ctx, func() { server.Close() })
 	go func() { klog.ErrorS(server.Serve(listener), "The registry without images ended") }()
 	return nil

@@ -21,19 +21,13 @@ const (
 	watchesInAll = watchesOfContainerd + watchesOfOthers + watchesSpare
 )
 
-// How long a node waits for instances that others have, and how often it asks: the kernel tells nobody.
-const (
-	watchesPatience = 30 * time.Second
-	watchesInterval = 100 * time.Millisecond
-)
-
 // watches are inotify instances that are kept for the components. The kernel lets a user have so many in all programs
 // together, 128 where nobody changed that, and a kubelet or kube-proxy that gets none ends when it is half started.
 type watches []int
 
 // keepWatches takes them, and waits where others have too many.
 func keepWatches(ctx context.Context) (watches, error) {
-	ctx, cancel := context.WithTimeout(ctx, watchesPatience)
+	ctx, cancel := context.WithTimeout(ctx, timing.watchesDeadline)
 	defer cancel()
 	var kept watches
 	for len(kept) < watchesInAll {
@@ -49,7 +43,7 @@ func keepWatches(ctx context.Context) (watches, error) {
 		case <-ctx.Done():
 			err := kept.give(len(kept))
 			return nil, errors.Join(noWatches(), err)
-		case <-time.After(watchesInterval):
+		case <-time.After(timing.watchesPeriod):
 		}
 	}
 	return kept, kept.give(watchesSpare)

@@ -25,7 +25,7 @@ func TestTooFewWatches(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*watchesInterval)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*timing.watchesPeriod)
 	defer cancel()
 	began := time.Now()
 	kept, err := keepWatches(ctx)
@@ -36,7 +36,7 @@ func TestTooFewWatches(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "needs 18 inotify instances") || !strings.Contains(err.Error(), "sysctl fs.inotify.max_user_instances=") {
 		t.Errorf("error %v", err)
 	}
-	if took < 2*watchesInterval {
+	if took < 2*timing.watchesPeriod {
 		t.Errorf("given up after %s", took)
 	}
 	if after := descriptors(t); len(kept) != 0 || after != before {

@@ -1,0 +1,25 @@
+package fast_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A control plane takes few of the inotify instances that all clusters of a user share: one
+// for each of the four signers of certificates, and one for plugins of volumes.
+func TestFilesAreNotWatched(t *testing.T) {
+	open, err := filepath.Glob("/proc/self/fd/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var instances int
+	for _, descriptor := range open {
+		if target, err := os.Readlink(descriptor); err == nil && target == "anon_inode:inotify" {
+			instances++
+		}
+	}
+	if instances < 1 || instances > 5 {
+		t.Errorf("%d inotify instances", instances)
+	}
+}

@@ -1,0 +1,72 @@
+// Package planetest helps tests of control planes. It starts the one control plane that a process can hold before the
+// tests of a binary and stops it after them, and waits for what controllers do.
+package planetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/operon-framework/operon/cluster/internal/controlplane"
+)
+
+// Run runs the tests of a binary while the control plane that start starts runs, and returns the exit code.
+// A control plane that leaves its socket behind is an error.
+func Run(m *testing.M, start func(context.Context, controlplane.Config) (*controlplane.ControlPlane, error)) int {
+	code, err := run(m, start)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+func run(m *testing.M, start func(context.Context, controlplane.Config) (*controlplane.ControlPlane, error)) (int, error) {
+	dir, err := os.MkdirTemp("", "cp") // a test's own is too long for a socket
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	plane, err := start(ctx, controlplane.Config{Dir: dir})
+	if err != nil {
+		return 1, err
+	}
+	code := m.Run()
+	cancel()
+	if err := plane.Wait(); err != nil {
+		return 1, err
+	}
+	if _, err := os.Stat(filepath.Join(dir, "etcd.sock")); err == nil {
+		return 1, errors.New("the socket of etcd still exists")
+	}
+	return code, nil
+}
+
+// patience is how long tests wait for what should take milliseconds, on a machine that is busy with others.
+const patience = 3 * time.Minute
+
+// Eventually fails the test unless check returns true in time.
+func Eventually(t *testing.T, what string, check func(context.Context) (bool, error)) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		ok, err := check(ctx)
+		if ok {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("timed out waiting: %s; last error: %v", what, err)
+		case <-ticker.C:
+		}
+	}
+}

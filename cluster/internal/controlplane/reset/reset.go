@@ -1,0 +1,259 @@
+package reset
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/client-go/rest"
+	aggregator "k8s.io/kube-aggregator/pkg/apiserver"
+
+	"github.com/operon-framework/operon/cluster/internal/controlplane"
+	"github.com/operon-framework/operon/cluster/internal/controlplane/storage"
+)
+
+// turns is how many turns at the processor nothing may be written for before the cluster counts as settled. Where many
+// wait for the processor, they last longer.
+const turns = 10
+
+// volatile keys are neither remembered nor put back: heartbeats that live components
+// renew, and events, which tell what happened.
+var volatile = []string{storage.Registry + "leases/", storage.Registry + "masterleases/", storage.Registry + "events/"}
+
+func isVolatile(key string) bool {
+	return slices.ContainsFunc(volatile, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+}
+
+// isHeartbeat distinguishes the cluster's own heartbeats from leases that users made: those in the
+// system namespaces stay.
+func isHeartbeat(key string) bool {
+	return strings.HasPrefix(key, storage.Registry+"leases/kube-") || strings.HasPrefix(key, storage.Registry+"masterleases/")
+}
+
+// Resetter takes one control plane back to its first state. Its methods are for several goroutines.
+type Resetter struct {
+	cfg        controlplane.Config
+	etcd       *clientv3.Client
+	aggregator *aggregator.APIAggregator
+	admin      *rest.Config
+	first      firstState
+	writes     gate
+	orphans    *orphans
+}
+
+// New returns what resets a control plane that is started with cfg and with its Extension.
+func New(cfg controlplane.Config) *Resetter { return &Resetter{cfg: cfg, orphans: newOrphans()} }
+
+// Extension makes a control plane one that can be reset.
+func (r *Resetter) Extension() controlplane.Extension {
+	return controlplane.Extension{
+		Stored: func(_ context.Context, etcd *clientv3.Client, _ bool) error {
+			r.etcd = etcd
+			return nil
+		},
+		Admission: r.orphans.register,
+		Handler:   r.writes.wrap,
+		Built:     func(server controlplane.APIServer) { r.aggregator = server.Aggregator },
+	}
+}
+
+// Reset takes the cluster back to the state of RememberFirst without restarting anything.
+// It writes to etcd, below finalizers and admission; the API server and the controllers
+// see ordinary deletions. It returns when what the controllers did about them is undone,
+// too. Where something goes on writing, ctx ends it.
+func (r *Resetter) Reset(ctx context.Context) error {
+	first, err := r.awaitFirst(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.release(ctx, first); err != nil {
+		return fmt.Errorf("reset: %w", err)
+	}
+	r.orphans.start()
+	// Values are put back once: what differs afterwards is what a controller made of them.
+	change := difference
+	for {
+		changed, err := r.settleIn(ctx, first, change)
+		if err != nil {
+			return fmt.Errorf("reset: %w", err)
+		}
+		if !changed {
+			return nil
+		}
+		change = surplus
+	}
+}
+
+// AwaitFirst returns when the state that Reset returns to is known.
+func (r *Resetter) AwaitFirst(ctx context.Context) error {
+	_, err := r.awaitFirst(ctx)
+	return err
+}
+
+func (r *Resetter) awaitFirst(ctx context.Context) (snapshot, error) {
+	if r.first.taken == nil {
+		return nil, errors.New("this control plane remembers no first state")
+	}
+	select {
+	case <-r.first.taken:
+		return r.first.snapshot, r.first.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// settleIn writes what change finds between now and the first state, and returns when all have settled in that. It
+// watches before it looks: what is written after that is not missed.
+func (r *Resetter) settleIn(ctx context.Context, first snapshot, change func([]*mvccpb.KeyValue, snapshot) []clientv3.Op) (changed bool, err error) {
+	watched, cancel := context.WithCancel(ctx)
+	defer cancel()
+	writes, err := watch(watched, r.etcd)
+	if err != nil {
+		return false, err
+	}
+	if changed, err = r.become(ctx, first, change); err != nil {
+		return false, err
+	}
+	return changed, settled(ctx, writes)
+}
+
+// become writes what change finds between now and the first state.
+func (r *Resetter) become(ctx context.Context, first snapshot, change func([]*mvccpb.KeyValue, snapshot) []clientv3.Op) (changed bool, err error) {
+	entries, _, err := readEntries(ctx, r.etcd)
+	if err != nil {
+		return false, err
+	}
+	ops := change(entries, first)
+	for chunk := range slices.Chunk(ops, storage.MaxTxnOps) {
+		written, err := r.etcd.Txn(ctx).Then(chunk...).Commit()
+		if err != nil {
+			return false, err
+		}
+		r.orphans.remember(replaced(written), first)
+	}
+	return len(ops) > 0, nil
+}
+
+// replaced is what was there before a transaction. It may be more than was read before: what
+// came meanwhile between neighbours went with them.
+func replaced(written *clientv3.TxnResponse) []*mvccpb.KeyValue {
+	var all []*mvccpb.KeyValue
+	for _, response := range written.Responses {
+		all = append(all, response.GetResponseDeleteRange().GetPrevKvs()...)
+		if was := response.GetResponsePut().GetPrevKv(); was != nil {
+			all = append(all, was)
+		}
+	}
+	return all
+}
+
+// difference lists what takes the entries, which are in the order of their keys, to the
+// first state: deletions, then values to put back.
+func difference(entries []*mvccpb.KeyValue, first snapshot) []clientv3.Op {
+	ops := surplus(entries, first)
+	present := map[string][]byte{}
+	for _, entry := range entries {
+		present[string(entry.Key)] = entry.Value
+	}
+	for key, value := range first {
+		if now, ok := present[key]; !ok || !bytes.Equal(now, value) {
+			ops = append(ops, clientv3.OpPut(key, string(value), clientv3.WithPrevKV()))
+		}
+	}
+	return ops
+}
+
+// surplus lists the deletions of what the first state does not hold. Neighbours are
+// deleted as one range, so that a thousand objects cost as much as ten.
+func surplus(entries []*mvccpb.KeyValue, first snapshot) []clientv3.Op {
+	var ops []clientv3.Op
+	var run []string
+	flush := func() {
+		if len(run) > 0 {
+			ops = append(ops, clientv3.OpDelete(run[0], clientv3.WithRange(run[len(run)-1]+"\x00"), clientv3.WithPrevKV()))
+		}
+		run = nil
+	}
+	for _, entry := range entries {
+		key := string(entry.Key)
+		if _, keep := first[key]; keep || isHeartbeat(key) {
+			flush()
+			continue
+		}
+		run = append(run, key)
+	}
+	flush()
+	return ops
+}
+
+func readEntries(ctx context.Context, etcd *clientv3.Client) ([]*mvccpb.KeyValue, int64, error) {
+	response, err := etcd.Get(ctx, storage.Registry, clientv3.WithPrefix())
+	if err != nil {
+		return nil, 0, fmt.Errorf("read etcd: %w", err)
+	}
+	return response.Kvs, response.Header.Revision, nil
+}
+
+// awaitSettled returns when nothing but heartbeats and events was written for the quiet
+// time.
+func awaitSettled(ctx context.Context, etcd *clientv3.Client) error {
+	watched, cancel := context.WithCancel(ctx)
+	defer cancel()
+	writes, err := watch(watched, etcd)
+	if err != nil {
+		return err
+	}
+	return settled(ctx, writes)
+}
+
+var errStoreEnded = errors.New("etcd has ended")
+
+// watch returns when etcd watches what is written. Until it does, nobody knows whether it is quiet.
+func watch(ctx context.Context, etcd *clientv3.Client) (clientv3.WatchChan, error) {
+	writes := etcd.Watch(ctx, storage.Registry, clientv3.WithPrefix(), clientv3.WithCreatedNotify())
+	created, open := <-writes // its context ends it
+	if !open {
+		return nil, fmt.Errorf("watch etcd: %w", cmp.Or(ctx.Err(), errStoreEnded))
+	}
+	if err := created.Err(); err != nil {
+		return nil, fmt.Errorf("watch etcd: %w", err)
+	}
+	return writes, nil
+}
+
+// settled returns when nothing but heartbeats and events is written for the quiet time.
+func settled(ctx context.Context, writes clientv3.WatchChan) error {
+	ticker := time.NewTicker(timing.turn) // drops the ticks for which there was no turn
+	defer ticker.Stop()
+	last, calm := "nothing", 0
+	for {
+		select {
+		case <-ticker.C:
+			if calm++; calm >= turns {
+				return nil
+			}
+		case <-ctx.Done():
+			return fmt.Errorf("something goes on writing, last %s: %w", last, ctx.Err())
+		case batch, open := <-writes:
+			if !open {
+				return fmt.Errorf("watch etcd: %w", cmp.Or(ctx.Err(), errStoreEnded))
+			}
+			if err := batch.Err(); err != nil {
+				return fmt.Errorf("watch etcd: %w", err)
+			}
+			for _, event := range batch.Events {
+				if key := string(event.Kv.Key); !isVolatile(key) {
+					last = strings.TrimPrefix(key, storage.Registry)
+					calm = 0
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package reset
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/operon-framework/operon/cluster/internal/controlplane/storage"
+)
+
+// late is an etcd that begins to watch late.
+type late struct {
+	clientv3.Watcher
+	began atomic.Bool
+	shown atomic.Int64
+}
+
+func (l *late) Watch(ctx context.Context, key string, options ...clientv3.OpOption) clientv3.WatchChan {
+	shown := make(chan clientv3.WatchResponse)
+	time.AfterFunc(4*turns*timing.turn, func() {
+		defer close(shown)
+		l.began.Store(true)
+		for batch := range l.Watcher.Watch(ctx, key, options...) {
+			l.shown.Add(int64(len(batch.Events)))
+			select {
+			case shown <- batch:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return shown
+}
+
+// Calm that nobody watched is none.
+func TestCalmIsWatched(t *testing.T) {
+	t.Parallel()
+	r := stored(t)
+	etcd := &late{Watcher: r.etcd.Watcher}
+	r.etcd.Watcher = etcd
+	if err := awaitSettled(t.Context(), r.etcd); err != nil {
+		t.Fatal(err)
+	}
+	if !etcd.began.Load() {
+		t.Error("it counts as calm before etcd watches")
+	}
+}
+
+// What controllers write after a reset has looked, and before etcd would watch then, is no calm.
+func TestAResetWatchesBeforeItLooks(t *testing.T) {
+	t.Parallel()
+	r := stored(t)
+	etcd := &late{Watcher: r.etcd.Watcher}
+	r.etcd.Watcher = etcd
+	_, err := r.settleIn(t.Context(), nil, func([]*mvccpb.KeyValue, snapshot) []clientv3.Op {
+		if _, err := r.etcd.Put(t.Context(), storage.Registry+"pods/team/one", "x"); err != nil {
+			t.Error(err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := etcd.shown.Load(); n != 1 {
+		t.Errorf("%d writes were seen, want 1", n)
+	}
+}
+
+// An etcd that has ended is not calm.
+func TestAnEtcdThatEndedIsNotCalm(t *testing.T) {
+	t.Parallel()
+	r := stored(t)
+	if err := r.etcd.Watcher.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := awaitSettled(t.Context(), r.etcd); err == nil {
+		t.Error("it counts as calm")
+	}
+}

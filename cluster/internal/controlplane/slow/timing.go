@@ -1,0 +1,16 @@
+//go:build slow
+
+package slow
+
+import "time"
+
+// timing holds the durations of this package.
+var timing = struct{ start, lotPeriod, watchStall, requestStall time.Duration }{
+	// start is how long an API server that has just started is left alone.
+	start: 3 * time.Second,
+	// lotPeriod is how often a lot is drawn for each watch, and watchStall is how long it stands still at most.
+	lotPeriod:  700 * time.Millisecond,
+	watchStall: 1500 * time.Millisecond,
+	// requestStall is how long a request waits at most.
+	requestStall: 300 * time.Millisecond,
+}
