@@ -11,8 +11,20 @@ const (
 	maxFields  = 15
 )
 
+// large are types that are still above the limits, with their methods and fields. The list only gets shorter: a type that
+// grows fails the test, and so does one that no longer needs its entry.
+var large = map[string][2]int{
+	"durable.Run":                     {27, 0},
+	"external.Situation":              {0, 25},
+	"internal/core/plan.Live":         {0, 19},
+	"internal/runtime/shard.Member":   {54, 20},
+	"internal/runtime/webhook.Config": {0, 16},
+	"internal/runtime/webhook.Server": {0, 17},
+}
+
 func TestTypesAreSmall(t *testing.T) {
 	t.Parallel()
+	needed := map[string]bool{}
 	for _, p := range sources(t) {
 		at, _ := positionOf(p.dir)
 		framework, _ := positionOf("")
@@ -24,14 +36,23 @@ func TestTypesAreSmall(t *testing.T) {
 			countMembers(file, methods, fields)
 		}
 		for name, count := range methods {
-			if count > maxMethods {
-				t.Errorf("%s.%s has %d methods, the limit is %d: it does more than one thing", p.dir, name, count, maxMethods)
+			limit := max(maxMethods, large[p.dir+"."+name][0])
+			needed[p.dir+"."+name] = needed[p.dir+"."+name] || count > maxMethods
+			if count > limit {
+				t.Errorf("%s.%s has %d methods, the limit is %d: it does more than one thing", p.dir, name, count, limit)
 			}
 		}
 		for name, count := range fields {
-			if count > maxFields {
-				t.Errorf("%s.%s has %d fields, the limit is %d: group those that belong together", p.dir, name, count, maxFields)
+			limit := max(maxFields, large[p.dir+"."+name][1])
+			needed[p.dir+"."+name] = needed[p.dir+"."+name] || count > maxFields
+			if count > limit {
+				t.Errorf("%s.%s has %d fields, the limit is %d: group those that belong together", p.dir, name, count, limit)
 			}
+		}
+	}
+	for name := range large {
+		if !needed[name] {
+			t.Errorf("%s is within the limits now: take it off the list of large types", name)
 		}
 	}
 }

@@ -35,7 +35,8 @@ const (
 	None   Verdict = "–"
 )
 
-func judge(ok bool) Verdict {
+// Judge returns the verdict on a goal.
+func Judge(ok bool) Verdict {
 	if ok {
 		return Met
 	}
@@ -64,7 +65,7 @@ func Write(out io.Writer, peer string, figures []Figure) error {
 func AtMost[N ~int64 | ~float64](name string, operon, peer []N, show func(N) string, goal float64) Figure {
 	f := compare(name, operon, peer, show)
 	if goal > 0 {
-		f.Goal, f.Met = fmt.Sprintf("≤ %.2g ×", goal), judge(f.Ratio <= goal)
+		f.Goal, f.Met = fmt.Sprintf("≤ %.2g ×", goal), Judge(f.Ratio <= goal)
 	}
 	return f
 }
@@ -72,7 +73,7 @@ func AtMost[N ~int64 | ~float64](name string, operon, peer []N, show func(N) str
 // AtLeast makes a figure of two medians, met when Operon has at least goal times as much.
 func AtLeast[N ~int64 | ~float64](name string, operon, peer []N, show func(N) string, goal float64) Figure {
 	f := compare(name, operon, peer, show)
-	f.Goal, f.Met = fmt.Sprintf("≥ %.2g ×", goal), judge(f.Ratio >= goal)
+	f.Goal, f.Met = fmt.Sprintf("≥ %.2g ×", goal), Judge(f.Ratio >= goal)
 	return f
 }
 
@@ -90,14 +91,14 @@ func compare[N ~int64 | ~float64](name string, operon, peer []N, show func(N) st
 func Within(name string, values []time.Duration, goal time.Duration) Figure {
 	f := Figure{Name: name, Operon: Seconds(Median(values)), Met: None}
 	if goal > 0 {
-		f.Goal, f.Met = "≤ "+Seconds(goal), judge(Median(values) <= goal)
+		f.Goal, f.Met = "≤ "+Seconds(goal), Judge(Median(values) <= goal)
 	}
 	return f
 }
 
 // NoneOf makes a figure of a count that has to be 0; peer's is told beside it.
 func NoneOf(name string, operon, peer int64) Figure {
-	return Figure{Name: name, Operon: Count(operon), Peer: Count(peer), Goal: "0", Met: judge(operon == 0)}
+	return Figure{Name: name, Operon: Count(operon), Peer: Count(peer), Goal: "0", Met: Judge(operon == 0)}
 }
 
 // Median of at least one value.
