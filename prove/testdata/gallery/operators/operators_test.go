@@ -28,8 +28,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/local/localtest"
 	"github.com/operon-framework/operon/prove/testdata/gallery/api"
 	"github.com/operon-framework/operon/prove/testdata/gallery/operators"
 )
