@@ -7,7 +7,7 @@
 //
 // A cluster is a process of the binary operon-cluster, which is a Go module of its own so that the dependencies of
 // Kubernetes do not become those of your operator. This package runs the binary and reads the JSON that it prints;
-// see docs/decisions/0010-cluster-binary.md. It looks for the binary
+// see docs/decisions/archive/0010-cluster-binary.md. It looks for the binary
 //
 //  1. at $OPERON_CLUSTER_BINARY,
 //  2. next to the running executable,

@@ -9,5 +9,5 @@
 //	HistoryOf  reads which fields tell what happened, and not what is
 //	Diff    compares two states but for the noise, as differences that a person can read
 //
-// What is compared, and what is counted only, is said in docs/decisions/0065-what-is-compared.md.
+// What is compared, and what is counted only, is said in docs/decisions/archive/0065-what-is-compared.md.
 package normalize

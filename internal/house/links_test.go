@@ -1,0 +1,109 @@
+package house
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// maxDecisions is how many design pages are kept current; more of them nobody reads.
+const maxDecisions = 22
+
+var (
+	linkTo   = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+	fenced   = regexp.MustCompile("(?s)```.*?```")
+	testName = regexp.MustCompile("`?\\b(Test|Fuzz)[A-Z][A-Za-z]+\\b`?")
+)
+
+// pages returns the text of the repository's Markdown files by their path.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && file != root && (skipped(entry.Name()) || entry.Name() == "node_modules"):
+			return filepath.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(file, ".md"):
+			return nil
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, file)
+		found[filepath.ToSlash(rel)] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) < 40 {
+		t.Fatalf("found only %d pages", len(found))
+	}
+	return found
+}
+
+// TestLinksLeadSomewhere holds that relative links in pages lead to files that exist.
+func TestLinksLeadSomewhere(t *testing.T) {
+	t.Parallel()
+	for name, text := range pages(t) {
+		text = fenced.ReplaceAllString(text, "")
+		for _, link := range linkTo.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(link[1], "://") || strings.HasPrefix(link[1], "mailto:") {
+				continue
+			}
+			target := filepath.Join(root, filepath.Dir(name), link[1])
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s, which does not exist", name, link[1])
+			}
+		}
+	}
+}
+
+// TestUserPagesNameNoTests holds that pages for users say what is guaranteed and not which test shows it.
+func TestUserPagesNameNoTests(t *testing.T) {
+	t.Parallel()
+	for name, text := range pages(t) {
+		user := name == "README.md" || strings.HasPrefix(name, "docs/") && !strings.HasPrefix(name, "docs/decisions/")
+		if !user {
+			continue
+		}
+		inCode := false
+		for i, line := range strings.Split(text, "\n") {
+			if strings.HasPrefix(strings.TrimSpace(line), "```") {
+				inCode = !inCode
+			}
+			if found := testName.FindString(line); found != "" && !inCode {
+				t.Errorf("%s:%d: names %s: say what holds, users do not run our tests", name, i+1, found)
+			}
+		}
+	}
+}
+
+// TestDecisionsAreFound holds that design pages are few and that the index lists them.
+func TestDecisionsAreFound(t *testing.T) {
+	t.Parallel()
+	const dir = "docs/decisions/"
+	all := pages(t)
+	index, living := all[dir+"README.md"], 0
+	for name := range all {
+		page, ok := strings.CutPrefix(name, dir)
+		if !ok || page == "README.md" {
+			continue
+		}
+		if !strings.Contains(page, "/") {
+			living++
+		}
+		if !strings.Contains(index, "("+page+")") {
+			t.Errorf("%sREADME.md does not link to %s", dir, page)
+		}
+	}
+	if living == 0 || living > maxDecisions {
+		t.Errorf("%d design pages are kept current, want 1 to %d: sum some up in one", living, maxDecisions)
+	}
+}
