@@ -1,0 +1,149 @@
+package reconcile_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/testing/box"
+	"github.com/operon-framework/operon/internal/testing/scenario"
+	"github.com/operon-framework/operon/operontest"
+)
+
+// story is the upper half of a scenario file. A Box is created with the data, and then one step follows the other. What the
+// operator composes and does is written in the data, in the words of script.
+type story struct {
+	// Why says what the scenario shows.
+	Why string `json:"why"`
+	// Role is the role that the composer has besides Compose and Observe: work, default or external.
+	Role string `json:"role"`
+	// Data of the Box, in the words of script.
+	Data map[string]string `json:"data"`
+	// Annotations of the Box.
+	Annotations map[string]string `json:"annotations"`
+	// Given are what exists before, as the changes that make it.
+	Given []string `json:"given"`
+	Steps []struct {
+		What string `json:"what"`
+		// Do are changes, in the words of change.
+		Do []string `json:"do"`
+		// Wait is how long time passes then.
+		Wait string `json:"wait"`
+	} `json:"steps"`
+}
+
+// TestScenarios plays the reconciler against an API in memory: what it writes, which events it sends, and what conditions the object
+// has after each step. After each step, one more reconcile has to write nothing.
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	scenario.Run(t, 30, play)
+}
+
+func play(t *testing.T, given string) string {
+	var s story
+	if err := yaml.UnmarshalStrict([]byte(given), &s); err != nil {
+		t.Fatal(err)
+	}
+	composer, err := composerOf(s.Role)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &box.Box{}
+	b.Name, b.Annotations, b.Spec.Data = "box", s.Annotations, s.Data
+	c := operontest.Case[*box.Box]{Object: b}
+	c.Given, err = existing(s.Given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]string{}
+	for i, step := range s.Steps {
+		then := operontest.Step[*box.Box]{Name: step.What}
+		if step.Wait != "" {
+			if then.Wait, err = time.ParseDuration(step.Wait); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, text := range step.Do {
+			change, err := changeOf(text)
+			if err != nil {
+				t.Fatalf("step %q: %v", step.What, err)
+			}
+			then.Do = append(then.Do, change)
+		}
+		c.Then = append(c.Then, show(b, shown, i), then)
+	}
+	c.Then = append(c.Then, show(b, shown, len(s.Steps)))
+	told, err := operontest.New(composer, box.AddToScheme).Story(t.Context(), c)
+	if err != nil {
+		return withConditions(told, shown) + "error: " + err.Error() + "\n"
+	}
+	return withConditions(told, shown)
+}
+
+// show is a step in which the conditions and finalizers of the Box are read.
+func show(b *box.Box, shown map[string]string, i int) operontest.Step[*box.Box] {
+	name := fmt.Sprintf("@%d", i)
+	return operontest.Step[*box.Box]{Name: name, Do: []operontest.Change{func(ctx context.Context, p operontest.Place) error {
+		now := &box.Box{}
+		err := p.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: b.Name}, now)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		shown[name] = stateOf(now)
+		return nil
+	}}}
+}
+
+// stateOf is what a scenario shows of a Box besides its Ready condition.
+func stateOf(b *box.Box) string {
+	var text strings.Builder
+	for _, condition := range b.Status.Conditions {
+		if condition.Type != "Ready" {
+			fmt.Fprintf(&text, "  %s=%s %s\n", condition.Type, condition.Status, condition.Reason)
+		}
+	}
+	if b.Status.ObservedGeneration != b.Generation {
+		fmt.Fprintf(&text, "  observed generation %d of %d\n", b.Status.ObservedGeneration, b.Generation)
+	}
+	if len(b.Status.Seen) > 0 {
+		fmt.Fprintf(&text, "  seen %s\n", strings.Join(b.Status.Seen, ", "))
+	}
+	if len(b.Finalizers) > 0 {
+		slices.Sort(b.Finalizers)
+		fmt.Fprintf(&text, "  finalizers %s\n", strings.Join(b.Finalizers, ", "))
+	}
+	return text.String()
+}
+
+// withConditions puts what was shown in the place of the steps that read it. In these steps the operator may do nothing.
+func withConditions(told string, shown map[string]string) string {
+	var text strings.Builder
+	skipped := false
+	for line := range strings.Lines(told) {
+		if strings.HasPrefix(line, "@") {
+			text.WriteString(shown[strings.TrimSpace(line)])
+			skipped = true
+			continue
+		}
+		if !strings.HasPrefix(line, "  ") {
+			skipped = false
+		}
+		if !skipped || strings.HasPrefix(line, "  write") || strings.HasPrefix(line, "  event") {
+			text.WriteString(line)
+		}
+	}
+	return text.String()
+}
+
+var _ operon.Composer[*box.Box] = script{}
