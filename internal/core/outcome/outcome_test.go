@@ -1,6 +1,7 @@
 package outcome_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -40,5 +41,44 @@ func TestCombine(t *testing.T) {
 				t.Errorf("got %v after %v (backs off: %v), want %v after %v", got, got.After(), got.BacksOff(), test.want, test.after)
 			}
 		})
+	}
+}
+
+// What outcomes carry besides their kind is kept when they are combined, and an outcome that is reported aside ends nothing.
+func TestWhatOutcomesCarry(t *testing.T) {
+	t.Parallel()
+	refused, away := errors.New("refused"), errors.New("away")
+	combined := outcome.Combine(
+		outcome.Done().Soon(true),
+		outcome.Wait("Children", "waits for a child").With(refused),
+		outcome.Again(time.Minute).Aside(),
+		outcome.Retry(0, "Away", "is away").With(away),
+	)
+	if !combined.IsSoon() || !errors.Is(combined.Err(), refused) || !errors.Is(combined.Err(), away) {
+		t.Errorf("%v, soon: %v, error: %v; want both errors, and soon", combined, combined.IsSoon(), combined.Err())
+	}
+	if outcome.Combine(outcome.Done(), outcome.Done().Soon(false)).IsSoon() {
+		t.Error("nobody asked for another reconcile at once")
+	}
+	for o, ends := range map[outcome.Outcome]bool{
+		outcome.Done():                       false,
+		outcome.Again(time.Minute):           false,
+		outcome.Wait("Children", ""):         true,
+		outcome.Wait("Children", "").Aside(): false,
+		outcome.Stalled("Invalid", ""):       true,
+		outcome.Stop(0):                      true,
+	} {
+		if o.Ends() != ends {
+			t.Errorf("%v ends the reconcile: %v, want %v", o, o.Ends(), ends)
+		}
+	}
+}
+
+// A stop tells more than anything else, and keeps the soonest time.
+func TestStopWins(t *testing.T) {
+	t.Parallel()
+	combined := outcome.Combine(outcome.Stalled("Invalid", "cannot be"), outcome.Retry(time.Hour, "Away", ""), outcome.Stop(time.Second))
+	if combined.Kind() != outcome.KindStop || combined.After() != time.Second {
+		t.Errorf("%v after %s, want a stop after 1s", combined.Kind(), combined.After())
 	}
 }
