@@ -30,11 +30,7 @@ type Live struct {
 	Finalizers []string
 	// References are those to owners, for garbage collection.
 	References []metav1.OwnerReference
-	// Owner and ManagedBy are the labels OwnerLabel and ManagedByLabel.
-	Owner, ManagedBy string
-	// Hash, After and Removal are the annotations HashAnnotation, AfterAnnotation and
-	// RemovalAnnotation.
-	Hash, After, Removal string
+	Marks
 	// Managed says who manages which fields, but for the status.
 	Managed []Managed
 	// Maps are the keys of maps that the operator owns as a whole, by their paths. Where a
@@ -44,6 +40,15 @@ type Live struct {
 	State readiness.State
 	// Object is the whole object, where somebody reads it, else nil.
 	Object runtime.Object
+}
+
+// Marks are what Operon writes on each child.
+type Marks struct {
+	// Owner and ManagedBy are the labels OwnerLabel and ManagedByLabel.
+	Owner, ManagedBy string
+	// Hash, After and Removal are the annotations HashAnnotation, AfterAnnotation and
+	// RemovalAnnotation.
+	Hash, After, Removal string
 }
 
 // LiveOf returns what is kept of an object, all but State and Object. manager is the
@@ -61,12 +66,14 @@ func LiveOf(kind schema.GroupVersionKind, object metav1.Object, manager string) 
 		Deleting:        object.GetDeletionTimestamp() != nil,
 		Finalizers:      object.GetFinalizers(),
 		References:      references(object.GetOwnerReferences()),
-		Owner:           shared(labels[OwnerLabel]),
-		ManagedBy:       shared(labels[ManagedByLabel]),
-		Hash:            annotations[HashAnnotation],
-		After:           shared(annotations[AfterAnnotation]),
-		Removal:         shared(annotations[RemovalAnnotation]),
-		Managed:         managedOf(object.GetManagedFields()),
+		Marks: Marks{
+			Owner:     shared(labels[OwnerLabel]),
+			ManagedBy: shared(labels[ManagedByLabel]),
+			Hash:      annotations[HashAnnotation],
+			After:     shared(annotations[AfterAnnotation]),
+			Removal:   shared(annotations[RemovalAnnotation]),
+		},
+		Managed: managedOf(object.GetManagedFields()),
 	}
 	if loose, ok := object.(*unstructured.Unstructured); ok {
 		live.Maps = mapsOwned(loose, ownedIn(live, manager).ours)

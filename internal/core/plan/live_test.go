@@ -91,7 +91,7 @@ func TestWhatMakesADifference(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			before, after := &Live{ResourceVersion: "1", Owner: "o", Managed: []Managed{ours}}, &Live{ResourceVersion: "1", Owner: "o", Managed: []Managed{ours}}
+			before, after := &Live{ResourceVersion: "1", Marks: Marks{Owner: "o"}, Managed: []Managed{ours}}, &Live{ResourceVersion: "1", Marks: Marks{Owner: "o"}, Managed: []Managed{ours}}
 			test.change(after)
 			if got := before.SameAs(after, "us"); got != test.same {
 				t.Errorf("it is the same: %v, want %v", got, test.same)

@@ -43,10 +43,7 @@ type Config struct {
 	// reach those who send requests.
 	Linger time.Duration
 
-	// Wire, Client and Mapper reach the API server. None may read from a cache.
-	Wire   *resourceclient.Wire
-	Client client.Client
-	Mapper meta.RESTMapper
+	API
 	// Leads is closed when this process says what is registered. Nil: at once.
 	Leads <-chan struct{}
 	// Record remembers what kinds of things were registered.
@@ -54,6 +51,13 @@ type Config struct {
 	Log    logr.Logger
 	// Clock decides when to renew. Nil: the system's.
 	Clock clock.Clock
+}
+
+// API reaches the API server. Nothing of it may read from a cache.
+type API struct {
+	Wire   *resourceclient.Wire
+	Client client.Client
+	Mapper meta.RESTMapper
 }
 
 // Record remembers kinds, by what they are for. A reconcile.Record is one.

@@ -67,7 +67,7 @@ func newReplicas(t *testing.T) *replicas {
 	return &replicas{t, Config{
 		Operator: "op-" + env.Namespace, Name: "op-" + env.Namespace, Namespaces: []string{env.Namespace}, Address: "127.0.0.1:0",
 		Service: types.NamespacedName{Namespace: env.Namespace, Name: "asked"},
-		Wire:    wired, Client: direct, Mapper: mapper, Log: logr.Discard(),
+		API:     API{Wire: wired, Client: direct, Mapper: mapper}, Log: logr.Discard(),
 	}}
 }
 
@@ -260,7 +260,7 @@ func oneDecision(r *replicas) {
 // In the middle of an upgrade a replica is asked what only others know to answer: it refuses nothing.
 func TestPathsThatNobodyServes(t *testing.T) {
 	t.Parallel()
-	s, err := New(Config{Address: "127.0.0.1:0", Wire: &resourceclient.Wire{}, Client: noClient{}, Mapper: meta.MultiRESTMapper{}})
+	s, err := New(Config{Address: "127.0.0.1:0", API: API{Wire: &resourceclient.Wire{}, Client: noClient{}, Mapper: meta.MultiRESTMapper{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,14 +31,10 @@ const (
 // Server answers API servers, and sees to it that they ask.
 type Server struct {
 	Config
-	hooks     []Hook
-	kinds     []Policy // of all kinds of the operator, also without rules
-	converted []schema.GroupVersionKind
-	// aggregated are the versions of groups that API servers pass on.
-	aggregated []schema.GroupVersion
-	routes     *http.ServeMux
-	plain      webhook.Server // has the routes, with controller-runtime's metrics
-	foreign    bool           // somebody has registered a handler of their own
+	served
+	routes  *http.ServeMux
+	plain   webhook.Server // has the routes, with controller-runtime's metrics
+	foreign bool           // somebody has registered a handler of their own
 
 	leaf atomic.Pointer[tls.Certificate]
 	// trouble is what the last turn ended with, and settled whether one has ever ended well.
@@ -52,6 +48,15 @@ type Server struct {
 
 	listener net.Listener
 	place    place
+}
+
+// served is what a server answers, and registers.
+type served struct {
+	hooks     []Hook
+	kinds     []Policy // of all kinds of the operator, also without rules
+	converted []schema.GroupVersionKind
+	// aggregated are the versions of groups that API servers pass on.
+	aggregated []schema.GroupVersion
 }
 
 // New returns a server. It does nothing yet.

@@ -137,7 +137,7 @@ func (w *world) config(config *rest.Config) webhook.Config {
 	w.must(err)
 	cfg := webhook.Config{
 		Operator: w.name, Name: w.name, Namespaces: []string{w.Namespace}, Address: testaid.FreeAddress(w.T),
-		Times: long, Clock: w.clock, Wire: wired, Client: direct, Mapper: mapper, Log: told(w.T),
+		Times: long, Clock: w.clock, API: webhook.API{Wire: wired, Client: direct, Mapper: mapper}, Log: told(w.T),
 	}
 	if w.balancer != nil {
 		cfg.Service, cfg.ServicePort = types.NamespacedName{Namespace: w.Namespace, Name: service}, w.balancer.port
