@@ -79,7 +79,7 @@ func newContainers(t *testing.T) *containers {
 	if known, err := exec.CommandContext(t.Context(), "apt-cache", "show", "memcached").Output(); err != nil || len(known) == 0 {
 		t.Skip("apt on this machine, if there is one, knows of no package memcached")
 	}
-	options := local.Options{Name: "containers-" + strings.ToLower(rand.Text()[:6]), Node: local.Container, TTL: 10 * time.Minute}
+	options := local.Options{Name: "containers-" + strings.ToLower(rand.Text()[:6]), Node: local.Container, TTL: time.Hour} // operators are built meanwhile, which takes long with a cold cache
 	up, err := local.Up(t.Context(), options)
 	if err != nil && strings.Contains(err.Error(), "this machine cannot run a node of real containers") {
 		t.Skip(err)
