@@ -197,39 +197,7 @@ func (r *Run) do(ctx context.Context, s plain) (string, error) {
 	case journal.Stop:
 		return "", r.halt(errStopped)
 	}
-	return r.attempt(ctx, place, s, next)
-}
-
-// attempt does a step that is not done, or tells until when it is not.
-func (r *Run) attempt(ctx context.Context, place int, s plain, next journal.Next) (string, error) {
-	if left, limited := r.left(place, s); limited && left <= 0 {
-		return r.failed(place, s, fmt.Errorf("it is not done after %s", s.timeout), true)
-	}
-	if err := r.enter(ctx, place, s, next); err != nil {
-		return "", r.halt(err)
-	}
-	attempt, end := r.limit(ctx, place, s)
-	defer end()
-	text, err := guarded(attempt, func() (string, error) { return s.do(attempt, r.attemptAt(place)) })
-	return r.ended(attempt, place, s, text, err)
-}
-
-// enter writes down that an attempt begins, where that is to be.
-func (r *Run) enter(ctx context.Context, place int, s plain, next journal.Next) error {
-	switch next {
-	case journal.Later:
-		step := r.journal.Steps[place]
-		return r.suspend(place, s, step.NextAt.Sub(r.cfg.Clock.Now()), ReasonRetrying, step.Message)
-	case journal.Look:
-		return r.cfg.Confirm(ctx)
-	}
-	if s.undo != nil && r.cfg.Hold != nil {
-		if err := r.cfg.Hold(ctx); err != nil {
-			return err
-		}
-	}
-	r.journal.Begun(place, s.name, r.cfg.Clock.Now())
-	return r.save(ctx)
+	return taken{r, s, place}.attempt(ctx, next)
 }
 
 // attemptAt is what the code of the step at a place gets.
@@ -240,81 +208,6 @@ func (r *Run) attemptAt(place int) *Attempt {
 		Key: r.journal.Key(step.Name), Number: int(step.Attempts), run: r, place: place,
 	}
 }
-
-// ended notes how an attempt ended. ctx is the attempt's.
-func (r *Run) ended(ctx context.Context, place int, s plain, text string, err error) (string, error) {
-	if err == nil {
-		if err = r.journal.Done(place, text, r.cfg.Clock.Now()); err == nil {
-			return text, nil
-		}
-		return r.failed(place, s, err, true)
-	}
-	if left, limited := r.left(place, s); limited && left <= 0 {
-		return r.failed(place, s, fmt.Errorf("it is not done after %s: %w", s.timeout, err), true)
-	}
-	if wait, ok := as[*waitError](err); ok {
-		r.journal.Wait(place, wait.message)
-		return "", r.halt(r.suspend(place, s, wait.after, ReasonWaiting, wait.message))
-	}
-	if ctx.Err() != nil {
-		return "", r.halt(context.Cause(ctx)) // an attempt that was cut off did not fail
-	}
-	_, final := as[*failError](err)
-	return r.failed(place, s, err, final)
-}
-
-// failed notes that an attempt failed.
-func (r *Run) failed(place int, s plain, err error, final bool) (string, error) {
-	now := r.cfg.Clock.Now()
-	if r.journal.Failed(place, err.Error(), final, s.retry, now) {
-		return "", &StepError{Step: s.name, Message: r.journal.Steps[place].Message}
-	}
-	step := r.journal.Steps[place]
-	return "", r.halt(r.suspend(place, s, step.NextAt.Sub(now), ReasonRetrying, step.Message))
-}
-
-// suspend ends the call until something changes, and where after is more than 0 for no longer
-// than that, or than the step has time.
-func (r *Run) suspend(place int, s plain, after time.Duration, reason, message string) error {
-	if left, limited := r.left(place, s); limited && (after <= 0 || left < after) {
-		after = max(left, time.Millisecond)
-	}
-	message = fmt.Sprintf("step %s: %s", s.name, message)
-	if after <= 0 {
-		return &suspended{outcome.Wait(reason, message)}
-	}
-	return &suspended{outcome.Retry(after, reason, message)}
-}
-
-// left is how much time a step has.
-func (r *Run) left(place int, s plain) (left time.Duration, limited bool) {
-	if s.timeout <= 0 {
-		return 0, false
-	}
-	if place >= len(r.journal.Steps) {
-		return s.timeout, true
-	}
-	return r.journal.Steps[place].StartedAt.Add(s.timeout).Sub(r.cfg.Clock.Now()), true
-}
-
-// limit is the context of an attempt: it ends with the step's time, and when the run is not
-// wanted any more.
-func (r *Run) limit(ctx context.Context, place int, s plain) (context.Context, func()) {
-	attempt, cancel := context.WithCancelCause(ctx)
-	end := func() { cancel(nil) }
-	if r.cfg.Stop != nil {
-		stopped := context.AfterFunc(r.cfg.Stop, func() { cancel(errCancelled) })
-		end = func() { stopped(); cancel(nil) }
-	}
-	if left, limited := r.left(place, s); limited {
-		limitedTo, free := context.WithTimeout(attempt, left)
-		return limitedTo, func() { free(); end() }
-	}
-	return attempt, end
-}
-
-// errCancelled ends an attempt whose run is not wanted any more.
-var errCancelled = errors.New("the run was cancelled")
 
 // save writes the journal down.
 func (r *Run) save(ctx context.Context) error {
