@@ -85,7 +85,8 @@ func ExampleNext() {
 	situation := external.Situation{
 		Ref:      external.Ref{Kind: "bucket", Name: "data"},
 		Declared: true, CanFind: true,
-		Recorded: true, Entry: external.Entry{Token: "t1"}, Called: true,
+		Recorded: true, Entry: external.Entry{Token: "t1"},
+		Attempt: external.Attempt{Called: true},
 	}
 	fmt.Println(external.Next(situation).Verb)
 	situation.Asked, situation.Found = true, "b-42"

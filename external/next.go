@@ -88,20 +88,35 @@ type Situation struct {
 	// Entry is what is recorded, Recorded whether anything is.
 	Entry    Entry
 	Recorded bool
+	Attempt
+	Evidence
+	Performed
+}
+
+// Attempt is what is known of a creation under the mark.
+type Attempt struct {
 	// Called: a creation was tried under the mark, or may have been. Open: it may still be under way, or
 	// may yet take effect. Expired: the mark is too old for a creation to begin under it.
 	Called, Open, Expired bool
 	// Made is the id that a creation by this process returned. Said is what a person says of the mark.
 	Made, Said string
+}
 
+// Evidence is what was seen in the external system.
+type Evidence struct {
 	// Asked: the key was asked for, and Found is the id.
 	Asked bool
 	Found string
 	// Looked: it was observed, and these were seen. Fresh: it was made a moment ago.
 	Looked, Exists, Fresh bool
-	Waits                 string
-	Drift, Immutable      []string
-	// Updated, Deleted, Replaced: that was done for what is wanted now.
+	// Waits is what it waits for until it is ready. Drift and Immutable are fields that differ from
+	// what is desired; the latter cannot be changed.
+	Waits            string
+	Drift, Immutable []string
+}
+
+// Performed is what was done for what is wanted now.
+type Performed struct {
 	Updated, Deleted, Replaced bool
 }
 

@@ -19,7 +19,7 @@ const totalLines = 110_200
 var budgets = map[string]budget{
 	// What authors see in one place: the root package and the vocabularies of external resources and roles.
 	"":                        {2200, 55},
-	"external":                {850, 42},
+	"external":                {850, 45},
 	"internal/runtime/author": {700, 40},
 
 	"internal/runtime/reconcile": {3300, 16}, // fifteen steps, a file each

@@ -86,7 +86,8 @@ func (r *run) item(ref external.Ref, d Declared, declared bool) *item {
 	it := &item{kind: kind, memory: r.remembered(r.Task, ref)}
 	it.Situation = external.Situation{
 		Ref: ref, Declared: declared, ID: d.ID, Policy: d.Policy.With(r.Policy),
-		Unreachable: !reachable, CanFind: kind.Calls.Find != nil, Once: kind.Calls.Once, Said: r.Said[ref],
+		Unreachable: !reachable, CanFind: kind.Calls.Find != nil, Once: kind.Calls.Once,
+		Attempt: external.Attempt{Said: r.Said[ref]},
 	}
 	it.Made = it.memory.made
 	r.read(it)
