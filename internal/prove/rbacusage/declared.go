@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/project"
-	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
 // Granted is what a Role of a project grants.
@@ -71,7 +71,7 @@ func composed(of project.Grant, grants []project.Grant, beside []*unstructured.U
 			if other.GetKind() != "ClusterRole" || other.GetName() == role.Name || !selector.Matches(labels.Set(other.GetLabels())) {
 				continue
 			}
-			more, err := rbac.ReadRole(other)
+			more, err := kube.ReadRole(other)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", of.Role.Place(), err)
 			}

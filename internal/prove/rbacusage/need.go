@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operon-framework/operon/internal/prove/requestlog"
+	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
@@ -252,7 +253,7 @@ func addPassedOn(found map[rbac.Permission]Need, options Options) {
 		if child.GroupVersionKind().Group != rbacv1.GroupName || child.GetKind() != "Role" && child.GetKind() != "ClusterRole" {
 			continue
 		}
-		role, err := rbac.ReadRole(child)
+		role, err := kube.ReadRole(child)
 		if err != nil {
 			continue // the API server would not have taken it
 		}

@@ -7,7 +7,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/operon-framework/operon/internal/tools/rbac"
+	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
 // Scope is where a permission holds.
@@ -39,7 +39,7 @@ func (g Grant) ReadRole() (*rbacv1.ClusterRole, error) {
 	if g.Role.Unstructured == nil {
 		return &rbacv1.ClusterRole{}, nil
 	}
-	role, err := rbac.ReadRole(g.Role.Unstructured)
+	role, err := kube.ReadRole(g.Role.Unstructured)
 	if err != nil {
 		return &rbacv1.ClusterRole{}, fmt.Errorf("%s: %w", g.Role.Place(), err)
 	}

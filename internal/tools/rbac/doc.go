@@ -5,7 +5,6 @@
 //	Rules(permissions)    the fewest rules that grant permissions, and no more
 //	Lines(rule)           a rule as YAML
 //	Marker, ParseMarker   a rule as a comment of kubebuilder's in Go code
-//	ReadRole(object)      the rules of a Role in a manifest or in a cluster
 //
 // A [Set] collects what an operator lacks, from the sentence by which the API server refuses a request:
 //

@@ -3,11 +3,9 @@ package rbac_test
 import (
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/internal/tools/rbac"
 )
@@ -104,20 +102,5 @@ func TestAttributes(t *testing.T) {
 	got := rbac.Permission{Verb: "get", Resource: "pods/log", Namespace: "shop"}.Attributes()
 	if got.Resource != "pods" || got.Subresource != "log" || got.Verb != "get" || got.Namespace != "shop" {
 		t.Errorf("%+v", got)
-	}
-}
-
-func TestReadRole(t *testing.T) {
-	t.Parallel()
-	role := &unstructured.Unstructured{Object: map[string]any{
-		"kind": "Role", "metadata": map[string]any{"name": "r"}, "rules": []any{map[string]any{"verbs": []any{"get"}, "nonResourceURLs": []any{"/x"}}},
-	}}
-	read, err := rbac.ReadRole(role)
-	if err != nil || len(read.Rules) != 1 || read.Rules[0].NonResourceURLs[0] != "/x" {
-		t.Errorf("%v, %v", read, err)
-	}
-	role.Object["rules"] = "all"
-	if _, err := rbac.ReadRole(role); err == nil || !strings.HasPrefix(err.Error(), "decode Role r: ") {
-		t.Errorf("%v", err)
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Rules are the fewest rules that grant permissions and no more, in the order in which
@@ -92,13 +90,4 @@ func quoted(words []string) string {
 		all = append(all, fmt.Sprintf("%q", word))
 	}
 	return strings.Join(all, ", ")
-}
-
-// ReadRole decodes a Role or a ClusterRole. A Role is a ClusterRole without an aggregation rule then.
-func ReadRole(object *unstructured.Unstructured) (*rbacv1.ClusterRole, error) {
-	role := &rbacv1.ClusterRole{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, role); err != nil {
-		return nil, fmt.Errorf("decode %s %s: %w", object.GetKind(), object.GetName(), err)
-	}
-	return role, nil
 }
