@@ -9,7 +9,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane/fast"
 )
 
-var link = regexp.MustCompile(`\[decision \d+\]\(decisions/(\d+)-[^)]*\)`)
+var link = regexp.MustCompile(`\[decision \d+\]\(decisions/(?:archive/)?(\d+)-[^)]*\)`)
 
 // The table in docs/cluster.md is the list of accelerations.
 func TestAccelerationsAreDocumented(t *testing.T) {
