@@ -43,7 +43,7 @@ import (
 //
 // ENABLE_WEBHOOKS=false makes none the default of --webhook-bind-address. OpenTelemetry spans are exported where OTEL_EXPORTER_OTLP_ENDPOINT says, by OTLP over HTTP
 // (see telemetry.FromEnvironment).
-func Main(name string, all ...Part) {
+func Main(name string, all ...Option) {
 	if err := run(name, all); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		os.Exit(1)
@@ -90,7 +90,7 @@ func readFlags(name string, args []string) (flags, error) {
 
 func insideCluster() bool { return os.Getenv("KUBERNETES_SERVICE_HOST") != "" }
 
-func run(name string, all []Part) error {
+func run(name string, all []Option) error {
 	f, err := readFlags(name, os.Args[1:])
 	if errors.Is(err, flag.ErrHelp) {
 		return nil

@@ -1,38 +1,31 @@
 package author
 
 import (
-	"time"
-
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/external"
-	"github.com/operon-framework/operon/internal/core/outcome"
 )
 
 // Composition collects the children that a composer declares.
 type Composition struct {
 	reading
 	children []*Child
-	waits    []outcome.Outcome
-	again    time.Duration
 	partial  bool
+	verdict
 }
 
 // Composed is what a composer declared.
 type Composed struct {
 	// Children in the order of their declaration.
 	Children []*Child
-	// Waits are what the composer waits for.
-	Waits []outcome.Outcome
-	// Again is after how long the object is to be reconciled again; zero: when something changes.
-	Again time.Duration
+	Verdict
 	// Incomplete: more may be composed later, so that nothing is pruned.
 	Incomplete bool
 }
 
 // Declared returns what a composer declared.
 func Declared(out *Composition) Composed {
-	return Composed{out.children, out.waits, out.again, len(out.waits) > 0 || out.partial}
+	return Composed{out.children, out.verdict.found, len(out.found.Outcomes) > 0 || out.partial}
 }
 
 // NewComposition returns the composition of an owner, whose composer reads by reads. Without
@@ -58,24 +51,9 @@ func (c *Composition) Child(object client.Object, options ...ChildOption) {
 	c.children = append(c.children, declared)
 }
 
-// Wait says that the composer waits for something outside before it can declare the rest.
-// reason is one CamelCase word and message a sentence, for the Ready condition. What was
-// declared is applied; nothing is deleted for not being declared.
-func (c *Composition) Wait(reason, message string) {
-	c.waits = append(c.waits, outcome.Wait(reason, message))
-}
-
 // Partial says that more may have to exist than what was declared: nothing is deleted for not being declared.
 // As opposed to Wait, it is no news for the Ready condition.
 func (c *Composition) Partial() { c.partial = true }
-
-// Again lets the object be reconciled again after a while, whatever it comes to until then. Of several,
-// the soonest counts.
-func (c *Composition) Again(after time.Duration) {
-	if after = max(after, time.Millisecond); c.again == 0 || after < c.again {
-		c.again = after
-	}
-}
 
 // Children are what was declared, in order.
 func (c *Composition) Children() []client.Object {

@@ -5,11 +5,12 @@ import (
 	"math"
 	"sync"
 
-	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
 // shelf keeps the writes to the objects of one kind in one form.

@@ -188,7 +188,7 @@ func (d *deriving) hasOption(s call, name string) bool {
 // isRead tells whether a function reads and watches what it reads.
 func isRead(f *types.Func) bool {
 	switch {
-	case isMethod(f, authorPath, "reading", "Get", "List"):
+	case isMethod(f, operonPath, "reader", "Get", "List"):
 		return true
 	case isMethod(f, operonPath+"/durable", "Reader", "Get", "List"):
 		return true
@@ -198,24 +198,7 @@ func isRead(f *types.Func) bool {
 
 // read is what a tracked read takes. Of another cluster it takes nothing here.
 func (d *deriving) read(s *site) {
-	if of, ok := ast.Unparen(s.Fun).(*ast.SelectorExpr); ok {
-		if pointer, ok := types.Unalias(typeOr(s.info.TypeOf(of.X))).(*types.Pointer); ok && isNamed(pointer.Elem(), "Elsewhere") {
-			return
-		}
-	}
 	for _, of := range d.kindsOf(s.call, 1, s.callee.Name()) {
 		d.may(read, of, "it is read")
 	}
-}
-
-func typeOr(of types.Type) types.Type {
-	if of == nil {
-		return types.Typ[types.Invalid]
-	}
-	return of
-}
-
-func isNamed(of types.Type, name string) bool {
-	named, ok := types.Unalias(of).(*types.Named)
-	return ok && named.Obj().Name() == name
 }
