@@ -5,26 +5,29 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/operon-framework/operon/internal/runtime/resourceclient"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
 // Client returns a client that reads and writes as inner does, and reads what it wrote.
 // inner reads objects from the cache, but unstructured ones from the API server, which is
 // the default of controller-runtime.
-func (o *Overlay) Client(inner client.Client, from cache.Informers) client.Client {
+func (o *Overlay) Client(inner client.Client, from cache.Cache) client.Client {
 	return overlaid{Client: inner, overlay: o, from: from}
 }
 
 type overlaid struct {
 	client.Client
 	overlay *Overlay
-	from    cache.Informers
+	from    cache.Cache
 }
 
 // Get implements client.Reader.
@@ -33,24 +36,27 @@ func (c overlaid) Get(ctx context.Context, key client.ObjectKey, object client.O
 	if err != nil || f.as == loose {
 		return c.Client.Get(ctx, key, object, options...)
 	}
-	s, err := c.overlay.reading(ctx, c.from, f, object)
-	if err != nil {
+	if err := c.overlay.follow(ctx, c.from, f, object); err != nil {
 		return err
 	}
-	w, kept := s.of(key) // before the cache is read, which may show it at any moment
+	view := c.overlay.ledger.View()
+	defer view.End()
 	err = c.Client.Get(ctx, key, object, options...)
-	if !kept || client.IgnoreNotFound(err) != nil {
+	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
 	var cached client.Object
 	if err == nil {
 		cached = object
 	}
-	newest := w.over(cached)
-	if newest == nil || newest == cached {
+	switch newest := view.Newest(objectKey{f, key}, cached); newest {
+	case cached:
 		return err
+	case nil:
+		return apierrors.NewNotFound(schema.GroupResource{Group: f.Group, Resource: f.Kind}, key.Name)
+	default:
+		return resourceclient.Copy(newest.DeepCopyObject(), object)
 	}
-	return resourceclient.Copy(newest.DeepCopyObject(), object)
 }
 
 // List implements client.Reader.
@@ -64,15 +70,15 @@ func (c overlaid) List(ctx context.Context, list client.ObjectList, options ...c
 	if err != nil {
 		return err
 	}
-	s, err := c.overlay.reading(ctx, c.from, f, example)
-	if err != nil {
+	if err := c.overlay.follow(ctx, c.from, f, example); err != nil {
 		return err
 	}
-	writes := s.all() // before the cache is read, as for one object
+	view := c.overlay.ledger.View()
+	defer view.End()
 	if err := c.Client.List(ctx, list, options...); err != nil {
 		return err
 	}
-	return c.overlay.merge(f, writes, list, options)
+	return c.overlay.merge(f, view, list, options)
 }
 
 // Create implements client.Writer.
@@ -126,37 +132,51 @@ func applied(wanted runtime.ApplyConfiguration) (*unstructured.Unstructured, err
 	return object, json.Unmarshal(data, &object.Object)
 }
 
-// write sends a write whose answer comes in object, and keeps it for each form in which the
-// kind is read.
+// write sends a write whose answer comes in object, and keeps it for each form in which the kind is read.
 func (c overlaid) write(object client.Object, dryRun []string, send func() error) error {
 	f, err := c.overlay.formOf(object)
 	if err != nil || len(dryRun) > 0 {
 		return send()
 	}
-	shelves := c.overlay.shelvesOf(f.GroupVersionKind)
-	flights := map[*shelf]*flight{}
-	for _, s := range shelves {
-		flights[s] = s.begin()
-	}
+	name := client.ObjectKeyFromObject(object)
+	flights := c.overlay.begin(f.GroupVersionKind, name)
 	err = send()
-	for f, s := range shelves {
-		var w *write
-		if err == nil && c.overlay.holds(object.GetNamespace()) && object.GetResourceVersion() != "" {
-			w = c.overlay.kept(f, object)
+	made := client.ObjectKeyFromObject(object)
+	for f, flight := range flights {
+		if made != name { // which the API server generated: no watch showed it to this flight
+			flight.Failed()
+			flight = c.overlay.ledger.Begin(objectKey{f, made}, 0)
 		}
-		s.land(flights[s], client.ObjectKeyFromObject(object), w)
+		var answer client.Object
+		if err == nil && object.GetResourceVersion() != "" {
+			answer = c.overlay.copied(f, object)
+		}
+		if answer == nil {
+			flight.Failed()
+			continue
+		}
+		flight.Wrote(answer)
 	}
 	return err
 }
 
-// kept is a copy of an object in a form, or nothing where that cannot be: then the cache is
+// begin begins a write, in each form in which the kind is read.
+func (o *Overlay) begin(kind schema.GroupVersionKind, name types.NamespacedName) map[form]*Flight[objectKey, client.Object] {
+	flights := map[form]*Flight[objectKey, client.Object]{}
+	for _, f := range o.formsOf(kind) {
+		flights[f] = o.ledger.Begin(objectKey{f, name}, 0)
+	}
+	return flights
+}
+
+// copied is a copy of an object in a form, or nil where that cannot be: then the cache is
 // believed.
-func (o *Overlay) kept(f form, object client.Object) *write {
+func (o *Overlay) copied(f form, object client.Object) client.Object {
 	example, err := o.example(f)
 	if err != nil || resourceclient.Copy(object.DeepCopyObject(), example) != nil {
 		return nil
 	}
-	return &write{uid: object.GetUID(), object: example}
+	return example
 }
 
 // Delete implements client.Writer.
@@ -167,36 +187,32 @@ func (c overlaid) Delete(ctx context.Context, object client.Object, options ...c
 	if err != nil || len(all.DryRun) > 0 {
 		return c.Client.Delete(ctx, object, options...)
 	}
-	key := client.ObjectKeyFromObject(object)
-	shelves := c.overlay.shelvesOf(f.GroupVersionKind)
-	flights := map[*shelf]*flight{}
-	for _, s := range shelves {
-		flights[s] = s.begin()
-	}
-	uid := object.GetUID()
-	if uid == "" && len(shelves) > 0 {
-		uid = c.uidOf(ctx, shelves, key)
+	name := client.ObjectKeyFromObject(object)
+	flights := c.overlay.begin(f.GroupVersionKind, name)
+	last := object
+	if last.GetUID() == "" || last.GetResourceVersion() == "" {
+		last = c.last(ctx, flights, name)
 	}
 	err = c.Client.Delete(ctx, object, options...)
-	for _, s := range shelves {
-		var w *write
-		if err == nil && uid != "" && c.overlay.holds(key.Namespace) {
-			w = &write{uid: uid}
+	for _, flight := range flights {
+		if err != nil || last == nil {
+			flight.Failed()
+			continue
 		}
-		s.land(flights[s], key, w)
+		flight.Deleted(last)
 	}
 	return err
 }
 
-// uidOf is that of the object that is read under a name, or empty.
-func (c overlaid) uidOf(ctx context.Context, shelves map[form]*shelf, key types.NamespacedName) types.UID {
-	for f := range shelves {
+// last is the object that is read under a name, or nil.
+func (c overlaid) last(ctx context.Context, flights map[form]*Flight[objectKey, client.Object], name types.NamespacedName) client.Object {
+	for f := range flights {
 		object, err := c.overlay.example(f)
-		if err == nil && c.Get(ctx, key, object) == nil {
-			return object.GetUID()
+		if err == nil && c.Get(ctx, name, object) == nil {
+			return object
 		}
 	}
-	return ""
+	return nil
 }
 
 // example is an empty object of a form.

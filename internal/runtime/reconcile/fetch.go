@@ -49,10 +49,10 @@ func fill[T client.Object](ctx context.Context, composer author.Composer[T], obj
 func forget[T client.Object](r *Reconciler[T], p *pass[T]) {
 	key := p.request.NamespacedName
 	for _, child := range p.known.family.Children() {
-		r.Memory.Forget(child)
+		r.Writes.Forget(child)
 	}
 	p.known.readiness.Forget(r.kind.Kind)
 	r.objects.forget(key)
-	r.own.forget(key)
+	r.echoes.Forget(key)
 	r.keeper.Forget(key)
 }
