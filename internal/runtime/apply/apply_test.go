@@ -138,7 +138,7 @@ func newBench(t *testing.T, fenced bool) *bench {
 	t.Helper()
 	b := &bench{T: t, api: &api{version: 10}, writes: freshness.NewChildren()}
 	// A watch that shows nothing, so that all writes are held.
-	freshness.WatchChildren(b.writes, toolscache.NewStore(toolscache.MetaNamespaceKeyFunc), func(*plan.Live) bool { return true }, nil)
+	freshness.WatchChildren(b.writes, toolscache.NewStore(toolscache.MetaNamespaceKeyFunc), func(*plan.Live) bool { return true }, func(*plan.Live) {})
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []string{"ConfigMap", "Secret"} {
 		mapper.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)

@@ -39,23 +39,15 @@ func going(live *plan.Live) *plan.Live {
 // WatchChildren adds the watch of the children for which covers returns true, which are in a store. lost is called with a
 // child that ended before the watch showed what was written.
 func WatchChildren(children *Children, store toolscache.Store, covers func(*plan.Live) bool, lost func(*plan.Live)) *ChildWatch {
-	return children.Watch(func(_ plan.ID, live *plan.Live) bool { return covers(live) }, childStore{store}, lost)
-}
-
-// childStore is the store of an informer of children.
-type childStore struct{ toolscache.Store }
-
-// Version implements Cache.
-func (s childStore) Version() uint64 {
-	return resourceclient.Revision(s.LastStoreSyncResourceVersion())
-}
-
-// Form implements Cache.
-func (s childStore) Form(id plan.ID) Form {
-	name := toolscache.NewObjectName(id.Namespace, id.Name).String()
-	found, exists, err := s.GetByKey(name)
-	if live, ok := found.(*plan.Live); ok && exists && err == nil {
-		return FormOfChild(live)
+	cache := Cache[plan.ID]{
+		Version: func() uint64 { return resourceclient.Revision(store.LastStoreSyncResourceVersion()) },
+		Form: func(id plan.ID) Form {
+			found, _, _ := store.GetByKey(toolscache.NewObjectName(id.Namespace, id.Name).String()) // a store in memory has no errors
+			if live, ok := found.(*plan.Live); ok {
+				return FormOfChild(live)
+			}
+			return Form{}
+		},
 	}
-	return Form{}
+	return children.Watch(func(_ plan.ID, live *plan.Live) bool { return covers(live) }, cache, lost)
 }

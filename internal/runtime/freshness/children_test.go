@@ -306,7 +306,7 @@ func TestTheEndOfAWatchDropsWhatItAloneCovers(t *testing.T) {
 	r := newRig(t)
 	written := child("a", "10")
 	r.begin(written).Wrote(written)
-	other := WatchChildren(r.Children, r.store, func(*plan.Live) bool { return true }, nil)
+	other := WatchChildren(r.Children, r.store, func(*plan.Live) bool { return true }, func(*plan.Live) {})
 	r.shown.End()
 	r.holds(1)
 	other.End()

@@ -83,53 +83,44 @@ func (c overlaid) List(ctx context.Context, list client.ObjectList, options ...c
 
 // Create implements client.Writer.
 func (c overlaid) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
-	var all client.CreateOptions
-	all.ApplyOptions(options)
-	return c.write(object, all.DryRun, func() error { return c.Client.Create(ctx, object, options...) })
+	dryRun := (&client.CreateOptions{}).ApplyOptions(options).DryRun
+	return c.write(object, dryRun, func() error { return c.Client.Create(ctx, object, options...) })
 }
 
 // Update implements client.Writer.
 func (c overlaid) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
-	var all client.UpdateOptions
-	all.ApplyOptions(options)
-	return c.write(object, all.DryRun, func() error { return c.Client.Update(ctx, object, options...) })
+	dryRun := (&client.UpdateOptions{}).ApplyOptions(options).DryRun
+	return c.write(object, dryRun, func() error { return c.Client.Update(ctx, object, options...) })
 }
 
 // Patch implements client.Writer.
 func (c overlaid) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-	var all client.PatchOptions
-	all.ApplyOptions(options)
-	return c.write(object, all.DryRun, func() error { return c.Client.Patch(ctx, object, patch, options...) })
+	dryRun := (&client.PatchOptions{}).ApplyOptions(options).DryRun
+	return c.write(object, dryRun, func() error { return c.Client.Patch(ctx, object, patch, options...) })
 }
 
 // Apply implements client.Writer.
 func (c overlaid) Apply(ctx context.Context, wanted runtime.ApplyConfiguration, options ...client.ApplyOption) error {
-	var all client.ApplyOptions
-	all.ApplyOptions(options)
-	object, err := applied(wanted)
-	if err != nil {
+	object := &unstructured.Unstructured{}
+	if err := convert(wanted, object); err != nil {
 		return err
 	}
-	return c.write(object, all.DryRun, func() error {
+	return c.write(object, (&client.ApplyOptions{}).ApplyOptions(options).DryRun, func() error {
 		if err := c.Client.Apply(ctx, wanted, options...); err != nil {
 			return err
 		}
-		answer, err := applied(wanted)
-		if err == nil {
-			object.Object = answer.Object
-		}
-		return err
+		return convert(wanted, object)
 	})
 }
 
-// applied is an apply configuration as an object.
-func applied(wanted runtime.ApplyConfiguration) (*unstructured.Unstructured, error) {
+// convert makes an object of an apply configuration.
+func convert(wanted runtime.ApplyConfiguration, object *unstructured.Unstructured) error {
 	data, err := json.Marshal(wanted)
 	if err != nil {
-		return nil, fmt.Errorf("write %T as JSON: %w", wanted, err)
+		return fmt.Errorf("write %T as JSON: %w", wanted, err)
 	}
-	object := &unstructured.Unstructured{}
-	return object, json.Unmarshal(data, &object.Object)
+	object.Object = nil
+	return json.Unmarshal(data, &object.Object)
 }
 
 // write sends a write whose answer comes in object, and keeps it for each form in which the kind is read.
@@ -147,15 +138,11 @@ func (c overlaid) write(object client.Object, dryRun []string, send func() error
 			flight.Failed()
 			flight = c.overlay.ledger.Begin(objectKey{f, made}, 0)
 		}
-		var answer client.Object
-		if err == nil && object.GetResourceVersion() != "" {
-			answer = c.overlay.copied(f, object)
-		}
-		if answer == nil {
+		if answer := c.overlay.copied(f, object); answer != nil && err == nil {
+			flight.Wrote(answer)
+		} else {
 			flight.Failed()
-			continue
 		}
-		flight.Wrote(answer)
 	}
 	return err
 }
@@ -169,11 +156,10 @@ func (o *Overlay) begin(kind schema.GroupVersionKind, name types.NamespacedName)
 	return flights
 }
 
-// copied is a copy of an object in a form, or nil where that cannot be: then the cache is
-// believed.
+// copied is a copy of an answer in a form, or nil where that cannot be: then the cache is believed.
 func (o *Overlay) copied(f form, object client.Object) client.Object {
 	example, err := o.example(f)
-	if err != nil || resourceclient.Copy(object.DeepCopyObject(), example) != nil {
+	if err != nil || object.GetResourceVersion() == "" || resourceclient.Copy(object.DeepCopyObject(), example) != nil {
 		return nil
 	}
 	return example
@@ -215,15 +201,10 @@ func (c overlaid) last(ctx context.Context, flights map[form]*Flight[objectKey, 
 	return nil
 }
 
-// example is an empty object of a form.
+// example is an empty object of a form in which caches are read.
 func (o *Overlay) example(f form) (client.Object, error) {
-	switch f.as {
-	case metadata:
+	if f.as == metadata {
 		object := &metav1.PartialObjectMetadata{}
-		object.SetGroupVersionKind(f.GroupVersionKind)
-		return object, nil
-	case loose:
-		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(f.GroupVersionKind)
 		return object, nil
 	}
@@ -233,7 +214,7 @@ func (o *Overlay) example(f form) (client.Object, error) {
 	}
 	object, ok := made.(client.Object)
 	if !ok {
-		return nil, fmt.Errorf("%T is no object of a cluster", made)
+		return nil, fmt.Errorf("%T is not an API object", made)
 	}
 	return object, nil
 }
@@ -258,22 +239,20 @@ type status struct {
 
 // Update implements client.SubResourceWriter.
 func (s status) Update(ctx context.Context, object client.Object, options ...client.SubResourceUpdateOption) error {
-	var all client.SubResourceUpdateOptions
-	all.ApplyOptions(options)
-	send := func() error { return s.SubResourceClient.Update(ctx, object, options...) }
-	if all.SubResourceBody != nil {
-		return send() // the answer comes in that
-	}
-	return s.whole.write(object, all.DryRun, send)
+	all := (&client.SubResourceUpdateOptions{}).ApplyOptions(options)
+	return s.write(object, all.SubResourceBody, all.DryRun, func() error { return s.SubResourceClient.Update(ctx, object, options...) })
 }
 
 // Patch implements client.SubResourceWriter.
 func (s status) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
-	var all client.SubResourcePatchOptions
-	all.ApplyOptions(options)
-	send := func() error { return s.SubResourceClient.Patch(ctx, object, patch, options...) }
-	if all.SubResourceBody != nil {
+	all := (&client.SubResourcePatchOptions{}).ApplyOptions(options)
+	return s.write(object, all.SubResourceBody, all.DryRun, func() error { return s.SubResourceClient.Patch(ctx, object, patch, options...) })
+}
+
+// write sends a write of a status. Where there is a body, the answer comes in that.
+func (s status) write(object, body client.Object, dryRun []string, send func() error) error {
+	if body != nil {
 		return send()
 	}
-	return s.whole.write(object, all.DryRun, send)
+	return s.whole.write(object, dryRun, send)
 }

@@ -23,7 +23,8 @@ type Echoes struct {
 // NewEchoes returns echoes without writes.
 func NewEchoes() *Echoes {
 	ledger := New[types.NamespacedName](Config[Form]{Form: func(f Form) Form { return f }, Exact: true})
-	return &Echoes{ledger, ledger.Watch(func(types.NamespacedName, Form) bool { return true }, nil, nil)}
+	covers := func(types.NamespacedName, Form) bool { return true }
+	return &Echoes{ledger, ledger.Watch(covers, Cache[types.NamespacedName]{}, func(Form) {})}
 }
 
 // Begin marks a write as in flight that is based on a state of an object.
@@ -33,11 +34,11 @@ func (e *Echoes) Begin(read client.Object) *Flight[types.NamespacedName, Form] {
 
 // Is reports whether a state that the watch shows is an own write, or may be. What changed besides the status is news.
 func (e *Echoes) Is(shown client.Object, changed bool) bool {
-	if form := FormOf(shown); !changed {
-		return e.watch.Shown(client.ObjectKeyFromObject(shown), form, nil) == Known
+	key := client.ObjectKeyFromObject(shown)
+	if changed {
+		key = types.NamespacedName{} // no more is to be known of it than that the watch has passed its version
 	}
-	e.watch.Passed(FormOf(shown).Version)
-	return false
+	return e.watch.Shown(key, FormOf(shown), nil) == Known
 }
 
 // Forget drops the write to an object that is gone.

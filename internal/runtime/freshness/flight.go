@@ -1,5 +1,7 @@
 package freshness
 
+import "slices"
+
 // flights are the writes to one object that are not answered yet.
 type flights[K, O comparable] struct {
 	open int
@@ -72,19 +74,10 @@ func (f *Flight[K, O]) end(answer *entry[K, O]) (news bool, tell func()) {
 	}
 	delete(l.flights, f.key)
 	for _, ev := range group.seen {
-		if ev.open && !l.answered(group, ev) {
+		answered := func(answer *entry[K, O]) bool { return l.knows(answer, ev.Version) }
+		if ev.open && !slices.ContainsFunc(group.answers, answered) {
 			news, tell = true, ev.tell
 		}
 	}
 	return news, tell
-}
-
-// answered reports whether an event shows the answer to one of the writes, or a state known since.
-func (l *Ledger[K, O]) answered(group *flights[K, O], ev event[K, O]) bool {
-	for _, answer := range group.answers {
-		if l.knows(answer, ev.Version) {
-			return true
-		}
-	}
-	return false
 }

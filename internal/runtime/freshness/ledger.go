@@ -1,8 +1,6 @@
 package freshness
 
 import (
-	"cmp"
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -136,7 +134,7 @@ func (l *Ledger[K, O]) keep(key K, e *entry[K, O], seen []event[K, O]) {
 		return
 	}
 	if old != nil && old.UID == e.UID && !e.exact() && (e.deleted || old.deleted) {
-		e = e.joined(old, l.Form)
+		e = e.joined(old)
 	}
 	e.waits = map[*Watch[K, O]]bool{}
 	for w := range l.watches {
@@ -172,14 +170,15 @@ func (e *entry[K, O]) exact() bool {
 }
 
 // joined is what a deletion and another write of the same object leave, in whichever order they were answered.
-func (e *entry[K, O]) joined(old *entry[K, O], form func(O) Form) *entry[K, O] {
-	var none O
-	states := []O{e.state, old.state}
-	states = slices.DeleteFunc(states, func(o O) bool { return o == none })
-	joined := &entry[K, O]{Form: e.Form, about: e.about, deleted: true, read: max(e.read, old.read)}
-	joined.Version = max(e.Version, old.Version)
-	if len(states) > 0 {
-		joined.state = slices.MaxFunc(states, func(a, b O) int { return cmp.Compare(form(a).Version, form(b).Version) })
+func (e *entry[K, O]) joined(old *entry[K, O]) *entry[K, O] {
+	if old.Version > e.Version {
+		e, old = old, e
 	}
-	return joined
+	joined := *e
+	joined.deleted = true
+	var none O
+	if joined.state == none {
+		joined.state = old.state
+	}
+	return &joined
 }

@@ -59,7 +59,7 @@ func (i *informer) Form(name string) Form {
 }
 
 // known is the version that the ledger knows an informer's store to have reached.
-func (i *informer) known() uint64 { return i.watch.position() }
+func (i *informer) known() uint64 { return max(i.watch.reached, i.Version()) }
 
 // sent is an own write that is under way.
 type sent struct {
@@ -121,7 +121,7 @@ func newModel(t *testing.T, seed uint64) *model {
 	for range 1 + int(seed/4%2) {
 		i := &informer{store: map[string]*state{}}
 		i.blind = !m.relists && m.chance(2)
-		i.watch = m.ledger.Watch(func(name string, _ *state) bool { return name != "elsewhere" }, i, func(s *state) {
+		i.watch = m.ledger.Watch(func(name string, _ *state) bool { return name != "elsewhere" }, Cache[string]{i.Version, i.Form}, func(s *state) {
 			m.triggers = append(m.triggers, trigger{s.name, i.version, true})
 		})
 		m.informers = append(m.informers, i)

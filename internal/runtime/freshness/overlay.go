@@ -92,17 +92,22 @@ func (o *Overlay) follow(ctx context.Context, from cache.Cache, f form, example 
 		return nil
 	}
 	lanes := o.lanes(from, f, informer)
-	show := func(of any, note func(*Watch[objectKey, client.Object], objectKey, Form)) {
-		if object, ok := end(of).(client.Object); ok {
-			note(lanes[o.lane(object.GetNamespace())], objectKey{f, client.ObjectKeyFromObject(object)}, FormOf(object))
+	note := func(of any, gone bool) {
+		object, ok := end(of).(client.Object)
+		if !ok {
+			return
 		}
-	}
-	shown := func(of any) {
-		show(of, func(w *Watch[objectKey, client.Object], key objectKey, form Form) { w.Shown(key, form, nil) })
+		watch, key := lanes[o.lane(object.GetNamespace())], objectKey{f, client.ObjectKeyFromObject(object)}
+		if gone {
+			watch.Gone(key, FormOf(object))
+			return
+		}
+		watch.Shown(key, FormOf(object), nil)
 	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: shown, UpdateFunc: func(_, after any) { shown(after) },
-		DeleteFunc: func(of any) { show(of, (*Watch[objectKey, client.Object]).Gone) },
+		AddFunc:    func(o any) { note(o, false) },
+		UpdateFunc: func(_, after any) { note(after, false) },
+		DeleteFunc: func(o any) { note(o, true) },
 	})
 	o.followed[f] = err == nil
 	return err
@@ -119,36 +124,21 @@ func (o *Overlay) lane(namespace string) string {
 // lanes are the watches of a form, by namespace. Objects that are in none have a watch of their own.
 func (o *Overlay) lanes(from cache.Cache, f form, informer cache.Informer) map[string]*Watch[objectKey, client.Object] {
 	lanes := map[string]*Watch[objectKey, client.Object]{}
+	cache := Cache[objectKey]{Form: func(key objectKey) Form {
+		found, err := o.example(key.form)
+		if err != nil || from.Get(context.Background(), key.NamespacedName, found) != nil {
+			return Form{}
+		}
+		return FormOf(found)
+	}}
+	if one, ok := informer.(interface{ GetStore() toolscache.Store }); ok { // of all namespaces
+		cache.Version = func() uint64 { return resourceclient.Revision(one.GetStore().LastStoreSyncResourceVersion()) }
+	}
 	for _, namespace := range append([]string{""}, o.namespaces...) {
 		covers := func(key objectKey, _ client.Object) bool { return key.form == f && o.lane(key.Namespace) == namespace }
-		lanes[namespace] = o.ledger.Watch(covers, held{o, from, informer}, nil)
+		lanes[namespace] = o.ledger.Watch(covers, cache, func(client.Object) {})
 	}
 	return lanes
-}
-
-// held is a cache of controller-runtime.
-type held struct {
-	overlay  *Overlay
-	from     cache.Cache
-	informer cache.Informer
-}
-
-// Version implements Cache. It is known where all namespaces are of one informer.
-func (h held) Version() uint64 {
-	informer, ok := h.informer.(interface{ GetStore() toolscache.Store })
-	if !ok {
-		return 0
-	}
-	return resourceclient.Revision(informer.GetStore().LastStoreSyncResourceVersion())
-}
-
-// Form implements Cache.
-func (h held) Form(key objectKey) Form {
-	found, err := h.overlay.example(key.form)
-	if err != nil || h.from.Get(context.Background(), key.NamespacedName, found) != nil {
-		return Form{}
-	}
-	return FormOf(found)
 }
 
 // end is the last known state of what was deleted.

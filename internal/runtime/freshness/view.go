@@ -1,5 +1,10 @@
 package freshness
 
+import (
+	"maps"
+	"slices"
+)
+
 // View is what was written, for readers of a cache. Begin it before the cache is read: a watch may show a write, which
 // the ledger then drops, after the state before it was read.
 type View[K, O comparable] struct {
@@ -16,7 +21,9 @@ func (l *Ledger[K, O]) View() *View[K, O] {
 	defer l.mu.Unlock()
 	v := &View[K, O]{ledger: l, heads: map[*Watch[K, O]]uint64{}, dropped: map[K]*entry[K, O]{}}
 	for w := range l.watches {
-		v.heads[w] = w.position()
+		if len(l.entries) > 0 { // of a later write it does not matter what caches hold
+			v.heads[w] = w.position()
+		}
 	}
 	l.views[v] = true
 	return v
@@ -33,16 +40,9 @@ func (v *View[K, O]) End() {
 func (v *View[K, O]) Keys() []K {
 	v.ledger.mu.Lock()
 	defer v.ledger.mu.Unlock()
-	var keys []K
-	for key := range v.ledger.entries {
-		keys = append(keys, key)
-	}
-	for key := range v.dropped {
-		if v.ledger.entries[key] == nil {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+	all := maps.Clone(v.ledger.entries)
+	maps.Copy(all, v.dropped)
+	return slices.Collect(maps.Keys(all))
 }
 
 // Newest returns the later of the state that a cache holds, which may be absent, and what the last own write left.
@@ -75,12 +75,11 @@ func (v *View[K, O]) Newest(key K, cached O) O {
 func (v *View[K, O]) includes(key K, e *entry[K, O]) bool {
 	covered := false
 	for w, head := range v.heads {
-		if !w.covers(key, e.about) {
-			continue
-		}
-		if covered = true; head < e.Version {
+		covers := w.covers(key, e.about)
+		if covers && head < e.Version {
 			return false
 		}
+		covered = covered || covers
 	}
 	return covered
 }

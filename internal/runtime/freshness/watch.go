@@ -13,16 +13,16 @@ type Watch[K, O comparable] struct {
 	events  int
 }
 
-// Cache is what a watch keeps up to date.
-type Cache[K comparable] interface {
-	// Version is that of the latest change that the cache includes, or 0 if it is not known.
-	Version() uint64
-	// Form is that of an object in the cache, or empty.
-	Form(key K) Form
+// Cache is what a watch keeps up to date. Both fields may be nil where no view reads it.
+type Cache[K comparable] struct {
+	// Version returns that of the latest change that the cache includes, or 0 if it is not known.
+	Version func() uint64
+	// Form returns that of an object in the cache, or an empty one.
+	Form func(key K) Form
 }
 
-// Watch adds a watch of the objects for which covers returns true. cache may be nil where no view reads it. lost, if it
-// is not nil, is called with a state of an object that ended before the watch showed what was written.
+// Watch adds a watch of the objects for which covers returns true. lost is called with a state of an object that
+// ended before the watch showed what was written.
 func (l *Ledger[K, O]) Watch(covers func(K, O) bool, cache Cache[K], lost func(O)) *Watch[K, O] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,17 +71,9 @@ func (w *Watch[K, O]) Gone(key K, form Form) {
 	w.note(key, event[K, O]{Form: form, watch: w, gone: true})
 }
 
-// Passed notes that the watch has shown a version of which no more is to be known.
-func (w *Watch[K, O]) Passed(version uint64) {
-	w.ledger.mu.Lock()
-	lost := w.advance(version)
-	w.ledger.mu.Unlock()
-	w.report(lost)
-}
-
 // position is the version that the watch's cache has reached, as far as that is known. The lock is held.
 func (w *Watch[K, O]) position() uint64 {
-	if w.cache == nil {
+	if w.cache.Version == nil {
 		return w.reached
 	}
 	return max(w.reached, w.cache.Version())
@@ -89,7 +81,7 @@ func (w *Watch[K, O]) position() uint64 {
 
 // lacks reports whether the watch's cache does not hold an object.
 func (w *Watch[K, O]) lacks(key K, uid types.UID) bool {
-	return w.cache == nil || w.cache.Form(key).UID != uid
+	return w.cache.Form == nil || w.cache.Form(key).UID != uid
 }
 
 // holds reports whether the watch's cache holds what a write left, because the watch showed it before.
@@ -107,17 +99,10 @@ func (w *Watch[K, O]) note(key K, ev event[K, O]) Sight {
 		sight = Known
 	}
 	w.ledger.mu.Unlock()
-	w.report(lost)
-	return sight
-}
-
-func (w *Watch[K, O]) report(lost []O) {
-	if w.lost == nil {
-		return
-	}
 	for _, o := range lost {
 		w.lost(o)
 	}
+	return sight
 }
 
 // judge compares an event with the last write to the object, which it may settle. The lock is held.
