@@ -311,5 +311,4 @@ func TestTheEndOfAWatchDropsWhatItAloneCovers(t *testing.T) {
 	r.holds(1)
 	other.End()
 	r.holds(0)
-	r.Forget(written.ID())
 }

@@ -150,8 +150,10 @@ func (c overlaid) write(object client.Object, dryRun []string, send func() error
 // begin begins a write, in each form in which the kind is read.
 func (o *Overlay) begin(kind schema.GroupVersionKind, name types.NamespacedName) map[form]*Flight[objectKey, client.Object] {
 	flights := map[form]*Flight[objectKey, client.Object]{}
-	for _, f := range o.formsOf(kind) {
-		flights[f] = o.ledger.Begin(objectKey{f, name}, 0)
+	for _, f := range []form{{kind, typed}, {kind, metadata}} {
+		if o.follows(f) {
+			flights[f] = o.ledger.Begin(objectKey{f, name}, 0)
+		}
 	}
 	return flights
 }

@@ -40,6 +40,3 @@ func (e *Echoes) Is(shown client.Object, changed bool) bool {
 	}
 	return e.watch.Shown(key, FormOf(shown), nil) == Known
 }
-
-// Forget drops the write to an object that is gone.
-func (e *Echoes) Forget(key types.NamespacedName) { e.ledger.Forget(key) }

@@ -70,9 +70,4 @@ func TestAnEchoIsHeldUntilTheWatchHasPassedIt(t *testing.T) {
 	if write := e.Begin(at("10")); !e.Is(at("11"), false) || !write.Failed() {
 		t.Error("another writer's state is lost where the write fails")
 	}
-	e.Begin(at("10")).Wrote(FormOf(at("12")))
-	e.Forget(client.ObjectKeyFromObject(at("12")))
-	if e.ledger.Kept() > 0 {
-		t.Error("the write to an object that is gone is held")
-	}
 }

@@ -29,12 +29,10 @@ type Config[O comparable] struct {
 
 // Ledger holds the last write to each object until all watches that cover the object have shown it.
 //
-// Guarantees: View.Newest returns no state that is older than the last answered write. A write is dropped as soon as each
-// watch has shown the object in that state or a later one, has shown its end, or has shown any later revision, in
-// order of which a watch shows all states. A write that no watch covers is not held.
+// Guarantees: View.Newest returns no state that is older than the last answered write. A write that no watch covers, or
+// that all have passed, is not held: a watch shows states in the order of their versions.
 //
-// Assumptions: the cache of a watch is up to date with each event that the watch reports here, for all objects; client-go
-// replaces a cache as a whole after a relist (AtomicFIFO).
+// Assumptions: the cache of a watch includes each event that the watch reports here, and all before it.
 //
 // Caveats: an own write that only a relist shows may be reported as Unwritten.
 type Ledger[K, O comparable] struct {
@@ -98,13 +96,6 @@ func (l *Ledger[K, O]) Kept() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.entries)
-}
-
-// Forget drops the write to an object.
-func (l *Ledger[K, O]) Forget(key K) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.drop(key)
 }
 
 // drop drops a write, but for open views. The lock is held.

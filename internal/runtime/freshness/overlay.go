@@ -2,7 +2,6 @@ package freshness
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,7 +78,7 @@ func (o *Overlay) formOf(object runtime.Object) (form, error) {
 
 // follow lets the ledger know what the watch of a form shows, from the first read on. example is an object of the form.
 func (o *Overlay) follow(ctx context.Context, from cache.Cache, f form, example client.Object) error {
-	if slices.Contains(o.formsOf(f.GroupVersionKind), f) {
+	if o.follows(f) {
 		return nil
 	}
 	informer, err := from.GetInformer(ctx, example)
@@ -149,17 +148,11 @@ func end(of any) any {
 	return of
 }
 
-// formsOf are the forms in which a kind is read.
-func (o *Overlay) formsOf(kind schema.GroupVersionKind) []form {
+// follows reports whether a form is read.
+func (o *Overlay) follows(f form) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	var found []form
-	for f, followed := range o.followed {
-		if followed && f.GroupVersionKind == kind {
-			found = append(found, f)
-		}
-	}
-	return found
+	return o.followed[f]
 }
 
 // deleting is an object whose deletion has been requested, as the cache will show it.

@@ -21,9 +21,7 @@ func (l *Ledger[K, O]) View() *View[K, O] {
 	defer l.mu.Unlock()
 	v := &View[K, O]{ledger: l, heads: map[*Watch[K, O]]uint64{}, dropped: map[K]*entry[K, O]{}}
 	for w := range l.watches {
-		if len(l.entries) > 0 { // of a later write it does not matter what caches hold
-			v.heads[w] = w.position()
-		}
+		v.heads[w] = w.position()
 	}
 	l.views[v] = true
 	return v

@@ -48,11 +48,7 @@ func fill[T client.Object](ctx context.Context, composer author.Composer[T], obj
 // forget drops what is remembered of an object that is gone.
 func forget[T client.Object](r *Reconciler[T], p *pass[T]) {
 	key := p.request.NamespacedName
-	for _, child := range p.known.family.Children() {
-		r.Writes.Forget(child)
-	}
 	p.known.readiness.Forget(r.kind.Kind)
 	r.objects.forget(key)
-	r.echoes.Forget(key)
 	r.keeper.Forget(key)
 }
