@@ -523,8 +523,8 @@ func (m *model) catchUp() {
 // included the change.
 func (m *model) checkTriggers() {
 	for _, c := range m.log {
-		if c.own || c.name == "elsewhere" || !c.before.visible() && !c.after.visible() {
-			continue
+		if c.own || c.name == "elsewhere" || !c.before.visible() && !c.after.visible() || m.removed[c.before.UID] {
+			continue // after its own deletion, the operator looks again by itself
 		}
 		known := slices.ContainsFunc(m.triggers, func(r trigger) bool { return r.name == c.name && r.version >= c.version })
 		if !known && !slices.ContainsFunc(m.answers[c.name], func(v uint64) bool { return v >= c.version }) {
