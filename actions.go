@@ -10,27 +10,37 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	"github.com/operon-framework/operon/durable"
 	"github.com/operon-framework/operon/internal/runtime/action"
 	"github.com/operon-framework/operon/internal/runtime/queue"
 )
 
-// Act is one deed as the code that does it sees it: its parameters and artifacts, and the run whose
-// steps it takes.
-type Act = action.Act
+// ActionContext is what an Action gets: its parameters and artifacts, and the run of its durable steps.
+type ActionContext struct {
+	*durable.Run
+	// Name of the Action object.
+	Name string
+	// Parameters are those of the Action object.
+	Parameters map[string]string
+	// Artifacts are those of the Action that spec.artifactsFrom names, as they were when this one
+	// began.
+	Artifacts map[string]string
+}
 
-// Action does a deed on an object, in the steps of act.Run: see package durable. The object is as the
-// operator's cache has it; where it went while the Action was at work, it has its name alone, and
+// Action does something to an object, such as a backup, in the steps of act.Run: see package durable. The object is as the
+// operator's cache has it. If it was deleted while the Action was running, only its name is set, and
 // the steps are undone.
-type Action[T client.Object] func(ctx context.Context, object T, act *Act) error
+type Action[T client.Object] func(ctx context.Context, object T, act *ActionContext) error
 
-// Actions are what can be done on the objects of a kind, by name.
+// Actions are what can be done to the objects of a kind, by name.
 type Actions[T client.Object] map[string]Action[T]
 
-// Actor is a composer that offers actions on its objects: backup, restore, rotate. Users ask for one
-// by an object of the kind Action of actions.operon.dev, or by an ActionSchedule. The operator serves
-// those that are about its own kinds; it needs the CustomResourceDefinitions of package
-// api/actions/v1alpha1, and the permissions that docs/runtime/steps.md lists.
-type Actor[T client.Object] interface {
+// ActionHandler is a Composer that offers actions on its objects: backup, restore, rotate. Users request one
+// by creating an object of the kind Action of actions.operon.dev, or an ActionSchedule. The operator serves
+// those that are about its own kinds; it needs the CRDs of package
+// api/actions/v1alpha1. `operon generate` derives the permissions.
+type ActionHandler[T client.Object] interface {
+	// Actions returns the actions by name. It is called once, when the operator starts.
 	Actions() Actions[T]
 }
 
@@ -38,11 +48,13 @@ type Actor[T client.Object] interface {
 func offerOf[T client.Object](composer Composer[T]) action.Offer {
 	offer := action.Offer{
 		New: func() client.Object { return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T) },
-		Do:  map[string]func(context.Context, client.Object, *Act) error{},
+		Do:  map[string]func(context.Context, client.Object, *action.Context) error{},
 	}
-	if actor, acts := any(composer).(Actor[T]); acts {
-		for name, do := range actor.Actions() {
-			offer.Do[name] = func(ctx context.Context, target client.Object, act *Act) error { return do(ctx, target.(T), act) }
+	if handler, acts := any(composer).(ActionHandler[T]); acts {
+		for name, do := range handler.Actions() {
+			offer.Do[name] = func(ctx context.Context, target client.Object, act *action.Context) error {
+				return do(ctx, target.(T), (*ActionContext)(act))
+			}
 		}
 	}
 	return offer
@@ -74,5 +86,5 @@ func (o *operator) act() error {
 		concurrency: concurrency, rate: queue.DefaultRate,
 		only: predicate.NewPredicateFuncs(runner.Serves),
 	}
-	return errors.Join(manage(o, runner, settings), manage(o, runner.Schedules(o.clock), settings))
+	return errors.Join(manage(o, runner.Roles(), settings), manage(o, runner.Schedules(o.clock).Roles(), settings))
 }

@@ -20,7 +20,7 @@ import (
 // CacheAll lets the manager's client hold every Secret, ConfigMap or Pod of a cluster, which
 // it refuses otherwise: give it an example of the kind, such as &corev1.Secret{}. Memory then
 // grows with the cluster and not with what the operator manages.
-func CacheAll(examples ...client.Object) Part {
+func CacheAll(examples ...client.Object) Option {
 	return func(p *parts) { p.cached = append(p.cached, examples...) }
 }
 

@@ -30,7 +30,7 @@ import (
 // with reads in the operator's own cluster. Nothing is written there. The identity of config
 // needs to get, list and watch what is read. The operator starts also while the cluster
 // cannot be reached; what reads from it is retried.
-func Cluster(name string, config *rest.Config) Part {
+func Cluster(name string, config *rest.Config) Option {
 	return func(p *parts) {
 		p.setups = append(p.setups, func(ctx context.Context, o *operator) error {
 			if err := o.addCluster(ctx, o.name, o.manager.GetScheme(), name, config); err != nil {

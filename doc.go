@@ -36,11 +36,11 @@
 //
 // An [Upgrader] does what must be done once for objects of an older version of the operator:
 //
-//	func (Memcached) Upgrade(ctx context.Context, m *v1alpha1.Memcached, from *operon.Upgrading) error
+//	func (Memcached) Upgrade(ctx context.Context, m *v1alpha1.Memcached, from *operon.UpgradeContext) error
 //
 // A [Worker] does work that takes several steps, such as a migration, and does each step once. See package durable.
 //
-//	func (Memcached) Work(ctx context.Context, m *v1alpha1.Memcached, run *durable.Run) error
+//	func (Memcached) RunWorkflow(ctx context.Context, m *v1alpha1.Memcached, run *durable.Run) error
 //
 // An [Actor] offers actions on its objects, such as a backup. Users request one by creating an object of the
 // kind Action:
@@ -49,7 +49,7 @@
 //
 // A [Provisioner] declares what should exist outside of the cluster. See package external.
 //
-//	func (Groups) Provision(ctx context.Context, g *v1alpha1.VMGroup, out *operon.Provision) error
+//	func (Groups) ComposeExternal(ctx context.Context, g *v1alpha1.VMGroup, out *operon.ExternalComposition) error
 //
 // A [Defaulter] sets defaults, a [Validator] rejects objects that are not valid, and a [DeletionValidator]
 // rejects deletions. API servers call them as admission webhooks if [Config] says how they reach the operator

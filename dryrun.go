@@ -12,8 +12,59 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/report"
 )
 
-// PreviewAction is what would be done to a child.
-type PreviewAction = report.PreviewAction
+// Preview is what would be done for an object in a dry run.
+type Preview struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Actions are in the order in which they would be carried out; none if everything is
+	// as declared.
+	Actions []PreviewAction `json:"actions"`
+	// Reason and Message state what prevents the object from becoming ready, as its Ready
+	// condition would. They are empty if nothing does.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// PreviewAction is what would be done to a child, or to an external resource.
+type PreviewAction struct {
+	// Verb is create, update, repair, recreate, replace, adopt, release, delete, conflict or wait.
+	Verb      string `json:"verb"`
+	Kind      string `json:"kind"`
+	Group     string `json:"group,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Fields are those whose drift would be reverted.
+	Fields []string `json:"fields,omitempty"`
+	// Why is a clause for people.
+	Why string `json:"why,omitempty"`
+}
+
+// String has a line for each action, and one for what prevents the object from becoming ready.
+func (p Preview) String() string {
+	return report.Preview{
+		Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, Actions: convertAll[report.PreviewAction](p.Actions), Reason: p.Reason, Message: p.Message,
+	}.String()
+}
+
+// showing adapts what shows a Preview; nil stays nil.
+func showing(show func(Preview)) func(report.Preview) {
+	if show == nil {
+		return nil
+	}
+	return func(p report.Preview) {
+		show(Preview{p.Kind, p.Namespace, p.Name, convertAll[PreviewAction](p.Actions), p.Reason, p.Message})
+	}
+}
+
+// convertAll converts actions of one of the two types into the other.
+func convertAll[To, From PreviewAction | report.PreviewAction](all []From) []To {
+	var converted []To
+	for _, one := range all {
+		converted = append(converted, To(one))
+	}
+	return converted
+}
 
 // errDryRun is the answer to a write that is tried in a dry run.
 var errDryRun = errors.New("this is a dry run: nothing is written")

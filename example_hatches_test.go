@@ -124,7 +124,7 @@ func Example_contested() {
 type renamed struct{ compose }
 
 // Upgrade takes the data over from the ConfigMap of the old name, as somebody may have edited it.
-func (renamed) Upgrade(ctx context.Context, b *Box, from *operon.Upgrading) error {
+func (renamed) Upgrade(ctx context.Context, b *Box, from *operon.UpgradeContext) error {
 	if !from.Before("2.0.0") {
 		return nil
 	}

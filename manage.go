@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,6 +23,7 @@ import (
 	"github.com/operon-framework/operon/api/actions/v1alpha1"
 	"github.com/operon-framework/operon/internal/core/trigger"
 	"github.com/operon-framework/operon/internal/runtime/author"
+	"github.com/operon-framework/operon/internal/runtime/migrate"
 	"github.com/operon-framework/operon/internal/runtime/queue"
 	"github.com/operon-framework/operon/internal/runtime/reconcile"
 	"github.com/operon-framework/operon/internal/runtime/watches"
@@ -45,17 +47,18 @@ type workQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // Manage lets the operator manage the objects of the kind that composer composes. Further
 // roles that composer has, such as Observer, are found by their methods.
-func Manage[T client.Object](composer Composer[T], options ...ManageOption) Part {
+func Manage[T client.Object](composer Composer[T], options ...ManageOption) Option {
 	settings := manageSettings{concurrency: concurrency, rate: queue.DefaultRate, only: predicate.Funcs{}}
 	for _, option := range options {
 		option(&settings)
 	}
 	return func(p *parts) {
-		if _, acts := any(composer).(Actor[T]); acts {
+		p.roles = append(p.roles, rolesOf(composer))
+		if _, acts := any(composer).(ActionHandler[T]); acts {
 			p.schemes = append(p.schemes, v1alpha1.AddToScheme)
 		}
 		p.setups = append(p.setups, func(_ context.Context, o *operator) error {
-			if err := manage(o, composer, settings); err != nil {
+			if err := manageComposer(o, composer, settings); err != nil {
 				return fmt.Errorf("manage %s: %w", reflect.TypeFor[T](), err)
 			}
 			return nil
@@ -63,14 +66,53 @@ func Manage[T client.Object](composer Composer[T], options ...ManageOption) Part
 	}
 }
 
-func manage[T client.Object](o *operator, composer Composer[T], settings manageSettings) error {
+// manageComposer manages the objects of the kind that composer composes, and serves its admission webhooks and actions.
+func manageComposer[T client.Object](o *operator, composer Composer[T], settings manageSettings) error {
+	if err := checkMethods(composer); err != nil {
+		return err
+	}
+	if err := manage(o, rolesOf(composer), settings); err != nil {
+		return err
+	}
+	object, err := newObject[T]()
+	if err != nil {
+		return err
+	}
+	kind, err := apiutil.GVKForObject(object, o.manager.GetScheme())
+	if err != nil {
+		return err
+	}
+	if err := addAdmission(o, composer, settings, kind); err != nil {
+		return err
+	}
+	return o.offer(kind.GroupKind(), offerOf(composer))
+}
+
+func init() {
+	author.RolesIn = func(option any) []any {
+		var p parts
+		option.(Option)(&p)
+		return p.roles
+	}
+}
+
+// newObject returns an empty T.
+func newObject[T client.Object]() (T, error) {
+	object, ok := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	if !ok {
+		return object, fmt.Errorf("%s cannot be created", reflect.TypeFor[T]())
+	}
+	return object, nil
+}
+
+func manage[T client.Object](o *operator, roles author.Roles[T], settings manageSettings) error {
 	if err := settings.validate(); err != nil {
 		return err
 	}
 	if !o.claim(reflect.TypeFor[T]()) {
 		return errors.New("the operator manages it twice: each kind has one composer, which declares all of its children")
 	}
-	if _, upgrades := any(composer).(Upgrader[T]); upgrades && o.version == "" {
+	if roles.Upgrade != nil && o.version == "" {
 		return errUnversioned
 	}
 	var work atomic.Pointer[workQueue]
@@ -82,9 +124,9 @@ func manage[T client.Object](o *operator, composer Composer[T], settings manageS
 		}
 	}}
 	r, err := reconcile.New(reconcile.Config[T]{
-		Composer: composer,
-		Manager:  o.name,
-		Version:  o.version,
+		Roles:   roles,
+		Manager: o.name,
+		Version: o.version,
 		API: reconcile.API{
 			Client: o.manager.GetClient(), Direct: o.direct, REST: o.manager.GetConfig(), Endpoints: o.wire, Writes: o.writes,
 		},
@@ -102,21 +144,15 @@ func manage[T client.Object](o *operator, composer Composer[T], settings manageS
 	if err != nil {
 		return err
 	}
-	object, ok := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
-	if !ok {
-		return fmt.Errorf("%s cannot be made", reflect.TypeFor[T]())
+	object, err := newObject[T]()
+	if err != nil {
+		return err
 	}
 	kind, err := apiutil.GVKForObject(object, o.manager.GetScheme())
 	if err != nil {
 		return err
 	}
-	if err := addRoles(o, composer, settings, kind); err != nil {
-		return err
-	}
 	o.cached[kind.GroupKind()] = true // whoever manages a kind has named it
-	if err := o.offer(kind.GroupKind(), offerOf(composer)); err != nil {
-		return err
-	}
 	if err := o.migrate(reflect.TypeFor[T](), kind, settings.migrate); err != nil {
 		return err
 	}
@@ -124,6 +160,11 @@ func manage[T client.Object](o *operator, composer Composer[T], settings manageS
 		work.Store(&q)
 		return nil
 	})
+	for _, names := range settings.triggers {
+		if err := o.manager.Add(&forwarder{names, waiting.Changed, o.needsLeader()}); err != nil {
+			return err
+		}
+	}
 	return ctrl.NewControllerManagedBy(o.manager).
 		Named(strings.ToLower(kind.Kind)).
 		Watches(object, r.Handler(), builder.WithPredicates(settings.only)).
@@ -136,4 +177,45 @@ func manage[T client.Object](o *operator, composer Composer[T], settings manageS
 			NeedLeaderElection:      o.needsLeader(),
 		}).
 		Complete(o.sharing(kind.GroupKind(), object, o.manager.GetClient(), r))
+}
+
+// forwarder reconciles the objects whose names the author's program sends.
+type forwarder struct {
+	names       <-chan types.NamespacedName
+	changed     func(types.NamespacedName, trigger.Cause)
+	needsLeader *bool
+}
+
+// Start implements manager.Runnable.
+func (f *forwarder) Start(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case name, open := <-f.names:
+			if !open {
+				return nil
+			}
+			f.changed(name, trigger.Cause{Kind: trigger.External})
+		}
+	}
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (f *forwarder) NeedLeaderElection() bool { return f.needsLeader == nil || *f.needsLeader }
+
+// migrate adds the storage migration of a kind to the manager, where it is wanted. A dry run has none.
+func (o *operator) migrate(of reflect.Type, kind schema.GroupVersionKind, wanted bool) error {
+	if !wanted || o.dryRun != nil {
+		return nil
+	}
+	converts, err := converts(o.manager.GetScheme(), of, kind)
+	if err != nil {
+		return err
+	}
+	m := migrate.New(&migrate.Cluster{
+		Client: o.direct, Kind: kind, Manager: o.name, Marks: types.NamespacedName{Namespace: o.home, Name: o.name + "-migrations"},
+	})
+	m.Log, m.Converts = o.log, converts
+	return o.manager.Add(m)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -26,7 +27,6 @@ import (
 
 	"github.com/operon-framework/operon/internal/core/operatorversion"
 	"github.com/operon-framework/operon/internal/runtime/action"
-	"github.com/operon-framework/operon/internal/runtime/author"
 	"github.com/operon-framework/operon/internal/runtime/freshness"
 	"github.com/operon-framework/operon/internal/runtime/metricsauth"
 	"github.com/operon-framework/operon/internal/runtime/reconcile"
@@ -36,36 +36,8 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/webhook"
 )
 
-// Composer declares the children of the objects of one kind.
-type Composer[T client.Object] = author.Composer[T]
-
-// Observer is a composer that also fills the object's status.
-type Observer[T client.Object] = author.Observer[T]
-
-// Worker is a composer that also does work in steps, each of them once: see package durable.
-type Worker[T client.Object] = author.Worker[T]
-
-// Canceller is a Worker that tells by the object whether its work is not wanted any more.
-type Canceller[T client.Object] = author.Canceller[T]
-
-// Upgrader is a composer that has something to do once for each object that an older version of the
-// operator took care of last. The operator names its own by Version.
-type Upgrader[T client.Object] = author.Upgrader[T]
-
-// Upgrading is what an upgrader is given.
-type Upgrading = author.Upgrading
-
-// Composition collects the children that a composer declares.
-type Composition = author.Composition
-
-// Observed is what an observer can see: its children, and what it lists.
-type Observed = author.Observed
-
-// Preview is what would be done for an object in a dry run.
-type Preview = report.Preview
-
-// Part is one of the things that an operator consists of: see API, Manage and Setup.
-type Part func(*parts)
+// Option is one of the things that an operator consists of: see API, Manage, Setup, Flags and Version.
+type Option func(*parts)
 
 // parts are what the Parts of an operator add up to.
 type parts struct {
@@ -73,6 +45,9 @@ type parts struct {
 	setups  []func(context.Context, *operator) error
 	cached  []client.Object
 	version string
+	roles   []any // author.Roles of each kind
+	flags   []func(*flag.FlagSet)
+	options []func(*ctrl.Options)
 }
 
 // operator is what a setup can use.
@@ -85,7 +60,7 @@ type operator struct {
 	record   *reconcile.Record
 	managed  map[reflect.Type]bool
 	clock    clock.PassiveClock
-	dryRun   func(Preview)
+	dryRun   func(report.Preview)
 	offers   map[schema.GroupKind]action.Offer // what can be done on objects, by their kind
 	webhooks *webhook.Server                   // nil for none
 
@@ -113,22 +88,34 @@ func (o *operator) claim(kind reflect.Type) bool {
 
 // API makes the operator know Go types of an API group. The types of Kubernetes itself are
 // known without it.
-func API(addToScheme func(*runtime.Scheme) error) Part {
+func API(addToScheme func(*runtime.Scheme) error) Option {
 	return func(p *parts) { p.schemes = append(p.schemes, addToScheme) }
 }
 
 // Version names the version of the operator, a semantic one. It is recorded in the condition Upgraded
 // of objects as their status is written, so that a later version knows what to upgrade (see Upgrader)
 // and an older one leaves alone what a newer one has upgraded. Default: none, and nothing of that.
-func Version(version string) Part {
+func Version(version string) Option {
 	return func(p *parts) { p.version = version }
 }
 
 // Setup reaches the controller-runtime manager before it starts.
-func Setup(setup func(ctrl.Manager) error) Part {
+func Setup(setup func(ctrl.Manager) error) Option {
 	return func(p *parts) {
 		p.setups = append(p.setups, func(_ context.Context, o *operator) error { return setup(o.manager) })
 	}
+}
+
+// Flags adds flags of your own to those of Main. define is called with a set in which it defines them, before the
+// command line is read. A flag that Main has itself is an error. Run ignores it.
+func Flags(define func(*flag.FlagSet)) Option {
+	return func(p *parts) { p.flags = append(p.flags, define) }
+}
+
+// ManagerOptions changes the options of the controller-runtime manager before it is created: the sync period, lease durations,
+// pprof, TLS. Operon has set its own by then; its cache, client, scheme and logger must stay.
+func ManagerOptions(change func(*ctrl.Options)) Option {
+	return func(p *parts) { p.options = append(p.options, change) }
 }
 
 // Config says how an operator runs. The zero value serves neither metrics nor health,
@@ -177,7 +164,7 @@ type Config struct {
 
 // Run runs the operator called name on a cluster until ctx ends. Reconciles that are
 // running then are let finish, and leadership is given up.
-func Run(ctx context.Context, name string, cluster *rest.Config, cfg Config, all ...Part) error {
+func Run(ctx context.Context, name string, cluster *rest.Config, cfg Config, all ...Option) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx)) // reconciles that finish still read
 	defer end()
 	o, setups, err := newOperator(life, name, cluster, cfg, all)
@@ -228,7 +215,7 @@ func (o *operator) awaitReady(ctx context.Context, ready func()) {
 	}
 }
 
-func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Config, all []Part) (*operator, []func(context.Context, *operator) error, error) {
+func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Config, all []Option) (*operator, []func(context.Context, *operator) error, error) {
 	var p parts
 	for _, part := range all {
 		part(&p)
@@ -243,7 +230,7 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 	if err != nil {
 		return nil, nil, err
 	}
-	o := &operator{name: name, version: p.version, managed: map[reflect.Type]bool{}, offers: map[schema.GroupKind]action.Offer{}, clock: cfg.Clock, dryRun: cfg.DryRun}
+	o := &operator{name: name, version: p.version, managed: map[reflect.Type]bool{}, offers: map[schema.GroupKind]action.Offer{}, clock: cfg.Clock, dryRun: showing(cfg.DryRun)}
 	namespaces := cfg.namespaces()
 	o.namespaces = cacheOf(namespaces)
 	o.overlay = freshness.NewOverlay(scheme, namespaces)
@@ -267,7 +254,11 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 	own, machinery := cfg.loggers()
 	o.log = own
 	giveLogger(machinery)
-	made, err := ctrl.NewManager(cluster, o.options(scheme, machinery, cfg))
+	options := o.options(scheme, machinery, cfg)
+	for _, change := range p.options {
+		change(&options)
+	}
+	made, err := ctrl.NewManager(cluster, options)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -11,27 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 
 	"github.com/operon-framework/operon/internal/core/rotation"
-	"github.com/operon-framework/operon/internal/runtime/author"
 	"github.com/operon-framework/operon/internal/runtime/webhook"
 )
-
-// Defaulter is a composer that also fills in defaults, when objects are stored and before they are
-// composed.
-type Defaulter[T client.Object] = author.Defaulter[T]
-
-// Validator is a composer that also refuses objects that are not valid.
-type Validator[T client.Object] = webhook.Validator[T]
-
-// DeletionValidator is a composer that also refuses deletions.
-type DeletionValidator[T client.Object] = webhook.DeletionValidator[T]
-
-// Admission is what a Validator knows of a request beside its object.
-type Admission[T client.Object] = webhook.Admission[T]
 
 // Rule is something that has to hold of an object, in CEL: see Rules.
 type Rule = webhook.Rule
@@ -108,11 +95,8 @@ func (h *healthy) GetWebhookServer() ctrlwebhook.Server {
 	return h.Manager.GetWebhookServer()
 }
 
-// addRoles serves the roles that API servers ask for.
-func addRoles[T client.Object](o *operator, composer Composer[T], settings manageSettings, kind schema.GroupVersionKind) error {
-	if misfit := webhook.Misfit[T](composer); misfit != "" {
-		return fmt.Errorf("%s", misfit)
-	}
+// addAdmission serves the admission webhooks of a composer.
+func addAdmission[T client.Object](o *operator, composer Composer[T], settings manageSettings, kind schema.GroupVersionKind) error {
 	if o.webhooks == nil {
 		return nil
 	}
@@ -120,14 +104,18 @@ func addRoles[T client.Object](o *operator, composer Composer[T], settings manag
 		return err
 	}
 	scheme := o.manager.GetScheme()
-	if defaulter, ok := any(composer).(Defaulter[T]); ok {
-		o.webhooks.Add(webhook.Defaulting(scheme, kind, defaulter, settings.webhooks))
+	if c, ok := any(composer).(Defaulter[T]); ok {
+		o.webhooks.Add(webhook.Defaulting(scheme, kind, c, settings.webhooks))
 	}
-	if validator, ok := any(composer).(Validator[T]); ok {
-		o.webhooks.Add(webhook.Validating(scheme, kind, validator, settings.webhooks))
+	if c, ok := any(composer).(Validator[T]); ok {
+		o.webhooks.Add(webhook.Validating(scheme, kind, func(ctx context.Context, object T, about *webhook.Admission[T]) field.ErrorList {
+			return c.Validate(ctx, object, newAdmission(about))
+		}, settings.webhooks))
 	}
-	if validator, ok := any(composer).(DeletionValidator[T]); ok {
-		o.webhooks.Add(webhook.ValidatingDeletion(scheme, kind, validator, settings.webhooks))
+	if c, ok := any(composer).(DeletionValidator[T]); ok {
+		o.webhooks.Add(webhook.ValidatingDeletion(scheme, kind, func(ctx context.Context, object T, about *webhook.Admission[T]) error {
+			return c.ValidateDeletion(ctx, object, newAdmission(about))
+		}, settings.webhooks))
 	}
 	o.webhooks.Judge(webhook.Policy{Kind: kind, Rules: settings.rules})
 	return addConversion[T](o, kind)

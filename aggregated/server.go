@@ -26,7 +26,7 @@ import (
 //
 // API servers are told by APIServices, which the operator keeps right as it does its webhooks'
 // configurations: it needs --webhook-bind-address and --webhook-service for that.
-func Serve(addToScheme func(*runtime.Scheme) error, kinds ...Served) operon.Part {
+func Serve(addToScheme func(*runtime.Scheme) error, kinds ...Served) operon.Option {
 	return operon.Setup(func(manager ctrl.Manager) error {
 		if err := serve(manager, addToScheme, kinds); err != nil {
 			return fmt.Errorf("serve an API: %w", err)

@@ -142,7 +142,7 @@ func serveAs(t *testing.T, env *localtest.Env, versions ...schema.GroupVersion) 
 }
 
 // served serves a kind in each version: Days in v1, Greetings in v3, Notes in v9.
-func served(versions ...schema.GroupVersion) operon.Part {
+func served(versions ...schema.GroupVersion) operon.Option {
 	types := map[string][]runtime.Object{"v1": {&Day{}, &DayList{}}, "v9": {&Note{}, &NoteList{}}, "v3": {&Greeting{}}}
 	kinds := map[string]aggregated.Served{
 		"v1": aggregated.Kind(days{}, aggregated.Resource[*Day]{ClusterScoped: true}),

@@ -1,9 +1,9 @@
 // Package durable does work that takes several steps, each of them once, even if the operator crashes or is
 // replaced in between. The work is plain Go: it takes one step after the other with [Do], and the result of
 // each step is stored in the status of the object that the work is for. Write it as the Work method of your
-// composer (see operon.Worker) or as an action (see operon.Actor).
+// composer (see operon.WorkflowRunner) or as an action (see operon.ActionHandler).
 //
-//	func (Databases) Work(ctx context.Context, db *v1.Database, run *durable.Run) error {
+//	func (Databases) RunWorkflow(ctx context.Context, db *v1.Database, run *durable.Run) error {
 //		dump, err := durable.Do(ctx, run, durable.Step[Dump]{
 //			Name: "dump",
 //			Do:   func(ctx context.Context, a *durable.Attempt) (Dump, error) { return dump(ctx, db, a.Key) },

@@ -59,8 +59,8 @@ type storage struct{ provider buckets }
 
 func (storage) Compose(context.Context, *box.Box, *operon.Composition) error { return nil }
 
-func (s storage) Provision(_ context.Context, b *box.Box, out *operon.Provision) error {
-	operon.Provide(out, "bucket", s.provider).Declare("data", Bucket{Region: b.Spec.Data["region"]})
+func (s storage) ComposeExternal(_ context.Context, b *box.Box, out *operon.ExternalComposition) error {
+	operon.ExternalKind(out, "bucket", s.provider).Declare("data", Bucket{Region: b.Spec.Data["region"]})
 	return nil
 }
 

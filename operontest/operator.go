@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/internal/runtime/author"
 	"github.com/operon-framework/operon/internal/runtime/reconcile"
 )
 
@@ -64,7 +65,7 @@ func (o *Operator[T]) scheme() (*runtime.Scheme, error) {
 // reconciler returns the reconciler that operon.Manage makes, on other clients, reads,
 // events and time.
 func (o *Operator[T]) reconciler(api client.WithWatch, with reconcile.Config[T]) (*reconcile.Reconciler[T], error) {
-	with.Composer, with.Manager = o.composer, Manager
+	with.Roles, with.Manager = author.RolesIn(operon.Manage(o.composer))[0].(author.Roles[T]), Manager
 	with.Record = reconcile.NewRecord(api, Namespace, Manager)
 	if with.Client == nil {
 		with.Client, with.Direct = api, api

@@ -99,8 +99,8 @@ func (s *site[T]) end() error {
 }
 
 // parts are what an operator's main function gives to operon.Main.
-func (o *Operator[T]) parts() []operon.Part {
-	parts := []operon.Part{operon.Manage(o.composer)}
+func (o *Operator[T]) parts() []operon.Option {
+	parts := []operon.Option{operon.Manage(o.composer)}
 	for _, add := range o.api {
 		parts = append(parts, operon.API(add))
 	}

@@ -21,7 +21,7 @@ type packer struct{}
 
 func (packer) Compose(context.Context, *box.Box, *operon.Composition) error { return nil }
 
-func (packer) Work(ctx context.Context, _ *box.Box, run *durable.Run) error {
+func (packer) RunWorkflow(ctx context.Context, _ *box.Box, run *durable.Run) error {
 	for _, name := range []string{"wrap", "send"} {
 		_, err := durable.Do(ctx, run, durable.Step[string]{
 			Name: name,

@@ -88,14 +88,14 @@ func TestActions(t *testing.T) {
 	t.Parallel()
 	d := newDeeds(t)
 	requests, _ := d.serve(operon.Actions[*Box]{
-		"backup": func(ctx context.Context, b *Box, act *operon.Act) error {
+		"backup": func(ctx context.Context, b *Box, act *operon.ActionContext) error {
 			if err := take(ctx, act.Run, d.did.step("dump "+b.Name, nil)); err != nil {
 				return err
 			}
 			act.Artifact("dump", act.Parameters["to"]+"/"+b.Name)
 			return nil
 		},
-		"restore": func(ctx context.Context, b *Box, act *operon.Act) error {
+		"restore": func(ctx context.Context, b *Box, act *operon.ActionContext) error {
 			return take(ctx, act.Run, d.did.step("load "+act.Artifacts["dump"], nil))
 		},
 	})
@@ -129,7 +129,7 @@ func TestActions(t *testing.T) {
 func TestActionsTakeTurns(t *testing.T) {
 	t.Parallel()
 	d := newDeeds(t)
-	d.serve(operon.Actions[*Box]{"wait": func(ctx context.Context, b *Box, act *operon.Act) error {
+	d.serve(operon.Actions[*Box]{"wait": func(ctx context.Context, b *Box, act *operon.ActionContext) error {
 		return take(ctx, act.Run, d.did.step(act.Name, func(context.Context, *durable.Attempt) error { return durable.Wait("for ever") }))
 	}})
 	d.box("one", nil)
@@ -166,7 +166,7 @@ func TestActionsAtOnce(t *testing.T) {
 	for i := range 4 {
 		all = append(all, d.ask(fmt.Sprint("at-once-", i), v1alpha1.ActionSpec{Action: "wait"}))
 	}
-	d.serve(operon.Actions[*Box]{"wait": func(ctx context.Context, b *Box, act *operon.Act) error {
+	d.serve(operon.Actions[*Box]{"wait": func(ctx context.Context, b *Box, act *operon.ActionContext) error {
 		return take(ctx, act.Run, d.did.step(act.Name, func(ctx context.Context, a *durable.Attempt) error {
 			found, err := a.Get(ctx, config("signal", nil))
 			if err != nil || found {
@@ -203,7 +203,7 @@ func TestActionsAtOnce(t *testing.T) {
 func TestActionOnWhatIsGone(t *testing.T) {
 	t.Parallel()
 	d := newDeeds(t)
-	waits := operon.Actions[*Box]{"wait": func(ctx context.Context, b *Box, act *operon.Act) error {
+	waits := operon.Actions[*Box]{"wait": func(ctx context.Context, b *Box, act *operon.ActionContext) error {
 		return take(ctx, act.Run, d.did.step(act.Name, func(context.Context, *durable.Attempt) error { return durable.Wait("for ever") }))
 	}}
 	_, stop := d.serve(waits)
@@ -240,7 +240,7 @@ func (n nearly) Since(at time.Time) time.Duration { return n.Now().Sub(at) }
 func TestActionSchedule(t *testing.T) {
 	t.Parallel()
 	d := newDeeds(t)
-	acts := acting{nothing, operon.Actions[*Box]{"backup": func(ctx context.Context, b *Box, act *operon.Act) error {
+	acts := acting{nothing, operon.Actions[*Box]{"backup": func(ctx context.Context, b *Box, act *operon.ActionContext) error {
 		return take(ctx, act.Run, d.did.step("dump", nil))
 	}}}
 	early := nearly{ahead: time.Until(time.Now().Truncate(time.Minute).Add(59 * time.Second))}
@@ -282,7 +282,7 @@ func (f halted) Now() time.Time { return f.at }
 func TestActionScheduleAtOnce(t *testing.T) {
 	t.Parallel()
 	d := newDeeds(t)
-	acts := acting{nothing, operon.Actions[*Box]{"backup": func(ctx context.Context, b *Box, act *operon.Act) error {
+	acts := acting{nothing, operon.Actions[*Box]{"backup": func(ctx context.Context, b *Box, act *operon.ActionContext) error {
 		return take(ctx, act.Run, d.did.step("dump", nil))
 	}}}
 	d.runWith(d.Config, operon.Config{Namespace: d.Namespace, Clock: halted{at: time.Now()}}, operon.API(addBox), operon.Manage(acts))
@@ -358,7 +358,7 @@ func TestActionsWhereReplicasShare(t *testing.T) {
 	t.Parallel()
 	d := newDeeds(t)
 	all := &turns{now: map[string]string{}, made: map[string]bool{}}
-	acts := acting{nothing, operon.Actions[*Box]{"work": func(ctx context.Context, b *Box, act *operon.Act) error {
+	acts := acting{nothing, operon.Actions[*Box]{"work": func(ctx context.Context, b *Box, act *operon.ActionContext) error {
 		return take(ctx, act.Run, all.step(b.Name, act.Name, "first", false), all.step(b.Name, act.Name, "last", true))
 	}}}
 	_, stop := d.share(acts, 8)

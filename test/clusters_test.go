@@ -85,7 +85,7 @@ func TestClusterThatIsAway(t *testing.T) {
 func TestClusterMistakes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for want, parts := range map[string][]operon.Part{
+	for want, parts := range map[string][]operon.Option{
 		"needs a name":         {operon.Cluster("", w.Config)},
 		"there are two of":     {operon.Cluster("east", w.Config), operon.Cluster("east", w.Config)},
 		`cluster "east": host`: {operon.Cluster("east", &rest.Config{Host: "http://no host"})},

@@ -172,7 +172,7 @@ func newKeeper(options ...external.KindOption) keeper {
 	return keeper{rack: &rack{cells: map[string]cell{}}, options: options}
 }
 
-func (k keeper) Provision(ctx context.Context, b *Box, out *operon.Provision) error {
+func (k keeper) ComposeExternal(ctx context.Context, b *Box, out *operon.ExternalComposition) error {
 	var locked bool
 	k.set(func() { k.visits, locked = append(k.visits, maps.Clone(b.Annotations)), k.locked })
 	if locked {
@@ -188,7 +188,7 @@ func (k keeper) Provision(ctx context.Context, b *Box, out *operon.Provision) er
 	if k.keyless {
 		provider = struct{ external.Provider[cell, cell] }{provider}
 	}
-	cells := operon.Provide(out, "cell", provider, options...)
+	cells := operon.ExternalKind(out, "cell", provider, options...)
 	for _, name := range slices.Sorted(maps.Keys(b.Spec.Data)) {
 		cells.Declare(name, cell{Size: b.Spec.Data[name]}, k.resource...)
 	}

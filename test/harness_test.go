@@ -61,7 +61,7 @@ func (w *world) runAs(config *rest.Config, composer operon.Composer[*Box], optio
 	return w.runWith(config, operon.Config{Namespace: w.Namespace}, operon.API(addBox), operon.Manage(composer, options...))
 }
 
-func (w *world) runWith(config *rest.Config, cfg operon.Config, parts ...operon.Part) (*traffic, func()) {
+func (w *world) runWith(config *rest.Config, cfg operon.Config, parts ...operon.Option) (*traffic, func()) {
 	requests := &traffic{}
 	config = rest.CopyConfig(config)
 	config.Wrap(requests.count)

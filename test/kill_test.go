@@ -118,7 +118,7 @@ type working struct {
 	work func(context.Context, *Box, *durable.Run) error
 }
 
-func (w working) Work(ctx context.Context, b *Box, run *durable.Run) error {
+func (w working) RunWorkflow(ctx context.Context, b *Box, run *durable.Run) error {
 	return w.work(ctx, b, run)
 }
 

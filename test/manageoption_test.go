@@ -17,11 +17,11 @@ func TestManageMistakes(t *testing.T) {
 	nothing := compose(func(*Box, *operon.Composition) error { return nil })
 	tests := []struct {
 		name  string
-		parts []operon.Part
+		parts []operon.Option
 		want  string
 	}{
-		{"the same kind twice", []operon.Part{operon.Manage(nothing), operon.Manage(nothing)}, "Box: the operator manages it twice"},
-		{"no concurrency", []operon.Part{operon.Manage(nothing, operon.Concurrency(0))}, "Concurrency(0): want 1 or more"},
+		{"the same kind twice", []operon.Option{operon.Manage(nothing), operon.Manage(nothing)}, "Box: the operator manages it twice"},
+		{"no concurrency", []operon.Option{operon.Manage(nothing, operon.Concurrency(0))}, "Concurrency(0): want 1 or more"},
 		{"nothing", nil, "manages nothing"},
 	}
 	for _, test := range tests {

@@ -286,13 +286,13 @@ func TestTheManagersClientHoldsNoSecretsByChance(t *testing.T) {
 	tests := []struct {
 		name   string
 		config operon.Config
-		parts  []operon.Part
+		parts  []operon.Option
 		object client.Object
 		wrong  string
 	}{
 		{"all namespaces", operon.Config{}, nil, &corev1.Secret{}, "operon.CacheAll(&corev1.Secret{})"},
 		{"one namespace", operon.Config{Namespace: w.Namespace}, nil, &corev1.Secret{}, ""},
-		{"by name", operon.Config{}, []operon.Part{operon.CacheAll(&corev1.Secret{})}, &corev1.Secret{}, ""},
+		{"by name", operon.Config{}, []operon.Option{operon.CacheAll(&corev1.Secret{})}, &corev1.Secret{}, ""},
 		{"metadata", operon.Config{}, nil, &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}}, ""},
 		{"another kind", operon.Config{}, nil, &corev1.ServiceAccount{}, ""},
 	}
@@ -309,7 +309,7 @@ func TestTheManagersClientHoldsNoSecretsByChance(t *testing.T) {
 }
 
 // clientOf returns the manager's client of an operator that runs until the test ends.
-func (w *world) clientOf(t *testing.T, cfg operon.Config, parts []operon.Part) client.Client {
+func (w *world) clientOf(t *testing.T, cfg operon.Config, parts []operon.Option) client.Client {
 	t.Helper()
 	made, running := make(chan client.Client, 1), make(chan struct{})
 	cfg.Ready = func() { close(running) }

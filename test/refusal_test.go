@@ -90,7 +90,7 @@ type gauges struct{}
 
 func (gauges) Compose(context.Context, *Gauge, *operon.Composition) error { return nil }
 
-func (gauges) Work(ctx context.Context, _ *Gauge, run *durable.Run) error {
+func (gauges) RunWorkflow(ctx context.Context, _ *Gauge, run *durable.Run) error {
 	var d did
 	return take(ctx, run, d.step("only", nil))
 }
@@ -150,7 +150,7 @@ type dials struct{ did *did }
 
 func (dials) Compose(context.Context, *Dial, *operon.Composition) error { return nil }
 
-func (c dials) Work(ctx context.Context, _ *Dial, run *durable.Run) error {
+func (c dials) RunWorkflow(ctx context.Context, _ *Dial, run *durable.Run) error {
 	return take(ctx, run, c.did.step("only", nil))
 }
 

@@ -347,11 +347,11 @@ func TestRunRefuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name  string
-		parts []operon.Part
+		parts []operon.Option
 		want  string
 	}{
 		{"nothing to manage", nil, "manages nothing"},
-		{"a kind that is not registered", []operon.Part{operon.Manage(compose(copies))}, "operon.API"},
+		{"a kind that is not registered", []operon.Option{operon.Manage(compose(copies))}, "operon.API"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

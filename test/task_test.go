@@ -30,7 +30,7 @@ func TestTasks(t *testing.T) {
 	d.must(d.client.Create(t.Context(), web(d.Namespace)))
 	var before atomic.Int32
 	d.serve(operon.Actions[*Box]{
-		"migrate": func(ctx context.Context, b *Box, act *operon.Act) error {
+		"migrate": func(ctx context.Context, b *Box, act *operon.ActionContext) error {
 			had, err := steps.Scale(ctx, act.Run, "down", web(b.Namespace), 0, true)
 			if err != nil {
 				return err
@@ -45,7 +45,7 @@ func TestTasks(t *testing.T) {
 			_, err = durable.Do(ctx, act.Run, steps.Until("signal", signal, "self.data.go == 'yes'"))
 			return err
 		},
-		"exec": func(ctx context.Context, b *Box, act *operon.Act) error {
+		"exec": func(ctx context.Context, b *Box, act *operon.ActionContext) error {
 			step := steps.Exec("say", steps.Command{Namespace: b.Namespace, Pod: act.Parameters["pod"], Command: []string{"say"}})
 			step.Retry = durable.Retry{Attempts: 1}
 			return take(ctx, act.Run, step)

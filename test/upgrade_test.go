@@ -23,10 +23,10 @@ import (
 // upgrading is a composer that upgrades too.
 type upgrading struct {
 	compose
-	upgrade func(*Box, *operon.Upgrading) error
+	upgrade func(*Box, *operon.UpgradeContext) error
 }
 
-func (u upgrading) Upgrade(_ context.Context, b *Box, from *operon.Upgrading) error {
+func (u upgrading) Upgrade(_ context.Context, b *Box, from *operon.UpgradeContext) error {
 	return u.upgrade(b, from)
 }
 
@@ -80,7 +80,7 @@ func TestObjectsAreUpgraded(t *testing.T) {
 	var mu sync.Mutex
 	var calls []string
 	ready := make(chan struct{})
-	newer := upgrading{copies, func(b *Box, from *operon.Upgrading) error {
+	newer := upgrading{copies, func(b *Box, from *operon.UpgradeContext) error {
 		mu.Lock()
 		defer mu.Unlock()
 		select {
@@ -157,7 +157,7 @@ func TestAnUpgradeThatWasNotRecordedIsDoneAgain(t *testing.T) {
 	})
 	var mu sync.Mutex
 	keys := map[string]map[string]bool{} // of objects
-	upgrades := upgrading{copies, func(b *Box, from *operon.Upgrading) error {
+	upgrades := upgrading{copies, func(b *Box, from *operon.UpgradeContext) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if from.From != "" {
@@ -194,8 +194,8 @@ func TestAnUpgradeThatWasNotRecordedIsDoneAgain(t *testing.T) {
 
 func TestVersionsThatAreRefused(t *testing.T) {
 	t.Parallel()
-	nothing := upgrading{copies, func(*Box, *operon.Upgrading) error { return nil }}
-	for says, parts := range map[string][]operon.Part{
+	nothing := upgrading{copies, func(*Box, *operon.UpgradeContext) error { return nil }}
+	for says, parts := range map[string][]operon.Option{
 		`operon.Version: "latest" is no version`:                {operon.API(addBox), operon.Manage(nothing), operon.Version("latest")},
 		"the operator names no version: give it operon.Version": {operon.API(addBox), operon.Manage(nothing)},
 	} {

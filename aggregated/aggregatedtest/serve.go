@@ -28,7 +28,7 @@ const service = "api"
 
 // Serve starts a cluster and an operator of a part on it, and returns when API servers pass on requests for
 // all of versions. The address is the operator's own, HOST:PORT, where nobody but API servers is answered.
-func Serve(t testing.TB, part operon.Part, versions ...schema.GroupVersion) (env *localtest.Env, address string) {
+func Serve(t testing.TB, part operon.Option, versions ...schema.GroupVersion) (env *localtest.Env, address string) {
 	t.Helper()
 	env = localtest.New(t, local.Options{})
 	c, err := client.New(env.Config, client.Options{})
@@ -60,7 +60,7 @@ func Serve(t testing.TB, part operon.Part, versions ...schema.GroupVersion) (env
 }
 
 // run runs the operator until the test ends.
-func run(t testing.TB, env *localtest.Env, at operon.Webhooks, part operon.Part) {
+func run(t testing.TB, env *localtest.Env, at operon.Webhooks, part operon.Option) {
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- operon.Run(ctx, "api-operator", env.Config, operon.Config{Webhooks: at}, part) }()

@@ -20,8 +20,8 @@ type provisioned struct {
 }
 
 // Provision declares the cells.
-func (p provisioned) Provision(_ context.Context, b *box.Box, out *operon.Provision) error {
-	cells := operon.Provide(out, "cell", provider{p.rack}, external.Poll(p.poll), external.Rate(1_000_000, time.Nanosecond))
+func (p provisioned) ComposeExternal(_ context.Context, b *box.Box, out *operon.ExternalComposition) error {
+	cells := operon.ExternalKind(out, "cell", provider{p.rack}, external.Poll(p.poll), external.Rate(1_000_000, time.Nanosecond))
 	for _, name := range slices.Sorted(maps.Keys(b.Spec.Data)) {
 		cells.Declare(name, b.Spec.Data[name])
 	}

@@ -32,7 +32,7 @@ type deed = operon.Action[*appsv1.StatefulSet]
 
 // A command in a container.
 func ExampleExec() {
-	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.Act) error {
+	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.ActionContext) error {
 		flush := steps.Command{Namespace: db.Namespace, Pod: db.Name + "-0", Command: []string{"db", "flush"}}
 		_, err := durable.Do(ctx, act.Run, steps.Exec("flush", flush))
 		return err
@@ -49,7 +49,7 @@ func ExampleExec_all() {
 		}
 		return names, err
 	}}
-	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.Act) error {
+	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.ActionContext) error {
 		pods, err := durable.Do(ctx, act.Run, names)
 		for _, pod := range pods {
 			if err == nil {
@@ -62,7 +62,7 @@ func ExampleExec_all() {
 
 // A Job, whose pod has an image of its own: one container, or several.
 func ExampleJob() {
-	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.Act) error {
+	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.ActionContext) error {
 		migrate := corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "migrate", Image: "db-tools:7"}}}
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: db.Namespace, Name: "migrate"}, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: migrate}}}
 		_, err := durable.Do(ctx, act.Run, steps.Job("migrate", job))
@@ -81,7 +81,7 @@ func ExampleJob_volume() {
 		}},
 		Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-db-0"}}}},
 	}
-	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.Act) error {
+	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.ActionContext) error {
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: db.Namespace, Name: "copy"}, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: pod}}}
 		done, err := durable.Do(ctx, act.Run, steps.Job("copy", job))
 		act.Artifact("job", done.Name)
@@ -91,7 +91,7 @@ func ExampleJob_volume() {
 
 // A workload without pods while something is done, and with as many as before afterwards.
 func ExampleScale() {
-	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.Act) error {
+	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.ActionContext) error {
 		before, err := steps.Scale(ctx, act.Run, "down", db, 0, true)
 		act.Artifact("pods", fmt.Sprint(before))
 		return err
@@ -100,7 +100,7 @@ func ExampleScale() {
 
 // A condition, on any object.
 func ExampleUntil() {
-	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.Act) error {
+	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.ActionContext) error {
 		_, err := durable.Do(ctx, act.Run, steps.Until("up", db, "self.status.readyReplicas == self.spec.replicas"))
 		return err
 	}
@@ -108,7 +108,7 @@ func ExampleUntil() {
 
 // What a command in a container writes, as a file of a bucket.
 func ExampleSave() {
-	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.Act) error {
+	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.ActionContext) error {
 		dump := steps.Command{Namespace: db.Namespace, Pod: db.Name + "-0", Command: []string{"db", "dump"}}
 		file, err := durable.Do(ctx, act.Run, steps.Save("dump", dump, cellar, db.Name))
 		act.Artifact("file", file)
@@ -118,7 +118,7 @@ func ExampleSave() {
 
 // A file of a bucket, as what a command in a container reads: that of the Action in spec.artifactsFrom.
 func ExampleLoad() {
-	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.Act) error {
+	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.ActionContext) error {
 		load := steps.Command{Namespace: db.Namespace, Pod: db.Name + "-0", Command: []string{"db", "load"}}
 		_, err := durable.Do(ctx, act.Run, steps.Load("load", load, cellar, act.Artifacts["file"]))
 		return err
@@ -127,7 +127,7 @@ func ExampleLoad() {
 
 // A file that goes.
 func ExampleLoad_delete() {
-	var _ deed = func(ctx context.Context, _ *appsv1.StatefulSet, act *operon.Act) error {
+	var _ deed = func(ctx context.Context, _ *appsv1.StatefulSet, act *operon.ActionContext) error {
 		forget := func(ctx context.Context, _ *durable.Attempt) (bool, error) {
 			return true, cellar.Delete(ctx, act.Artifacts["file"])
 		}
@@ -156,7 +156,7 @@ func Example_snapshot() {
 			return client.IgnoreNotFound(a.Client.Delete(ctx, snapshot(a.Key)))
 		},
 	}
-	var _ deed = func(ctx context.Context, _ *appsv1.StatefulSet, act *operon.Act) error {
+	var _ deed = func(ctx context.Context, _ *appsv1.StatefulSet, act *operon.ActionContext) error {
 		key, err := durable.Do(ctx, act.Run, made)
 		if err == nil {
 			_, err = durable.Do(ctx, act.Run, steps.Until("taken", snapshot(key), "self.status.readyToUse"))
@@ -178,7 +178,7 @@ func Example_external() {
 		},
 		Undo: func(ctx context.Context, a *durable.Attempt, _ string) error { return api.DeleteSnapshot(ctx, a.Key) },
 	}
-	var _ deed = func(ctx context.Context, _ *appsv1.StatefulSet, act *operon.Act) error {
+	var _ deed = func(ctx context.Context, _ *appsv1.StatefulSet, act *operon.ActionContext) error {
 		id, err := durable.Do(ctx, act.Run, made)
 		act.Artifact("snapshot", id)
 		return err
@@ -187,7 +187,7 @@ func Example_external() {
 
 // What is put right at the end of the run, whatever that comes to.
 func Example_finally() {
-	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.Act) error {
+	var _ deed = func(ctx context.Context, db *appsv1.StatefulSet, act *operon.ActionContext) error {
 		lock := steps.Exec("lock", steps.Command{Namespace: db.Namespace, Pod: db.Name + "-0", Command: []string{"db", "lock"}})
 		unlock := steps.Exec("unlock", steps.Command{Namespace: db.Namespace, Pod: db.Name + "-0", Command: []string{"db", "unlock"}})
 		lock.Finally = func(ctx context.Context, a *durable.Attempt, _ steps.Output) error {

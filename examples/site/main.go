@@ -19,12 +19,12 @@ func main() {
 }
 
 // parts are what the operator consists of.
-func parts() []operon.Part {
+func parts() []operon.Option {
 	rule := operon.Rule{
 		Check:   "object.spec.replicas <= 3 || has(namespaceObject.metadata.labels) && 'large-sites' in namespaceObject.metadata.labels",
 		Message: "more than 3 replicas are for namespaces with the label large-sites",
 	}
-	return []operon.Part{
+	return []operon.Option{
 		operon.Version(version),
 		operon.API(v1.AddToScheme),
 		operon.API(v1alpha1.AddToScheme), // that it can be converted

@@ -106,7 +106,7 @@ func TestAPIServersAsk(t *testing.T) {
 }
 
 // start runs an operator beside the API server until it is stopped, or the test ends.
-func start(t *testing.T, env *localtest.Env, parts ...operon.Part) (_ client.Client, stop func()) {
+func start(t *testing.T, env *localtest.Env, parts ...operon.Option) (_ client.Client, stop func()) {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), corev1.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {

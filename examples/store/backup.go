@@ -36,7 +36,7 @@ var errNoBackups = errors.New("the operator has no place for backups: set STORE_
 
 // backup puts all values of a Store into a file. Nothing is set while that goes on, and whatever
 // becomes of the backup, the Store goes on afterwards.
-func (s Store) backup(ctx context.Context, store *v1alpha1.Store, act *operon.Act) error {
+func (s Store) backup(ctx context.Context, store *v1alpha1.Store, act *operon.ActionContext) error {
 	if s.Backups == nil {
 		return errNoBackups
 	}
@@ -56,7 +56,7 @@ func (s Store) backup(ctx context.Context, store *v1alpha1.Store, act *operon.Ac
 }
 
 // restore brings a Store to what a backup holds.
-func (s Store) restore(ctx context.Context, store *v1alpha1.Store, act *operon.Act) error {
+func (s Store) restore(ctx context.Context, store *v1alpha1.Store, act *operon.ActionContext) error {
 	if s.Backups == nil {
 		return errNoBackups
 	}

@@ -21,7 +21,7 @@ const machine = "machine"
 type VMGroups struct{}
 
 // Provision declares the machines.
-func (VMGroups) Provision(ctx context.Context, g *v1alpha1.VMGroup, out *operon.Provision) error {
+func (VMGroups) ComposeExternal(ctx context.Context, g *v1alpha1.VMGroup, out *operon.ExternalComposition) error {
 	//operon:ignore rbac-secrets each VMGroup names the Secret of its vCenter, in its own namespace
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: g.Spec.Credentials}}
 	found, err := out.Get(ctx, secret)
@@ -37,7 +37,7 @@ func (VMGroups) Provision(ctx context.Context, g *v1alpha1.VMGroup, out *operon.
 		out.Wait("CredentialsInvalid", fmt.Sprintf("Secret %s: %v", g.Spec.Credentials, err))
 		return nil
 	}
-	machines := operon.Provide(out, machine, vcenter.Machines{Access: access, Group: g.Name},
+	machines := operon.ExternalKind(out, machine, vcenter.Machines{Access: access, Group: g.Name},
 		external.System(access.Host(), g.Namespace+"/"+secret.Name+" "+secret.ResourceVersion))
 	for i := range g.Spec.Replicas {
 		want := vcenter.Machine{CPU: g.Spec.CPU, Memory: g.Spec.Memory, Template: g.Spec.Template}

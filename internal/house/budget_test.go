@@ -13,16 +13,16 @@ type budget struct{ lines, exported int }
 var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together. The goal is 98,000.
-const totalLines = 110_200
+const totalLines = 111_500
 
 // budgets of packages that need more. Raise one only with a reason in its commit message; lower it when a package shrinks.
 var budgets = map[string]budget{
 	// What authors see in one place: the root package and the vocabularies of external resources and roles.
-	"":                        {2200, 55},
+	"":                        {2800, 64},
 	"external":                {850, 45},
 	"internal/runtime/author": {700, 40},
 
-	"internal/runtime/reconcile": {3300, 16}, // fifteen steps, a file each
+	"internal/runtime/reconcile": {3400, 17}, // fifteen steps, a file each
 	"internal/runtime/shard":     {1800, 8},
 	"internal/runtime/webhook":   {2700, 17},
 	"operontest":                 {3700, 21},

@@ -1,6 +1,6 @@
 // Package v1alpha1 is the API of the group actions.operon.dev. An Action requests one operation on an object,
 // such as a backup. An ActionSchedule creates Actions on a cron schedule. Every operator built with Operon
-// can serve them for objects of its own kinds: implement operon.Actor to offer actions. The
+// can serve them for objects of its own kinds: implement operon.ActionHandler to offer actions. The
 // CustomResourceDefinitions are in the directory crd, and [CRDs] returns them.
 //
 // +kubebuilder:object:generate=true

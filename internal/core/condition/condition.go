@@ -27,6 +27,9 @@ const (
 	// Contested is True while somebody changes a child back as often as it is put right. It
 	// is not there otherwise.
 	Contested = "Contested"
+	// Degraded is True while the author's code reports it: the object serves, but not as well as it
+	// should. It does not exist otherwise.
+	Degraded = "Degraded"
 	// Paused is True while a user wants nothing to be done. It is not there otherwise.
 	Paused = "Paused"
 )
@@ -128,6 +131,18 @@ func (s Status) Contest(message string, generation int64, now time.Time) {
 	}
 	meta.SetStatusCondition(s.conditions, metav1.Condition{
 		Type: Contested, Status: metav1.ConditionTrue, Reason: "ChangedBack", Message: message, ObservedGeneration: generation,
+		LastTransitionTime: metav1.NewTime(now),
+	})
+}
+
+// Degrade writes the condition Degraded, or removes it if reason is empty.
+func (s Status) Degrade(reason, message string, generation int64, now time.Time) {
+	if reason == "" {
+		s.remove(Degraded)
+		return
+	}
+	meta.SetStatusCondition(s.conditions, metav1.Condition{
+		Type: Degraded, Status: metav1.ConditionTrue, Reason: reason, Message: message, ObservedGeneration: generation,
 		LastTransitionTime: metav1.NewTime(now),
 	})
 }

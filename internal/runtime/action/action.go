@@ -17,8 +17,8 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/author"
 )
 
-// Act is one deed as the code that does it sees it.
-type Act struct {
+// Context is what an action gets.
+type Context struct {
 	*durable.Run
 	// Name of the Action.
 	Name string
@@ -34,7 +34,7 @@ type Offer struct {
 	// New returns an empty object of the kind.
 	New func() client.Object
 	// Do are the deeds, by name.
-	Do map[string]func(ctx context.Context, target client.Object, act *Act) error
+	Do map[string]func(ctx context.Context, target client.Object, act *Context) error
 }
 
 // Runner composes Actions: it does what they say.
@@ -69,11 +69,16 @@ func (r *Runner) Serves(object client.Object) bool {
 	return ok
 }
 
-// Compose implements author.Composer: an Action has no children.
-func (r *Runner) Compose(context.Context, *v1alpha1.Action, *author.Composition) error { return nil }
+// Roles are those of a composer of Actions, which have no children.
+func (r *Runner) Roles() author.Roles[*v1alpha1.Action] {
+	return author.Roles[*v1alpha1.Action]{
+		Compose:     func(context.Context, *v1alpha1.Action, *author.Composition) error { return nil },
+		RunWorkflow: r.run,
+		Canceled:    canceled,
+	}
+}
 
-// Cancelled implements author.Canceller.
-func (r *Runner) Cancelled(a *v1alpha1.Action) string {
+func canceled(a *v1alpha1.Action) string {
 	if a.Spec.Cancel {
 		return "spec.cancel is true"
 	}
@@ -88,8 +93,8 @@ type order struct {
 	Target types.UID `json:"target"`
 }
 
-// Work implements author.Worker.
-func (r *Runner) Work(ctx context.Context, a *v1alpha1.Action, run *durable.Run) error {
+// run does what an Action asks for.
+func (r *Runner) run(ctx context.Context, a *v1alpha1.Action, run *durable.Run) error {
 	if j := run.Journal(); j != nil && j.Phase.Over() {
 		return nil // whatever became of its target meanwhile
 	}
@@ -123,7 +128,7 @@ func (r *Runner) Work(ctx context.Context, a *v1alpha1.Action, run *durable.Run)
 			return err
 		}
 	}
-	return do(ctx, target, &Act{Run: run, Name: a.Name, Parameters: given.Parameters, Artifacts: given.Artifacts})
+	return do(ctx, target, &Context{Run: run, Name: a.Name, Parameters: given.Parameters, Artifacts: given.Artifacts})
 }
 
 // begin takes what an Action is given, when it is its turn.

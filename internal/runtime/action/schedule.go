@@ -39,8 +39,12 @@ func (r *Runner) Schedules(now clock.PassiveClock) *Schedules {
 	return &Schedules{clock: now}
 }
 
-// Compose implements author.Composer.
-func (s *Schedules) Compose(ctx context.Context, schedule *v1alpha1.ActionSchedule, out *author.Composition) error {
+// Roles are those of a composer of ActionSchedules.
+func (s *Schedules) Roles() author.Roles[*v1alpha1.ActionSchedule] {
+	return author.Roles[*v1alpha1.ActionSchedule]{Compose: s.compose}
+}
+
+func (s *Schedules) compose(ctx context.Context, schedule *v1alpha1.ActionSchedule, out *author.Composition) error {
 	plan, err := s.plan(ctx, schedule, out)
 	if err != nil {
 		return err
@@ -54,10 +58,10 @@ func (s *Schedules) Compose(ctx context.Context, schedule *v1alpha1.ActionSchedu
 	if left := plan.Last.Add(catchUp).Sub(s.clock.Now()); !plan.seen && left > 0 {
 		// A list may be behind our own writes, and what is not declared is deleted.
 		out.Partial()
-		out.Again(left)
+		out.RequeueAfter(left)
 	}
 	if !plan.Next.IsZero() {
-		out.Again(plan.Next.Sub(s.clock.Now()))
+		out.RequeueAfter(plan.Next.Sub(s.clock.Now()))
 	}
 	status := &schedule.Status
 	status.Active = plan.Active

@@ -14,6 +14,7 @@ import (
 // again when that changes.
 type Observed struct {
 	reading
+	verdict
 	child func(context.Context, client.Object) (runtime.Object, error)
 }
 
@@ -32,3 +33,12 @@ func (o *Observed) Child(ctx context.Context, object client.Object) (bool, error
 func NewObserved(owner client.Object, reads Reads, known map[string][]external.Known[any], child func(context.Context, client.Object) (runtime.Object, error)) *Observed {
 	return &Observed{reading: reading{reads: reads, owner: owner, outside: known}, child: child}
 }
+
+// NotReady reports why the object is not ready although its children are.
+func (o *Observed) NotReady(reason, message string) { o.Wait(reason, message) }
+
+// Degraded sets the condition Degraded to True for this reconcile.
+func (o *Observed) Degraded(reason, message string) { o.found.Degraded = &Degraded{reason, message} }
+
+// Seen returns what Observe reported.
+func Seen(by *Observed) Verdict { return by.found }

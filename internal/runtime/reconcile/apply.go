@@ -66,14 +66,13 @@ type carrier struct {
 	clock    clock.PassiveClock
 	known    *remembered
 	entry    *report.Entry
-	events   *report.Events
 	operator context.Context // ends when the operator is told to stop
 	owner    client.Object
 	composed composed
 }
 
 func carrierOf[T client.Object](r *Reconciler[T], p *pass[T]) *carrier {
-	return &carrier{r.applier, r.Clock, p.known, p.entry, &p.events, p.operator, p.object.now, p.composed}
+	return &carrier{r.applier, r.Clock, p.known, p.entry, p.operator, p.object.now, p.composed}
 }
 
 // carryOut does what a plan says. One child that fails does not stop the others.
@@ -98,7 +97,7 @@ func (c *carrier) carryOut(ctx context.Context, seen children, actions []plan.Ac
 		if hasResult(done.Verb) {
 			result.live[done.ID()] = done.Live
 		}
-		c.events.Action(done)
+		c.entry.Events.Action(done)
 		written[done.ID()] = report.Writes(done.Verb)
 	}
 	return result, combined.Soon(freed(c.composed, result, actions, written))

@@ -31,12 +31,13 @@ type composed struct {
 // cluster lacks does not stop the others.
 func (r *Reconciler[T]) compose(ctx context.Context, p *pass[T]) (composed, outcome.Outcome, error) {
 	object := p.object.now
-	composition := author.NewCompositionWith(object, p.reads, p.outside.known)
-	if err := r.Composer.Compose(ctx, object, composition); err != nil {
+	composition := author.NewCompositionWith(object, p.reads, r.Direct, p.outside.known)
+	if err := r.Roles.Compose(ctx, object, composition); err != nil {
 		return composed{}, outcome.Done(), err
 	}
 	found := composed{declared: author.Declared(composition), options: map[plan.ID]plan.Options{}, ready: map[plan.ID][]author.Readiness{}}
-	found.waits = found.declared.Waits
+	found.waits = found.declared.Outcomes
+	p.announce("Compose", found.declared.Events)
 	for _, child := range found.declared.Children {
 		err := found.add(r.applier, object, r.kind, child)
 		if is[*resourceclient.MissingKindError](err) {

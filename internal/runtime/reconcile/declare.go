@@ -8,6 +8,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/core/outcome"
 	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/runtime/report"
 )
 
 // Declared is a child as a composer declared it.
@@ -31,10 +32,10 @@ type Declaration struct {
 // reconcile there is found here: the outcome is not done then, and names it. It writes
 // nothing, and reads what the composer reads.
 func (r *Reconciler[T]) Declare(ctx context.Context, of T) (Declaration, outcome.Outcome) {
-	p := &pass[T]{reads: r.Reads(client.ObjectKeyFromObject(of))}
+	p := &pass[T]{reads: r.Reads(client.ObjectKeyFromObject(of)), known: &remembered{}, entry: &report.Entry{}}
 	p.object = &object[T]{now: of, before: of}
 	composeFilled := func(ctx context.Context, p *pass[T]) (outcome.Outcome, error) { // with defaults, as after a fetch
-		if err := fill(ctx, r.Composer, p.object); err != nil {
+		if err := fill(ctx, r.Roles, p.object); err != nil {
 			return outcome.Done(), err
 		}
 		return into(&p.composed, r.compose)(ctx, p)

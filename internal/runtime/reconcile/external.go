@@ -28,10 +28,10 @@ type outside struct {
 // author declares. What is not known keeps children from being touched; what is not ready yet does
 // not, and is reported together with the children.
 func (r *Reconciler[T]) external(ctx context.Context, p *pass[T]) (outside, outcome.Outcome, error) {
-	if !reachesOut(r.Composer, p.object) {
+	if !reachesOut(r.Roles, p.object) {
 		return outside{}, outcome.Done(), nil
 	}
-	task, o, err := externalTask(ctx, r.Composer, p)
+	task, o, err := externalTask(ctx, r.Roles, p)
 	if err != nil || o.Kind() != outcome.KindDone {
 		return outside{}, o, err
 	}
@@ -43,7 +43,7 @@ func (r *Reconciler[T]) external(ctx context.Context, p *pass[T]) (outside, outc
 	found := outside{result.Known, result.Deeds}
 	for _, deed := range result.Deeds {
 		p.entry.External(deed)
-		p.events.External(deed)
+		p.entry.Events.External(deed)
 	}
 	if apierrors.IsNotFound(result.WriteErr) {
 		return found, outcome.Stop(0), nil // it was deleted before anything was made
@@ -62,17 +62,16 @@ func (r *Reconciler[T]) external(ctx context.Context, p *pass[T]) (outside, outc
 }
 
 // reachesOut reports whether something exists outside, or may exist.
-func reachesOut[T client.Object](composer author.Composer[T], object *object[T]) bool {
-	_, provisions := any(composer).(author.Provisioner[T])
+func reachesOut[T client.Object](roles author.Roles[T], object *object[T]) bool {
 	held := controllerutil.ContainsFinalizer(object.now, ExternalFinalizer)
 	if object.deleting() {
 		return held // nothing is made before it is set
 	}
-	return provisions || held || object.now.GetAnnotations()[external.RecordAnnotation] != ""
+	return roles.ComposeExternal != nil || held || object.now.GetAnnotations()[external.RecordAnnotation] != ""
 }
 
 // externalTask is what the author, the record and the user want to be done.
-func externalTask[T client.Object](ctx context.Context, composer author.Composer[T], p *pass[T]) (providers.Task, outcome.Outcome, error) {
+func externalTask[T client.Object](ctx context.Context, roles author.Roles[T], p *pass[T]) (providers.Task, outcome.Outcome, error) {
 	object, deleting := p.object.now, p.object.deleting()
 	task := providers.Task{Owner: p.request.NamespacedName, UID: object.GetUID()}
 	annotations := object.GetAnnotations()
@@ -86,15 +85,14 @@ func externalTask[T client.Object](ctx context.Context, composer author.Composer
 	if task.Said, err = external.ParseResolved(annotations[external.ResolvedAnnotation]); err != nil {
 		return task, outcome.Done(), &author.InvalidExternalError{Err: err}
 	}
-	provisioner, ok := any(composer).(author.Provisioner[T])
-	if !ok || deleting && task.Policy.Orphan {
+	if roles.ComposeExternal == nil || deleting && task.Policy.Orphan {
 		return task, outcome.Done(), nil // what is left behind need not be reached
 	}
-	provision := author.NewProvision(object, p.reads)
-	if err := provisioner.Provision(ctx, object, provision); err != nil {
+	composition := author.NewExternalComposition(object, p.reads)
+	if err := roles.ComposeExternal(ctx, object, composition); err != nil {
 		return task, outcome.Done(), err
 	}
-	declared, err := author.Provisioned(provision)
+	declared, err := author.DeclaredExternal(composition)
 	if err != nil {
 		return task, outcome.Done(), err
 	}
@@ -102,7 +100,8 @@ func externalTask[T client.Object](ctx context.Context, composer author.Composer
 	if !deleting {
 		task.Declared = declared.Declared
 	}
-	return task, outcome.Combine(declared.Waits...), nil
+	p.announce("ComposeExternal", declared.Events)
+	return task, declared.Outcome(), nil
 }
 
 // maxConflicts is how often a write of the record is tried again of which somebody else's write to

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/operon-framework/operon/external"
 	"github.com/operon-framework/operon/internal/core/outcome"
@@ -51,6 +52,8 @@ const (
 	ReasonExternalRecord = "ExternalRecord"
 	// ReasonPanicked: the author's code panicked.
 	ReasonPanicked = "Panicked"
+	// ReasonTerminalError: the author's code returned controller-runtime's reconcile.TerminalError.
+	ReasonTerminalError = "TerminalError"
 	// ReasonFailed: anything else; time may cure it.
 	ReasonFailed = "ReconcileFailed"
 )
@@ -62,6 +65,9 @@ const slowRetry = 30 * time.Second
 // explain is the rule by which an error becomes an outcome: what somebody else may cure
 // at any time is tried again soon and then ever later; what only a person can, at slowRetry.
 func explain(err error) outcome.Outcome {
+	if reason := terminal(err); reason != "" {
+		return outcome.Stalled(reason, err.Error())
+	}
 	if reason := cmp.Or(workMistake(err), mistake(err)); reason != "" && !is[*TimeoutError](err) {
 		return again(outcome.Stalled(reason, err.Error()))
 	}
@@ -76,6 +82,18 @@ func explain(err error) outcome.Outcome {
 		return outcome.Retry(0, ReasonPermissionDenied, err.Error())
 	}
 	return outcome.Retry(0, ReasonFailed, err.Error())
+}
+
+// terminal is the reason of an error that the author's code calls terminal: it is not tried again before something
+// changes. It is empty for other errors.
+func terminal(err error) string {
+	if final, ok := errors.AsType[*author.TerminalError](err); ok {
+		return final.Reason
+	}
+	if errors.Is(err, reconcile.TerminalError(nil)) {
+		return ReasonTerminalError
+	}
+	return ""
 }
 
 // mistake is the reason of an error that a person has to cure: in the spec, in the

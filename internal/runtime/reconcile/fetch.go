@@ -30,16 +30,15 @@ func (r *Reconciler[T]) fetch(ctx context.Context, p *pass[T]) (*object[T], outc
 	if r.Mine != nil && !r.Mine(ctx, read.GetUID()) {
 		return object, outcome.Stop(0), nil
 	}
-	return object, outcome.Done(), fill(ctx, r.Composer, object)
+	return object, outcome.Done(), fill(ctx, r.Roles, object)
 }
 
 // fill gives the object the defaults that it was stored without. One that is being deleted stays as it is.
-func fill[T client.Object](ctx context.Context, composer author.Composer[T], object *object[T]) error {
-	defaulter, ok := any(composer).(author.Defaulter[T])
-	if !ok || object.deleting() {
+func fill[T client.Object](ctx context.Context, roles author.Roles[T], object *object[T]) error {
+	if roles.Default == nil || object.deleting() {
 		return nil
 	}
-	if err := defaulter.Default(ctx, object.now); err != nil {
+	if err := roles.Default(ctx, object.now); err != nil {
 		return fmt.Errorf("fill in defaults: %w", err)
 	}
 	return nil

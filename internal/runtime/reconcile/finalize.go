@@ -10,21 +10,29 @@ import (
 
 	"github.com/operon-framework/operon/internal/core/outcome"
 	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/runtime/author"
 )
 
 // Finalizer holds an object until the children are gone that garbage collection does not
 // reach. Objects without such children do not get it.
 const Finalizer = "operon.dev/children"
 
+// CleanupFinalizer holds an object until the author's Finalize has succeeded. Only objects of composers that have that
+// method get it.
+const CleanupFinalizer = "operon.dev/cleanup"
+
 // ReasonDeleting: the object is being deleted, and children have to go before it.
 const ReasonDeleting = "Deleting"
 
-// finalize ends the pass of an object that is being deleted. Garbage collection removes
-// most children; the rest is done here, in reverse, what is outside of the cluster at the end.
-// Nothing is composed for it: what there is says itself what is to become of it.
+// finalize ends the pass of an object that is being deleted. The author's Finalize runs first, while all children exist.
+// Garbage collection removes most children; the rest is done here, in reverse, and external resources go last.
+// Nothing is composed: each child carries what is to be done with it.
 func (r *Reconciler[T]) finalize(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
 	if !p.object.deleting() {
-		return outcome.Done(), nil
+		return outcome.Done(), holdCleanup(ctx, r, p.object)
+	}
+	if o, err := cleanUp(ctx, r, p); err != nil || o.Kind() != outcome.KindDone {
+		return o, err
 	}
 	if controllerutil.ContainsFinalizer(p.object.now, Finalizer) {
 		if o, err := dismantle(ctx, r, p); err != nil || o.Kind() != outcome.KindDone {
@@ -34,9 +42,47 @@ func (r *Reconciler[T]) finalize(ctx context.Context, p *pass[T]) (outcome.Outco
 	if _, o, err := r.external(ctx, p); err != nil || o.Kind() != outcome.KindDone {
 		return o, err
 	}
+	p.entry.Events.Send(r.Events, p.object.now) // there is nothing else to report
 	return outcome.Stop(0), client.IgnoreNotFound(p.object.patchMetadata(ctx, func(o client.Object) {
 		controllerutil.RemoveFinalizer(o, Finalizer)
 		controllerutil.RemoveFinalizer(o, ExternalFinalizer)
+	}))
+}
+
+// holdCleanup sets the finalizer before anything is made for the object, and removes it if the composer no longer
+// has a Finalize that it could wait for.
+func holdCleanup[T client.Object](ctx context.Context, r *Reconciler[T], object *object[T]) error {
+	held, wanted := controllerutil.ContainsFinalizer(object.now, CleanupFinalizer), r.Roles.Finalize != nil
+	if held == wanted {
+		return nil
+	}
+	return object.patchMetadata(ctx, func(o client.Object) {
+		if !wanted {
+			controllerutil.RemoveFinalizer(o, CleanupFinalizer)
+			return
+		}
+		controllerutil.AddFinalizer(o, CleanupFinalizer)
+	})
+}
+
+// cleanUp calls the author's Finalize until it succeeds, and then removes the finalizer.
+func cleanUp[T client.Object](ctx context.Context, r *Reconciler[T], p *pass[T]) (outcome.Outcome, error) {
+	if !controllerutil.ContainsFinalizer(p.object.now, CleanupFinalizer) {
+		return outcome.Done(), nil
+	}
+	if r.Roles.Finalize != nil {
+		out := author.NewFinalization(p.object.now, p.reads)
+		if err := r.Roles.Finalize(ctx, p.object.now, out); err != nil {
+			return outcome.Done(), err
+		}
+		found := author.Finalized(out)
+		p.announce("Finalize", found.Events)
+		if o := found.Outcome(); o.Kind() != outcome.KindDone || o.After() > 0 {
+			return outcome.Combine(o, outcome.Wait(ReasonDeleting, "cleanup has not finished")), nil
+		}
+	}
+	return outcome.Done(), client.IgnoreNotFound(p.object.patchMetadata(ctx, func(o client.Object) {
+		controllerutil.RemoveFinalizer(o, CleanupFinalizer)
 	}))
 }
 

@@ -145,12 +145,12 @@ func journalOf(object any) **journal.Journal {
 }
 
 func errNoJournal(object any) error {
-	return fmt.Errorf("%T: Status needs the field\n\tJournal *journal.Journal `json:\"journal,omitempty\"`\nfor its composer has the role Work", object)
+	return fmt.Errorf("%T: Status needs the field\n\tJournal *journal.Journal `json:\"journal,omitempty\"`\nbecause its composer has the method RunWorkflow", object)
 }
 
 // checkWorker returns an error where a kind lacks what its composer's roles need.
-func checkWorker[T client.Object](composer author.Composer[T], object T) error {
-	if _, works := any(composer).(author.Worker[T]); works && journalOf(object) == nil {
+func checkWorker[T client.Object](roles author.Roles[T], object T) error {
+	if roles.RunWorkflow != nil && journalOf(object) == nil {
 		return errNoJournal(object)
 	}
 	return nil

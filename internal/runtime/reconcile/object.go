@@ -80,6 +80,9 @@ func (o *object[T]) patchMetadata(ctx context.Context, edit func(client.Object))
 		return fmt.Errorf("write the metadata of %s: %w", o.id, err)
 	}
 	o.entry.Wrote(o.id.Kind, "metadata")
+	for _, object := range []client.Object{o.before, o.now} {
+		object.SetFinalizers(edited.GetFinalizers()) // a merge patch replaces the list: later ones build on this one
+	}
 	if o.shared {
 		o.before.SetResourceVersion(edited.GetResourceVersion()) // the status is written over that
 	}

@@ -11,10 +11,9 @@ import (
 )
 
 // observe lets the author fill the object's status, unless the object is paused or that of a newer operator.
-func (r *Reconciler[T]) observe(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
-	observer, ok := any(r.Composer).(author.Observer[T])
-	if !ok || paused(p.object.now) || p.version.newer {
-		return outcome.Done(), nil
+func (r *Reconciler[T]) observe(ctx context.Context, p *pass[T]) (author.Verdict, outcome.Outcome, error) {
+	if r.Roles.Observe == nil || paused(p.object.now) || p.version.newer {
+		return author.Verdict{}, outcome.Done(), nil
 	}
 	children := readerOf(r, p)
 	child := func(ctx context.Context, object client.Object) (runtime.Object, error) {
@@ -24,5 +23,11 @@ func (r *Reconciler[T]) observe(ctx context.Context, p *pass[T]) (outcome.Outcom
 		}
 		return children.whole(ctx, p.live(id))
 	}
-	return outcome.Done(), observer.Observe(ctx, p.object.now, author.NewObserved(p.object.now, p.reads, p.outside.known, child))
+	observed := author.NewObserved(p.object.now, p.reads, p.outside.known, child)
+	if err := r.Roles.Observe(ctx, p.object.now, observed); err != nil {
+		return author.Verdict{}, outcome.Done(), err
+	}
+	found := author.Seen(observed)
+	p.announce("Observe", found.Events)
+	return found, found.Outcome(), nil
 }

@@ -20,7 +20,7 @@ func (r *Reconciler[T]) pace(_ context.Context, p *pass[T]) (outcome.Outcome, er
 		return outcome.Stop(left), nil
 	}
 	if storm {
-		p.events.Warning("Delayed", "Reconcile", "reconciled too often, now because %s; until that ends it is reconciled once every %s",
+		p.entry.Events.Warning("Delayed", "Reconcile", "reconciled too often, now because %s; until that ends it is reconciled once every %s",
 			whatStorms(p.entry.Causes), r.Rate.Every)
 	}
 	return outcome.Done(), nil

@@ -25,7 +25,6 @@ type pass[T client.Object] struct {
 	reads    author.Reads
 	known    *remembered // of the object, between reconciles
 	entry    *report.Entry
-	events   report.Events
 	ended    []outcome.Outcome // of the steps so far
 
 	object   *object[T] // nil until it was fetched, and where it is gone
@@ -35,6 +34,7 @@ type pass[T client.Object] struct {
 	seen     children
 	actions  []plan.Action
 	applied  applied
+	observed author.Verdict
 	reported *reported
 }
 
@@ -150,6 +150,13 @@ func (p *pass[T]) word(o outcome.Outcome) string {
 // delayed reports whether the reconcile ended before its work, because it came too early.
 func (p *pass[T]) delayed() bool {
 	return p.stopped() && p.entry.Steps[len(p.entry.Steps)-1].Name == stepPace
+}
+
+// announce records the events of the author's code that are news.
+func (p *pass[T]) announce(role string, recorded []author.Event) {
+	for _, e := range p.known.news(role, recorded) {
+		p.entry.Events.Authors(e.Type, e.Reason, role, e.Message)
+	}
 }
 
 // generation is that of the object, 0 where it was not read.

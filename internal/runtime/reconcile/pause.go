@@ -29,9 +29,9 @@ func (r *Reconciler[T]) pause(_ context.Context, p *pass[T]) (outcome.Outcome, e
 	}
 	switch was, is := conditions.Paused(), paused(p.object.now); {
 	case was && !is && !p.object.deleting():
-		p.events.Normal("Resumed", "Reconcile", "the annotation %s was taken off", PausedAnnotation)
+		p.entry.Events.Normal("Resumed", "Reconcile", "the annotation %s was taken off", PausedAnnotation)
 	case is && !was:
-		p.events.Normal("Paused", "Reconcile", "nothing is done until the annotation %s is taken off", PausedAnnotation)
+		p.entry.Events.Normal("Paused", "Reconcile", "nothing is done until the annotation %s is taken off", PausedAnnotation)
 	}
 	if !paused(p.object.now) {
 		return outcome.Done(), nil

@@ -61,8 +61,8 @@ type Telemetry struct {
 
 // Config of a reconciler.
 type Config[T client.Object] struct {
-	// Composer is the author's; it may have further roles, such as Observer.
-	Composer author.Composer[T]
+	// Roles are the author's functions.
+	Roles author.Roles[T]
 	// Manager is the operator's name: field manager, and value of the managed-by label.
 	Manager string
 	// Version is the operator's. Empty: it has none, and nothing is recorded or upgraded.
@@ -126,7 +126,7 @@ func New[T client.Object](cfg Config[T]) (*Reconciler[T], error) {
 	if _, err := condition.Of(object); err != nil {
 		return nil, err
 	}
-	if err := checkWorker(cfg.Composer, object); err != nil {
+	if err := checkWorker(cfg.Roles, object); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -157,7 +157,7 @@ func (r *Reconciler[T]) Trigger(key types.NamespacedName, why trigger.Cause) {
 // except for the status that a reconcile of them wrote.
 func (r *Reconciler[T]) Handler() handler.EventHandler {
 	stopUnwanted := func(object client.Object) {
-		if unwanted(r.Composer, object) {
+		if unwanted(r.Roles, object) {
 			r.objects.stopWork(client.ObjectKeyFromObject(object))
 		}
 	}

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/core/dueling"
 	"github.com/operon-framework/operon/internal/runtime/apply"
+	"github.com/operon-framework/operon/internal/runtime/author"
 	"github.com/operon-framework/operon/internal/runtime/queue"
 	"github.com/operon-framework/operon/internal/runtime/report"
 )
@@ -33,6 +35,8 @@ type remembered struct {
 	readiness report.Readiness
 	// preview is what a dry run showed last.
 	preview *report.Preview
+	// announced are the author's events of the last pass, by the role that recorded them.
+	announced map[string][]author.Event
 	// stopWork ends the step that the object's work is at; nil: none runs.
 	stopWork context.CancelFunc
 }
@@ -84,7 +88,7 @@ func (o *objects) stopWork(key types.NamespacedName) {
 // becomes takes note of the UID that the object was read with.
 func (k *remembered) becomes(uid types.UID) {
 	if k.uid != uid {
-		k.uid, k.pace, k.duels = uid, queue.Pace{}, dueling.Ledger{}
+		k.uid, k.pace, k.duels, k.announced = uid, queue.Pace{}, dueling.Ledger{}, nil
 	}
 }
 
@@ -108,4 +112,15 @@ func (k *remembered) hold(onlyMessages bool, now time.Time) time.Duration {
 		k.heldSince = time.Time{}
 	}
 	return max(left, 0)
+}
+
+// news returns those of a role's events that it did not record in the pass before: an author's code, which runs in
+// every pass, may state each time what it found.
+func (k *remembered) news(role string, recorded []author.Event) []author.Event {
+	before := k.announced[role]
+	if k.announced == nil {
+		k.announced = map[string][]author.Event{}
+	}
+	k.announced[role] = recorded
+	return slices.DeleteFunc(slices.Clone(recorded), func(e author.Event) bool { return slices.Contains(before, e) })
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/operon-framework/operon/internal/core/condition"
 	"github.com/operon-framework/operon/internal/core/outcome"
-	"github.com/operon-framework/operon/internal/runtime/author"
 	"github.com/operon-framework/operon/internal/runtime/report"
 )
 
@@ -32,7 +31,7 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T]) (*reported, outc
 	}
 	if paused(object.now) {
 		conditions.Pause(pausedMessage, object.now.GetGeneration(), now)
-		p.events.Send(r.Events, object.now)
+		p.entry.Events.Send(r.Events, object.now)
 		return nil, outcome.Done(), object.writeStatus(ctx)
 	}
 	before := conditions.Ready()
@@ -41,16 +40,20 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T]) (*reported, outc
 	if !p.version.newer {
 		conditions.Contest(p.applied.duel, object.now.GetGeneration(), now)
 	}
-	_, upgrades := any(r.Composer).(author.Upgrader[T])
-	p.version.record(conditions, r.Version, upgrades, object.statusChanged(), now)
+	if d := p.observed.Degraded; d != nil {
+		conditions.Degrade(d.Reason, d.Message, object.now.GetGeneration(), now)
+	} else if r.Roles.Observe != nil && !p.version.newer {
+		conditions.Degrade("", "", 0, now)
+	}
+	p.version.record(conditions, r.Version, r.Roles.Upgrade != nil, object.statusChanged(), now)
 	found := &reported{ready: report.Transition{Before: before, After: conditions.Ready()}}
-	p.events.Ready(found.ready, p.outcome().Kind())
+	p.entry.Events.Ready(found.ready, p.outcome().Kind())
 	if !p.ends() {
 		if err := p.reads.End(ctx); err != nil {
 			return found, outcome.Done(), err
 		}
 	}
-	p.events.Send(r.Events, object.now)
+	p.entry.Events.Send(r.Events, object.now)
 	return p.writeReport(ctx, found, r.Events, now)
 }
 
@@ -68,8 +71,8 @@ func (p *pass[T]) writeReport(ctx context.Context, found *reported, recorder eve
 	if is[*StatusError](err) {
 		// What cannot be reported by the status is reported by other means.
 		log.FromContext(ctx).Error(err, "the status is not written")
-		p.events.Warning(ReasonStatusRefused, "Reconcile", "%v", err)
-		p.events.Send(recorder, p.object.now)
+		p.entry.Events.Warning(ReasonStatusRefused, "Reconcile", "%v", err)
+		p.entry.Events.Send(recorder, p.object.now)
 		return nil, outcome.Done(), err // nobody reads that the object is ready
 	}
 	return found, outcome.Done(), err

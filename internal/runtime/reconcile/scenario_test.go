@@ -29,6 +29,8 @@ type story struct {
 	Data map[string]string `json:"data"`
 	// Annotations of the Box.
 	Annotations map[string]string `json:"annotations"`
+	// Finalizers of the Box.
+	Finalizers []string `json:"finalizers"`
 	// Given are what exists before, as the changes that make it.
 	Given []string `json:"given"`
 	Steps []struct {
@@ -57,7 +59,7 @@ func play(t *testing.T, given string) string {
 		t.Fatal(err)
 	}
 	b := &box.Box{}
-	b.Name, b.Annotations, b.Spec.Data = "box", s.Annotations, s.Data
+	b.Name, b.Annotations, b.Finalizers, b.Spec.Data = "box", s.Annotations, s.Finalizers, s.Data
 	c := operontest.Case[*box.Box]{Object: b}
 	c.Given, err = existing(s.Given)
 	if err != nil {

@@ -31,6 +31,8 @@ import (
 //	adopt/NAME, orphan/NAME, replace/NAME: options of the ConfigMap NAME
 //	read: NAME                   waits until there is a Secret of that name
 //	wait: MESSAGE, fail: MESSAGE, panic: MESSAGE, again: DURATION, twice: NAME
+//	stall: MESSAGE, terminal: MESSAGE, event: MESSAGE, warning: MESSAGE: the author's Fail, TerminalError, Event and Warning
+//	notready: MESSAGE, degraded: MESSAGE: what Observe reports
 //	observe: fail or panic       what Observe does, instead of listing the children that it sees
 type script struct{}
 
@@ -66,7 +68,15 @@ func (script) Compose(ctx context.Context, b *box.Box, out *operon.Composition) 
 			if err != nil {
 				return err
 			}
-			out.Again(after)
+			out.RequeueAfter(after)
+		case "stall":
+			out.Fail("Scripted", value)
+		case "event":
+			out.Event("Scripted", value)
+		case "warning":
+			out.Warning("Scripted", value)
+		case "terminal":
+			return operon.TerminalError("Scripted", errors.New(value))
 		case "fail":
 			return errors.New(value)
 		case "panic":
@@ -82,6 +92,12 @@ func (script) Observe(ctx context.Context, b *box.Box, seen *operon.Observed) er
 		return errors.New("the observer fails")
 	case "panic":
 		panic("the observer panics")
+	}
+	if message := b.Spec.Data["notready"]; message != "" {
+		seen.NotReady("Scripted", message)
+	}
+	if message := b.Spec.Data["degraded"]; message != "" {
+		seen.Degraded("Scripted", message)
 	}
 	b.Status.Seen = nil
 	for _, key := range slices.Sorted(maps.Keys(b.Spec.Data)) {
@@ -117,7 +133,7 @@ func optionsOf(b *box.Box, name string) []operon.ChildOption {
 // working is a script that has steps, too: "work" lists them, and "step/NAME" is an error of one.
 type working struct{ script }
 
-func (working) Work(ctx context.Context, b *box.Box, run *durable.Run) error {
+func (working) RunWorkflow(ctx context.Context, b *box.Box, run *durable.Run) error {
 	for _, name := range strings.Fields(b.Spec.Data["work"]) {
 		if _, err := durable.Do(ctx, run, durable.Step[string]{Name: name, Do: func(context.Context, *durable.Attempt) (string, error) {
 			if message := b.Spec.Data["step/"+name]; message != "" {
@@ -127,6 +143,21 @@ func (working) Work(ctx context.Context, b *box.Box, run *durable.Run) error {
 		}}); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// finalizing is a script that cleans up: "cleanup" is done, or fails or waits.
+type finalizing struct{ script }
+
+func (finalizing) Finalize(_ context.Context, b *box.Box, out *operon.Finalization) error {
+	switch b.Spec.Data["cleanup"] {
+	case "fail":
+		return errors.New("the backup failed")
+	case "wait":
+		out.Wait("BackupRunning", "the last backup is running")
+	case "done":
+		out.Event("BackedUp", "the last backup is complete")
 	}
 	return nil
 }
@@ -150,6 +181,8 @@ func composerOf(role string) (operon.Composer[*box.Box], error) {
 		return script{}, nil
 	case "work":
 		return working{}, nil
+	case "finalize":
+		return finalizing{}, nil
 	case "default":
 		return defaulting{}, nil
 	}

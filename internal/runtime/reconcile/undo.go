@@ -7,7 +7,6 @@ import (
 
 	"github.com/operon-framework/operon/durable"
 	"github.com/operon-framework/operon/internal/core/outcome"
-	"github.com/operon-framework/operon/internal/runtime/author"
 )
 
 // undo takes back what the work has done on an object that is being deleted.
@@ -16,8 +15,8 @@ func (r *Reconciler[T]) undo(ctx context.Context, p *pass[T]) (outcome.Outcome, 
 		return outcome.Done(), nil
 	}
 	work := func(context.Context, T, *durable.Run) error { return nil }
-	if worker, ok := any(r.Composer).(author.Worker[T]); ok {
-		work = worker.Work
+	if r.Roles.RunWorkflow != nil {
+		work = r.Roles.RunWorkflow
 	}
 	o, err := r.carry(ctx, p, work, "the object is being deleted")
 	if err != nil || o.Kind() == outcome.KindStop {

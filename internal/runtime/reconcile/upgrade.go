@@ -48,18 +48,17 @@ func (r *Reconciler[T]) upgrade(ctx context.Context, p *pass[T]) (version, outco
 	if err != nil {
 		return version{}, outcome.Done(), err
 	}
-	upgrader, upgrades := any(r.Composer).(author.Upgrader[T])
 	switch {
 	case isNewer(verdict):
 		return version{newer: true}, newerVersion(record.Version, r.Version), nil
-	case verdict != operatorversion.Older || !upgrades:
+	case verdict != operatorversion.Older || r.Roles.Upgrade == nil:
 		return version{fit: true, downgraded: downgraded}, outcome.Done(), nil
 	}
-	from := &author.Upgrading{From: record.Version, To: r.Version, Key: upgradeKey(p.object.now, record.Version), Client: r.Direct}
-	if err := upgrader.Upgrade(ctx, p.object.now, from); err != nil {
+	from := &author.UpgradeContext{From: record.Version, To: r.Version, Key: upgradeKey(p.object.now, record.Version), Client: r.Direct}
+	if err := r.Roles.Upgrade(ctx, p.object.now, from); err != nil {
 		return version{}, outcome.Done(), err
 	}
-	p.events.Normal("Upgraded", "Upgrade", "upgraded from %s to %s", orUnknown(record.Version), r.Version)
+	p.entry.Events.Normal("Upgraded", "Upgrade", "upgraded from %s to %s", orUnknown(record.Version), r.Version)
 	return version{fit: true, upgraded: true}, outcome.Done(), nil
 }
 

@@ -29,15 +29,14 @@ const supersededRetry = 200 * time.Millisecond
 
 // work lets the author take steps. How far that came ends nothing: children are reconciled meanwhile.
 func (r *Reconciler[T]) work(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
-	worker, ok := any(r.Composer).(author.Worker[T])
-	if !ok {
+	if r.Roles.RunWorkflow == nil {
 		return outcome.Done(), nil
 	}
 	why := ""
-	if canceller, ok := worker.(author.Canceller[T]); ok {
-		why = canceller.Cancelled(p.object.now)
+	if r.Roles.Canceled != nil {
+		why = r.Roles.Canceled(p.object.now)
 	}
-	return r.carry(ctx, p, worker.Work, why)
+	return r.carry(ctx, p, r.Roles.RunWorkflow, why)
 }
 
 // carry calls the work, and brings it as far as it gets now. The report writes what is not written
@@ -75,14 +74,12 @@ func (r *Reconciler[T]) carry(ctx context.Context, p *pass[T], work func(context
 }
 
 // unwanted reports whether the work of a composer on an object is no longer wanted.
-func unwanted[T client.Object](composer author.Composer[T], object client.Object) bool {
-	worker, ok := any(composer).(author.Worker[T])
-	if !ok {
+func unwanted[T client.Object](roles author.Roles[T], object client.Object) bool {
+	if roles.RunWorkflow == nil {
 		return false
 	}
-	canceller, _ := worker.(author.Canceller[T])
 	typed, _ := object.(T)
-	return object.GetDeletionTimestamp() != nil || canceller != nil && canceller.Cancelled(typed) != ""
+	return object.GetDeletionTimestamp() != nil || roles.Canceled != nil && roles.Canceled(typed) != ""
 }
 
 // workMistake is the reason of an error that keeps work in steps from continuing, or nothing.

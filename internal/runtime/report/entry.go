@@ -26,6 +26,9 @@ const (
 // in the metrics as it is added.
 type Entry struct {
 	reconcilelog.Pass
+	// Events are sent together, when the status is reported.
+	Events Events
+
 	kind  string
 	began time.Time
 	span  telemetry.Span

@@ -111,6 +111,9 @@ func (e *Events) Warning(reason, action, note string, args ...any) {
 	e.add(corev1.EventTypeWarning, reason, action, fmt.Sprintf(note, args...))
 }
 
+// Authors adds an event of the author's code, of a type: Normal or Warning.
+func (e *Events) Authors(kind, reason, action, note string) { e.add(kind, reason, action, note) }
+
 func (e *Events) add(kind, reason, action, note string) {
 	e.list = append(e.list, event{kind: kind, reason: reason, action: action, note: note})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"reflect"
 	"strings"
 	"time"
 
@@ -116,7 +115,7 @@ func (v validating[T]) ValidateDelete(ctx context.Context, object T) (admission.
 	}
 	about := v.about(ctx)
 	about.Old = object
-	err := v.deletions.ValidateDeletion(ctx, object, about)
+	err := v.deletions(ctx, object, about)
 	return about.warnings, err
 }
 
@@ -124,7 +123,7 @@ func (v validating[T]) judge(ctx context.Context, object T, about *Admission[T])
 	if v.changes == nil {
 		return nil, nil
 	}
-	if wrong := v.changes.Validate(ctx, object, about); len(wrong) > 0 {
+	if wrong := v.changes(ctx, object, about); len(wrong) > 0 {
 		return about.warnings, apierrors.NewInvalid(v.kind, object.GetName(), wrong)
 	}
 	return about.warnings, nil
@@ -137,26 +136,4 @@ func (v validating[T]) about(ctx context.Context) *Admission[T] {
 		about.DryRun = request.DryRun != nil && *request.DryRun
 	}
 	return about
-}
-
-// Misfit names a method of a composer that has a role's name and is none, as its parameters are not
-// those of the role. It would never be called. Empty where there is no such method.
-func Misfit[T client.Object](composer any) string {
-	_, defaults := composer.(admission.Defaulter[T])
-	_, validates := composer.(Validator[T])
-	_, deletes := composer.(DeletionValidator[T])
-	kind := reflect.TypeFor[T]()
-	for _, role := range []struct {
-		name, want string
-		fits       bool
-	}{
-		{"Default", fmt.Sprintf("(context.Context, %s) error", kind), defaults},
-		{"Validate", fmt.Sprintf("(context.Context, %[1]s, *operon.Admission[%[1]s]) field.ErrorList", kind), validates},
-		{"ValidateDeletion", fmt.Sprintf("(context.Context, %[1]s, *operon.Admission[%[1]s]) error", kind), deletes},
-	} {
-		if _, has := reflect.TypeOf(composer).MethodByName(role.name); has && !role.fits {
-			return fmt.Sprintf("%T has a method %s that would never be called: want %s%s, or give it another name", composer, role.name, role.name, role.want)
-		}
-	}
-	return ""
 }

@@ -1,50 +1,11 @@
 package webhook_test
 
 import (
-	"context"
-	"errors"
-	"strings"
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/validation/field"
-
 	"github.com/operon-framework/operon/internal/runtime/webhook"
-	"github.com/operon-framework/operon/internal/testing/box"
 )
-
-type (
-	defaultsTooMuch  struct{}
-	validatesStrings struct{}
-	deletesWithout   struct{}
-	unrelated        struct{}
-)
-
-func (defaultsTooMuch) Default(context.Context, *box.Box) (bool, error) { return false, nil }
-func (validatesStrings) Validate(string) error                          { return errors.New("unused") }
-func (deletesWithout) ValidateDeletion(context.Context, *box.Box) error { return nil }
-func (unrelated) Something()                                            {}
-func (unrelated) Default(context.Context, *box.Box) error               { return nil }
-func (unrelated) Validate(context.Context, *box.Box, *webhook.Admission[*box.Box]) field.ErrorList {
-	return nil
-}
-
-// A method that would never be called is an error that says how it has to look.
-func TestMisfits(t *testing.T) {
-	t.Parallel()
-	for composer, want := range map[any]string{
-		defaultsTooMuch{}:  "want Default(context.Context, *box.Box) error",
-		validatesStrings{}: "want Validate(context.Context, *box.Box, *operon.Admission[*box.Box]) field.ErrorList",
-		deletesWithout{}:   "want ValidateDeletion(context.Context, *box.Box, *operon.Admission[*box.Box]) error",
-		unrelated{}:        "",
-		rules{}:            "",
-	} {
-		got := webhook.Misfit[*box.Box](composer)
-		if !strings.Contains(got, want) || (want == "") != (got == "") {
-			t.Errorf("%T: %q, want %q", composer, got, want)
-		}
-	}
-}
 
 func TestTimeoutsAreWholeSeconds(t *testing.T) {
 	t.Parallel()

@@ -9,20 +9,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Validator refuses objects that are not valid. A composer may be one.
-type Validator[T client.Object] interface {
-	// Validate returns what is wrong with object, which is to be created or changed, field by field;
-	// nothing for a valid one. It must have no effects. It is not asked about objects that are being
-	// deleted, so that their finalizers can always be lifted, nor about status.
-	Validate(ctx context.Context, object T, about *Admission[T]) field.ErrorList
-}
+// Validator returns what is wrong with an object that is about to be created or changed, field by field.
+type Validator[T client.Object] func(ctx context.Context, object T, about *Admission[T]) field.ErrorList
 
-// DeletionValidator refuses deletions. A composer may be one.
-type DeletionValidator[T client.Object] interface {
-	// ValidateDeletion returns why object must not be deleted now, nil where it may. It must have no
-	// effects. Whoever deletes the namespace of the object is refused, too.
-	ValidateDeletion(ctx context.Context, object T, about *Admission[T]) error
-}
+// DeletionValidator returns why an object must not be deleted now, nil if it may.
+type DeletionValidator[T client.Object] func(ctx context.Context, object T, about *Admission[T]) error
 
 // Admission is what is known of a request beside its object.
 type Admission[T client.Object] struct {

@@ -206,7 +206,7 @@ func (rules) Validate(_ context.Context, b *box.Box, about *webhook.Admission[*b
 func (w *world) hooks() []webhook.Hook {
 	return []webhook.Hook{
 		webhook.Defaulting[*box.Box](w.scheme, boxKind, rules{}, webhook.Options{}),
-		webhook.Validating[*box.Box](w.scheme, boxKind, rules{}, webhook.Options{}),
+		webhook.Validating[*box.Box](w.scheme, boxKind, rules{}.Validate, webhook.Options{}),
 	}
 }
 

@@ -1,6 +1,7 @@
 package removal_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -76,7 +77,14 @@ func TestHeldObjects(t *testing.T) {
 	if err := f.Delete(t.Context(), objects); err != nil {
 		t.Fatal(err)
 	}
-	left, err := f.WaitFor(t.Context(), 200*time.Millisecond, objects)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	note := f.Remover.Gone
+	f.Remover.Gone = func(object *unstructured.Unstructured) {
+		note(object)
+		cancel() // there is nothing to wait for but the object that is held
+	}
+	left, err := f.WaitFor(ctx, time.Minute, objects)
 	if err != nil || len(left) != 1 || left[0].GetDeletionTimestamp() == nil || !removal.Held(left[0]) {
 		t.Fatalf("left are %v, %v", left, err)
 	}

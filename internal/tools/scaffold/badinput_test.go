@@ -145,7 +145,7 @@ var spoiled = map[string]func(t *testing.T, dir string){
 		put(t, dir, "lamp.go", "package main\n")
 	},
 	"main.go does not call operon.Main with a list of parts, so that the kind cannot be added to it; nothing was written: add\noperon.API(v1alpha1.AddToScheme)\noperon.Manage(Lamp{})": func(t *testing.T, dir string) {
-		put(t, dir, "main.go", "package main\n\nimport \"github.com/operon-framework/operon\"\n\nfunc main() { operon.Main(\"x\", parts()...) }\n\nfunc parts() []operon.Part { return nil }\n")
+		put(t, dir, "main.go", "package main\n\nimport \"github.com/operon-framework/operon\"\n\nfunc main() { operon.Main(\"x\", parts()...) }\n\nfunc parts() []operon.Option { return nil }\n")
 	},
 }
 

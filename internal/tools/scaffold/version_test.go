@@ -198,7 +198,7 @@ func TestVersionsThatCannotBe(t *testing.T) {
 			"api/v1alpha1/hub.go": "package v1alpha1\n\n// Hub is.\nfunc (*Lamp) Hub() {}\n",
 		}},
 		"main.go does not call operon.Main with a list of parts": {wanted: scaffold.Version{Version: "v1"}, put: map[string]string{
-			"main.go": "package main\n\nimport \"github.com/operon-framework/operon\"\n\nfunc main() { operon.Main(\"x\", parts()...) }\n\nfunc parts() []operon.Part { return nil }\n",
+			"main.go": "package main\n\nimport \"github.com/operon-framework/operon\"\n\nfunc main() { operon.Main(\"x\", parts()...) }\n\nfunc parts() []operon.Option { return nil }\n",
 		}},
 	} {
 		t.Run(want, func(t *testing.T) {

@@ -16,7 +16,6 @@ import (
 // Packages that the analysis knows.
 const (
 	operonPath       = "github.com/operon-framework/operon"
-	authorPath       = operonPath + "/internal/runtime/author"
 	stepsPath        = operonPath + "/durable/steps"
 	metaPath         = "k8s.io/apimachinery/pkg/apis/meta/v1"
 	unstructuredPath = metaPath + "/unstructured"
@@ -34,7 +33,7 @@ var known = map[string]bool{
 
 // exposed are packages of Operon whose types its root package shows to authors.
 var exposed = map[string]bool{
-	"": true, "/internal/runtime/author": true, "/internal/runtime/webhook": true, "/internal/runtime/action": true, "/internal/core/plan": true,
+	"": true, "/internal/runtime/webhook": true, "/internal/runtime/action": true, "/internal/core/plan": true,
 	"/durable": true, "/durable/journal": true, "/durable/steps": true, "/external": true, "/aggregated": true, "/api/actions/v1alpha1": true,
 }
 

@@ -17,7 +17,7 @@ type composer struct {
 
 // roles are the methods of a composer that the runtime calls.
 var roles = []string{
-	"Compose", "Observe", "Work", "Cancelled", "Upgrade", "Actions", "Provision", "Default", "Validate", "ValidateDeletion",
+	"Compose", "Observe", "RunWorkflow", "Canceled", "Upgrade", "Actions", "ComposeExternal", "Finalize", "Default", "Validate", "ValidateDeletion",
 }
 
 // has tells whether the composer has one of the roles.

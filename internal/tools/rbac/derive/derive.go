@@ -97,13 +97,16 @@ func (d *deriving) mayNamed(verbs []string, of kind, name, namespace, why string
 // reached finds what a composer's methods come to.
 func (d *deriving) reached(c *composer) {
 	sites := d.walk(c)
-	held := c.has("Provision") || len(c.options["ApplySets"]) > 0 || d.shards
+	held := c.has("ComposeExternal", "Finalize") || len(c.options["ApplySets"]) > 0 || d.shards
 	declares := false
 	for _, s := range sites {
 		switch {
-		case isMethod(s.callee, authorPath, "Composition", "Child"):
+		case isMethod(s.callee, operonPath, "Composition", "Child"):
 			declares = true
 			held = d.child(c, s) || held
+		case isMethod(s.callee, operonPath, "Composition", "GeneratedSecret"):
+			declares = true
+			held = d.child(c, asChild(s)) || held
 		case isRead(s.callee):
 			d.read(s)
 		default:
@@ -121,7 +124,7 @@ func (d *deriving) reached(c *composer) {
 
 // undoes tells whether work on the object itself may have to be undone.
 func (d *deriving) undoes(c *composer, sites []*site) bool {
-	if !c.has("Work") {
+	if !c.has("RunWorkflow") {
 		return false
 	}
 	for of := range d.values {

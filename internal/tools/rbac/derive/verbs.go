@@ -114,9 +114,16 @@ func (d *deriving) process() {
 	d.mayNamed(verbs, leases, "", Own, "leader election, and the record of composed kinds")
 }
 
-// child is what a declared child takes. It tells whether the owner gets a finalizer for it.
+// asChild is a call of GeneratedSecret as the one of Child that it leads to.
+func asChild(s *site) *site {
+	as := *s.CallExpr
+	as.Args = append([]ast.Expr{s.Args[1]}, s.Args[min(3, len(s.Args)):]...)
+	return &site{call{s.unit, &as, s.callee}, s.maybe}
+}
+
+// child adds what a declared child needs. It reports whether the owner gets a finalizer for it.
 func (d *deriving) child(c *composer, s *site) (held bool) {
-	for _, of := range d.kindsOf(s.call, 0, "out.Child") {
+	for _, of := range d.kindsOf(s.call, 0, "out."+s.callee.Name()) {
 		d.may(keep, of, "a child")
 		ordered := d.hasOption(s.call, "After")
 		apart := !c.kind.Cluster && (of.Cluster || d.elsewhere(s.call))
@@ -188,7 +195,7 @@ func (d *deriving) hasOption(s call, name string) bool {
 // isRead tells whether a function reads and watches what it reads.
 func isRead(f *types.Func) bool {
 	switch {
-	case isMethod(f, authorPath, "reading", "Get", "List"):
+	case isMethod(f, operonPath, "reader", "Get", "List"):
 		return true
 	case isMethod(f, operonPath+"/durable", "Reader", "Get", "List"):
 		return true
@@ -198,24 +205,7 @@ func isRead(f *types.Func) bool {
 
 // read is what a tracked read takes. Of another cluster it takes nothing here.
 func (d *deriving) read(s *site) {
-	if of, ok := ast.Unparen(s.Fun).(*ast.SelectorExpr); ok {
-		if pointer, ok := types.Unalias(typeOr(s.info.TypeOf(of.X))).(*types.Pointer); ok && isNamed(pointer.Elem(), "Elsewhere") {
-			return
-		}
-	}
 	for _, of := range d.kindsOf(s.call, 1, s.callee.Name()) {
 		d.may(read, of, "it is read")
 	}
-}
-
-func typeOr(of types.Type) types.Type {
-	if of == nil {
-		return types.Typ[types.Invalid]
-	}
-	return of
-}
-
-func isNamed(of types.Type, name string) bool {
-	named, ok := types.Unalias(of).(*types.Named)
-	return ok && named.Obj().Name() == name
 }

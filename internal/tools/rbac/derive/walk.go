@@ -189,7 +189,7 @@ func keeps(u *unit, list []ast.Stmt) bool {
 		if !ok {
 			continue
 		}
-		if c, ok := expression.X.(*ast.CallExpr); ok && isOf(calleeOf(u, c), authorPath, "Wait", "Partial") {
+		if c, ok := expression.X.(*ast.CallExpr); ok && isOf(calleeOf(u, c), operonPath, "Wait", "Partial", "Fail") {
 			return true
 		}
 	}

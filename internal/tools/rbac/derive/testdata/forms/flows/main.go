@@ -22,7 +22,7 @@ const name = "flows-operator"
 
 func main() {
 	shops := &Shops{parts: map[string]part{"one": service{}}}
-	parts := []operon.Part{operon.Manage[*v1.Shop](shops, settings()...)}
+	parts := []operon.Option{operon.Manage[*v1.Shop](shops, settings()...)}
 	operon.Main(name, parts...)
 }
 

@@ -28,7 +28,7 @@ func (s Shops) Actions() operon.Actions[*v1.Shop] {
 	return operon.Actions[*v1.Shop]{"backup": s.backup}
 }
 
-func (Shops) backup(ctx context.Context, s *v1.Shop, act *operon.Act) error {
+func (Shops) backup(ctx context.Context, s *v1.Shop, act *operon.ActionContext) error {
 	if _, err := durable.Do(ctx, act.Run, steps.Exec("flush", steps.Command{})); err != nil {
 		return err
 	}
@@ -48,12 +48,12 @@ type Malls struct{}
 
 func (Malls) Compose(context.Context, *v1.Mall, *operon.Composition) error { return nil }
 
-func (Malls) Work(ctx context.Context, m *v1.Mall, run *durable.Run) error {
+func (Malls) RunWorkflow(ctx context.Context, m *v1.Mall, run *durable.Run) error {
 	_, err := durable.Do(ctx, run, steps.Job("dump", &batchv1.Job{}))
 	return err
 }
 
-func (Malls) Upgrade(ctx context.Context, m *v1.Mall, from *operon.Upgrading) error {
+func (Malls) Upgrade(ctx context.Context, m *v1.Mall, from *operon.UpgradeContext) error {
 	there := &corev1.Service{}
 	if err := from.Client.Get(ctx, client.ObjectKeyFromObject(m), there); err != nil {
 		return err

@@ -7,42 +7,34 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/external"
-	"github.com/operon-framework/operon/internal/core/outcome"
 	"github.com/operon-framework/operon/internal/runtime/providers"
 )
 
-// Provision collects the external resources that a composer declares.
-type Provision struct {
+// ExternalComposition collects the external resources that a composer declares.
+type ExternalComposition struct {
 	reading
 	kinds    map[string]providers.Kind
 	declared []providers.Declared
-	waits    []outcome.Outcome
 	err      error
+	verdict
 }
 
-// NewProvision returns the provision of an owner, whose composer reads through reads.
-func NewProvision(owner client.Object, reads Reads) *Provision {
-	return &Provision{reading: reading{reads: reads, owner: owner}}
+// NewExternalComposition returns the provision of an owner, whose composer reads through reads.
+func NewExternalComposition(owner client.Object, reads Reads) *ExternalComposition {
+	return &ExternalComposition{reading: reading{reads: reads, owner: owner}}
 }
 
 // Resources are what a composer declared outside of the cluster.
 type Resources struct {
 	Kinds    map[string]providers.Kind
 	Declared []providers.Declared
-	// Waits are what the composer waits for; nothing is done meanwhile.
-	Waits []outcome.Outcome
+	// Verdict: nothing is done while it is not done.
+	Verdict
 }
 
-// Provisioned returns what a composer declared. The error is an InvalidExternalError.
-func Provisioned(out *Provision) (Resources, error) {
-	return Resources{out.kinds, out.declared, out.waits}, out.err
-}
-
-// Wait says that the composer cannot yet say how to reach what is outside, such as for want of
-// credentials. reason is one CamelCase word and message a sentence, for the Ready condition. Nothing is
-// done for the object meanwhile.
-func (p *Provision) Wait(reason, message string) {
-	p.waits = append(p.waits, outcome.Wait(reason, message))
+// DeclaredExternal returns what a composer declared. The error is an InvalidExternalError.
+func DeclaredExternal(out *ExternalComposition) (Resources, error) {
+	return Resources{out.kinds, out.declared, out.found}, out.err
 }
 
 // InvalidExternalError says that what was declared cannot be.
@@ -52,20 +44,20 @@ func (e *InvalidExternalError) Error() string { return e.Err.Error() }
 
 func (e *InvalidExternalError) Unwrap() error { return e.Err }
 
-func (p *Provision) invalid(err error) {
+func (p *ExternalComposition) invalid(err error) {
 	p.err = errors.Join(p.err, &InvalidExternalError{err})
 }
 
-// Provided is a kind of external resources, to which resources are added.
-type Provided[D any] struct {
-	out  *Provision
+// ExternalResources is a kind of external resources, to which resources are added.
+type ExternalResources[D any] struct {
+	out  *ExternalComposition
 	kind string
 }
 
-// Provide says how resources of a kind are reached. The kind is a word of the author's own, which is
+// ExternalKind says how resources of a kind are reached. The kind is a word of the author's own, which is
 // recorded: it must not change between versions. What was recorded and is not declared on the
 // result is deleted.
-func Provide[D, S any](out *Provision, kind string, provider external.Provider[D, S], options ...external.KindOption) *Provided[D] {
+func ExternalKind[D, S any](out *ExternalComposition, kind string, provider external.Provider[D, S], options ...external.KindOption) *ExternalResources[D] {
 	settings, err := external.SettingsOf(kind, options...)
 	if err != nil {
 		out.invalid(err)
@@ -77,12 +69,12 @@ func Provide[D, S any](out *Provision, kind string, provider external.Provider[D
 		out.kinds = map[string]providers.Kind{}
 	}
 	out.kinds[kind] = providers.Kind{Name: kind, Calls: external.CallsOf(provider), Settings: settings}
-	return &Provided[D]{out, kind}
+	return &ExternalResources[D]{out, kind}
 }
 
 // Declare says that a resource should exist. Its name tells it from others of its kind and object,
 // and is recorded.
-func (p *Provided[D]) Declare(name string, desired D, options ...external.Option) {
+func (p *ExternalResources[D]) Declare(name string, desired D, options ...external.Option) {
 	ref := external.Ref{Kind: p.kind, Name: name}
 	if err := ref.Check(); err != nil {
 		p.out.invalid(err)
@@ -101,8 +93,8 @@ func (p *Provided[D]) Declare(name string, desired D, options ...external.Option
 	p.out.declared = append(p.out.declared, declared)
 }
 
-// Knowing is what tells of external resources: a Composition, and Observed.
-type Knowing interface {
+// ExternalReader is what tells of external resources: a Composition, and Observed.
+type ExternalReader interface {
 	known(kind string) []external.Known[any]
 }
 
@@ -110,7 +102,7 @@ func (r *reading) known(kind string) []external.Known[any] { return r.outside[ki
 
 // External returns what is known of the declared resources of a kind, ordered by name. S is what
 // their provider calls its state; another type is an error.
-func External[S any](from Knowing, kind string) ([]external.Known[S], error) {
+func External[S any](from ExternalReader, kind string) ([]external.Known[S], error) {
 	known, err := external.KnownAs[S](from.known(kind))
 	if err != nil {
 		return nil, fmt.Errorf("external kind %q: %w", kind, err)

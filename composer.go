@@ -1,0 +1,197 @@
+package operon
+
+import (
+	"context"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/durable"
+	"github.com/operon-framework/operon/internal/runtime/author"
+	"github.com/operon-framework/operon/internal/runtime/webhook"
+)
+
+// Composer declares the children of the objects of one kind. Implement more of the interfaces of this
+// package on the same type to do more for these objects: Observer, Finalizer, Defaulter, Validator and so on.
+type Composer[T client.Object] interface {
+	// Compose adds to out each child that should exist for object. It is called in every
+	// reconcile and must not write anything itself: children that it no longer adds are deleted.
+	// An error ends the reconcile; nothing is applied or deleted then.
+	Compose(ctx context.Context, object T, out *Composition) error
+}
+
+// Observer fills an object's status from what exists.
+type Observer[T client.Object] interface {
+	// Observe sets fields of object's status. Operon itself writes observedGeneration and the
+	// conditions Ready, Reconciling, Stalled, Degraded, Contested, Paused and Upgraded.
+	// Observe runs after the children were applied, ready or not.
+	Observe(ctx context.Context, object T, seen *Observed) error
+}
+
+// Finalizer cleans up when an object is deleted: it takes a last backup, or removes what the operator made
+// outside of the cluster and does not manage as an external resource (see ExternalComposer).
+//
+// Guarantees: the object has the finalizer operon.dev/cleanup before anything is made for it. Finalize runs while all
+// children still exist, and neither they nor the object go before it has succeeded. If a later version of the
+// operator no longer has the method, the finalizer is removed.
+type Finalizer[T client.Object] interface {
+	// Finalize is called until it returns nil without a Wait, Fail or RequeueAfter on out. It may be called again
+	// after it succeeded, because the operator may be killed before that is recorded, so it must be idempotent.
+	Finalize(ctx context.Context, object T, out *Finalization) error
+}
+
+// Defaulter fills in defaults.
+type Defaulter[T client.Object] interface {
+	// Default sets fields of object that its author left out. It must have no other effects, and change nothing
+	// in an object that has its defaults already. It is called before objects are stored, if
+	// API servers can call the operator's webhook, and before each reconcile, so that objects
+	// stored without defaults are composed with them, too.
+	Default(ctx context.Context, object T) error
+}
+
+// Validator rejects objects that are not valid, by an admission webhook.
+type Validator[T client.Object] interface {
+	// Validate returns what is wrong with object, which is about to be created or changed, field by field;
+	// nothing for a valid one. It must have no effects. It is not called for changes of status.
+	Validate(ctx context.Context, object T, about *Admission[T]) field.ErrorList
+}
+
+// DeletionValidator rejects deletions, by an admission webhook.
+type DeletionValidator[T client.Object] interface {
+	// ValidateDeletion returns why object must not be deleted now, nil if it may. It must have no
+	// effects. The deletion of the object's namespace is rejected, too.
+	ValidateDeletion(ctx context.Context, object T, about *Admission[T]) error
+}
+
+// Admission is what a Validator knows about a request besides its object.
+type Admission[T client.Object] struct {
+	// Old is the object as it is stored. Created reports that there is none, because it is about to be created.
+	Old     T
+	Created bool
+	// User is the client that sent the request.
+	User authenticationv1.UserInfo
+	// DryRun: nothing will be stored.
+	DryRun bool
+
+	warn func(text string)
+}
+
+// Warn tells the client something that is no reason to reject the request: kubectl prints it. Keep it below 120
+// characters, which is what API servers let through.
+func (a *Admission[T]) Warn(text string) {
+	if a.warn != nil {
+		a.warn(text)
+	}
+}
+
+func newAdmission[T client.Object](about *webhook.Admission[T]) *Admission[T] {
+	return &Admission[T]{Old: about.Old, Created: about.Created, User: about.User, DryRun: about.DryRun, warn: about.Warn}
+}
+
+// WorkflowRunner does work on an object in durable steps, each of them once, even if the operator is killed
+// in between: see package durable. The object's status needs the field
+//
+//	Journal *journal.Journal `json:"journal,omitempty"`
+type WorkflowRunner[T client.Object] interface {
+	// RunWorkflow runs the steps by durable.Do. It is called in each reconcile, before Compose, and may
+	// set fields of object's status; see package durable for its other rules. Children are
+	// reconciled while it continues.
+	RunWorkflow(ctx context.Context, object T, run *durable.Run) error
+}
+
+// Canceler is a WorkflowRunner that decides by the object whether its workflow is no longer wanted. The
+// deletion of the object always cancels it.
+type Canceler[T client.Object] interface {
+	// Canceled returns why the workflow is no longer wanted, or "" while it is.
+	Canceled(object T) (why string)
+}
+
+// Upgrader has something to do once for each object that an older version of the operator reconciled last:
+// to move what the older one stored elsewhere, for instance. The operator states its version by Version.
+type Upgrader[T client.Object] interface {
+	// Upgrade runs before Compose. While it returns an error it is called again, and nothing else is
+	// done for the object. It is also called again if the operator is killed before the object's
+	// status records the upgrade, so it must be idempotent; find what it created by from.Key.
+	// Several steps that must each happen once belong in RunWorkflow.
+	Upgrade(ctx context.Context, object T, from *UpgradeContext) error
+}
+
+// UpgradeContext is what an Upgrader gets.
+type UpgradeContext struct {
+	// From is the version of the operator that reconciled the object last; empty if that version
+	// had no name. To is this one's.
+	From, To string
+	// Key is the same whenever the object is upgraded from that version, by whichever process or later
+	// version, until the upgrade is recorded, and differs from that of any other object: 32 hexadecimal
+	// digits. Use it to find what an earlier attempt created.
+	Key string
+	// Client reads and writes without a cache.
+	Client client.Client
+}
+
+// Before reports whether the object was last reconciled by an operator older than a version.
+func (u *UpgradeContext) Before(version string) bool {
+	return (*author.UpgradeContext)(u).Before(version)
+}
+
+// ExternalComposer declares what should exist outside of the cluster for an object: machines,
+// buckets, accounts.
+//
+// Guarantees: each external resource is created once, even if the operator is killed at any point or two
+// of them overlap. It is deleted when it is no longer declared or its object is deleted, which a
+// finalizer holds until then. Nothing is written and no child is touched while it is not known what
+// exists.
+//
+// Assumptions: the provider keeps the contract of external.Provider, and the operator may patch the
+// objects that it manages. Nobody else writes the annotation operon.dev/external.
+//
+// Caveats: if the provider is not an external.Finder, a person has to resolve a crash in the middle of a creation,
+// and is told how. If it is not an external.Once, an operator that is frozen for a long time
+// right before it sends a creation may send it after another one did.
+type ExternalComposer[T client.Object] interface {
+	// ComposeExternal adds to out each kind of external resource, with its provider, and each resource that
+	// should exist. It runs before Compose, and once more when the object is being deleted; then
+	// only the kinds matter, because whatever was declared is deleted. It must not change
+	// anything itself. After an error, or a Wait, nothing is done for the object, its children included.
+	ComposeExternal(ctx context.Context, object T, out *ExternalComposition) error
+}
+
+// rolesOf returns the functions of a composer, by the interfaces that it implements.
+func rolesOf[T client.Object](composer Composer[T]) author.Roles[T] {
+	roles := author.Roles[T]{
+		Compose: func(ctx context.Context, object T, out *author.Composition) error {
+			return composer.Compose(ctx, object, newComposition(out))
+		},
+	}
+	if c, ok := any(composer).(Observer[T]); ok {
+		roles.Observe = func(ctx context.Context, object T, seen *author.Observed) error {
+			return c.Observe(ctx, object, newObserved(seen))
+		}
+	}
+	if c, ok := any(composer).(Finalizer[T]); ok {
+		roles.Finalize = func(ctx context.Context, object T, out *author.Finalization) error {
+			return c.Finalize(ctx, object, newFinalization(out))
+		}
+	}
+	if c, ok := any(composer).(Defaulter[T]); ok {
+		roles.Default = c.Default
+	}
+	if c, ok := any(composer).(WorkflowRunner[T]); ok {
+		roles.RunWorkflow = c.RunWorkflow
+	}
+	if c, ok := any(composer).(Canceler[T]); ok {
+		roles.Canceled = c.Canceled
+	}
+	if c, ok := any(composer).(Upgrader[T]); ok {
+		roles.Upgrade = func(ctx context.Context, object T, from *author.UpgradeContext) error {
+			return c.Upgrade(ctx, object, (*UpgradeContext)(from))
+		}
+	}
+	if c, ok := any(composer).(ExternalComposer[T]); ok {
+		roles.ComposeExternal = func(ctx context.Context, object T, out *author.ExternalComposition) error {
+			return c.ComposeExternal(ctx, object, newExternalComposition(out))
+		}
+	}
+	return roles
+}

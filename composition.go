@@ -1,0 +1,218 @@
+package operon
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/external"
+	"github.com/operon-framework/operon/internal/runtime/author"
+)
+
+// reader reads what a composer depends on.
+type reader struct {
+	from interface {
+		Get(ctx context.Context, object client.Object) (bool, error)
+		List(ctx context.Context, list client.ObjectList, labels client.MatchingLabels, options ...client.ListOption) error
+		In(cluster string) *author.Elsewhere
+	}
+}
+
+// Get reads an object by its kind, name and namespace into object; without a namespace, the owner's is
+// used. It returns false if it does not exist, also if the cluster does not
+// have the kind. The owner is reconciled again whenever the object is created, changed or deleted.
+// object may be a Go type, unstructured, or metav1.PartialObjectMetadata, of which only
+// the metadata is read and cached.
+func (r reader) Get(ctx context.Context, object client.Object) (bool, error) {
+	return r.from.Get(ctx, object)
+}
+
+// List reads the objects in the owner's namespace that have the labels. The owner is
+// reconciled again whenever one of them is created, changed or deleted. Labels are required, because
+// they bound what is cached, unless an option selects: client.MatchingLabelsSelector,
+// client.HasLabels or Everything. client.InNamespace chooses another namespace, or with ""
+// all of them. The objects are ordered by namespace and name.
+func (r reader) List(ctx context.Context, list client.ObjectList, labels client.MatchingLabels, options ...client.ListOption) error {
+	return r.from.List(ctx, list, labels, options...)
+}
+
+// In reads in another cluster, by the name that Cluster gave it, with Get and List as in the operator's own cluster.
+// Nothing is ever written there.
+func (r reader) In(cluster string) *OtherCluster { return &OtherCluster{r.from.In(cluster)} }
+
+// OtherCluster reads in another cluster and watches what it read there.
+type OtherCluster struct{ from *author.Elsewhere }
+
+// Get is as that of Composition.
+func (c *OtherCluster) Get(ctx context.Context, object client.Object) (bool, error) {
+	return c.from.Get(ctx, object)
+}
+
+// List is as that of Composition.
+func (c *OtherCluster) List(ctx context.Context, list client.ObjectList, labels client.MatchingLabels, options ...client.ListOption) error {
+	return c.from.List(ctx, list, labels, options...)
+}
+
+// reporter reports about the object.
+type reporter struct {
+	to interface {
+		Wait(reason, message string)
+		Fail(reason, message string)
+		RequeueAfter(after time.Duration)
+		Event(reason, message string)
+		Warning(reason, message string)
+	}
+}
+
+// Wait reports that something outside has to happen first, before the rest can be declared or done.
+// reason is one CamelCase word and message a sentence; both go to the conditions Ready and Reconciling. In Compose, the children that were
+// declared are applied, and nothing is pruned.
+func (r reporter) Wait(reason, message string) { r.to.Wait(reason, message) }
+
+// Fail reports that only a change of the object, or of what was read for it, can help: Ready is False and Stalled True,
+// with the reason, one CamelCase word, and the message, a sentence. The object is not retried until then. In Compose, the children
+// that were declared are applied, and nothing is pruned.
+func (r reporter) Fail(reason, message string) { r.to.Fail(reason, message) }
+
+// RequeueAfter reconciles the object again after a while, whatever happens until then. Of several,
+// the soonest counts.
+func (r reporter) RequeueAfter(after time.Duration) { r.to.RequeueAfter(after) }
+
+// Event records a Kubernetes Event of type Normal about the object. reason is one CamelCase word, message a sentence of at
+// most 1,024 bytes. Call it in every reconcile in which it holds: it is sent only if the reconcile before
+// did not record the same.
+func (r reporter) Event(reason, message string) { r.to.Event(reason, message) }
+
+// Warning is Event with type Warning.
+func (r reporter) Warning(reason, message string) { r.to.Warning(reason, message) }
+
+// Composition collects the children that a Composer declares, reads what they depend on, and reports what is missing.
+type Composition struct {
+	reader
+	reporter
+	out *author.Composition
+}
+
+func newComposition(out *author.Composition) *Composition {
+	return &Composition{reader{out}, reporter{out}, out}
+}
+
+// Child declares that object should exist: typed or unstructured, with a name, with the fields that
+// matter and nothing else. Without a namespace it gets its owner's. Children
+// are created in the order of their declaration, unless options say otherwise. A child
+// that is declared only under a condition is deleted when the condition ends.
+func (c *Composition) Child(object client.Object, options ...ChildOption) {
+	c.out.Child(object, options...)
+}
+
+// GeneratedSecret declares a Secret with values that are generated once, such as a password. generate adds the keys that data
+// lacks and leaves the others alone; data is what the Secret has, in the cluster and in secret.Data. Values
+// that are stored stay: they are generated again only if the Secret or the key is deleted. Afterwards secret.Data has all
+// values, for other children.
+//
+//	credentials := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
+//	err := out.GeneratedSecret(ctx, credentials, func(data map[string][]byte) {
+//		if data["password"] == nil {
+//			data["password"] = []byte(rand.Text())
+//		}
+//	})
+//
+// The Secret is read before anything is generated, past all caches too, so that neither a stale cache nor a restarted operator replaces
+// a password. generate may be called twice, and the first result dropped.
+func (c *Composition) GeneratedSecret(ctx context.Context, secret *corev1.Secret, generate func(data map[string][]byte), options ...ChildOption) error {
+	return c.out.GeneratedSecret(ctx, secret, generate, options...)
+}
+
+// Partial reports that more may have to exist than what was declared: nothing is pruned in this reconcile.
+// Unlike Wait, it does not appear in the Ready condition.
+func (c *Composition) Partial() { c.out.Partial() }
+
+// Children returns what was declared, in order.
+func (c *Composition) Children() []client.Object { return c.out.Children() }
+
+func (c *Composition) external() author.ExternalReader { return c.out }
+
+// Observed is what an Observer sees: the children, and everything else that it reads. It is reconciled again when any of
+// that changes.
+type Observed struct {
+	reader
+	reporter
+	seen *author.Observed
+}
+
+func newObserved(seen *author.Observed) *Observed {
+	return &Observed{reader{seen}, reporter{seen}, seen}
+}
+
+// Child reads the live state of a declared child, by its kind and name, into
+// object. It returns false while the child does not exist. Kinds that are read in this way
+// are cached as whole objects; of others, only the fields that plans need.
+func (o *Observed) Child(ctx context.Context, object client.Object) (bool, error) {
+	return o.seen.Child(ctx, object)
+}
+
+// NotReady sets the condition Ready to False although all children are ready, such as when the last
+// backup failed. reason is one CamelCase word, message a sentence.
+func (o *Observed) NotReady(reason, message string) { o.seen.NotReady(reason, message) }
+
+// Degraded sets the condition Degraded to True for as long as every Observe reports it: the object serves, but not as
+// well as it should. It does not change Ready.
+func (o *Observed) Degraded(reason, message string) { o.seen.Degraded(reason, message) }
+
+func (o *Observed) external() author.ExternalReader { return o.seen }
+
+// Finalization is what a Finalizer reads by and reports to.
+type Finalization struct {
+	reader
+	reporter
+}
+
+func newFinalization(out *author.Finalization) *Finalization {
+	return &Finalization{reader{out}, reporter{out}}
+}
+
+// ExternalComposition collects the external resources that an ExternalComposer declares: see ExternalKind.
+type ExternalComposition struct {
+	reader
+	reporter
+	out *author.ExternalComposition
+}
+
+func newExternalComposition(out *author.ExternalComposition) *ExternalComposition {
+	return &ExternalComposition{reader{out}, reporter{out}, out}
+}
+
+// ExternalResources is a kind of external resources, to which Declare adds resources.
+type ExternalResources[D any] struct{ of *author.ExternalResources[D] }
+
+// ExternalKind states how the external resources of a kind are reached. The kind is a word of the author's
+// own, which is recorded: it must not change between versions of the operator. Resources that were
+// declared before and are not declared on the result are deleted.
+func ExternalKind[D, S any](out *ExternalComposition, kind string, provider external.Provider[D, S], options ...external.KindOption) *ExternalResources[D] {
+	return &ExternalResources[D]{author.ExternalKind(out.out, kind, provider, options...)}
+}
+
+// Declare states that a resource should exist. Its name tells it from others of its kind and object,
+// and is recorded.
+func (r *ExternalResources[D]) Declare(name string, desired D, options ...external.Option) {
+	r.of.Declare(name, desired, options...)
+}
+
+// ExternalReader is what External reads from: a *Composition or an *Observed.
+type ExternalReader interface{ external() author.ExternalReader }
+
+// External returns what is known of the external resources of a kind, ordered by name: in Compose, which may
+// declare a Secret of their connection details, and in Observe. S is what their provider calls its
+// state; another type is an error.
+func External[S any](from ExternalReader, kind string) ([]external.Known[S], error) {
+	return author.External[S](from.external(), kind)
+}
+
+// TerminalError makes of err one that is not retried: the object is Stalled with the reason, one CamelCase word, until
+// it or something that was read for it changes. Every method of a composer may return it. It does the same as Fail, for code that has
+// no Composition at hand.
+func TerminalError(reason string, err error) error {
+	return &author.TerminalError{Reason: reason, Err: err}
+}
