@@ -17,6 +17,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/plan"
 	"github.com/operon-framework/operon/internal/runtime/apply"
 	"github.com/operon-framework/operon/internal/runtime/author"
+	"github.com/operon-framework/operon/internal/runtime/freshness"
 )
 
 // children are those that exist, in the newest state known.
@@ -68,7 +69,7 @@ func (r *reader) all(ctx context.Context) (children, error) {
 	if err != nil {
 		return seen, err
 	}
-	writes := r.Memory.View()
+	writes := r.Writes.View()
 	defer writes.End()
 	for _, kind := range kinds {
 		found, err := r.kindOfEarlier(ctx, writes, kind)
@@ -96,7 +97,7 @@ func (r *reader) all(ctx context.Context) (children, error) {
 }
 
 // kind reads the children of a kind.
-func (r *reader) kind(ctx context.Context, writes *apply.View, kind schema.GroupVersionKind) ([]*plan.Live, error) {
+func (r *reader) kind(ctx context.Context, writes *freshness.ChildView, kind schema.GroupVersionKind) ([]*plan.Live, error) {
 	found, err := r.reads.Children(ctx, r.kinds.children(kind), r.owner.GetUID())
 	if err != nil {
 		return nil, fmt.Errorf("read the children of kind %s: %w", kind.Kind, err)
@@ -112,7 +113,7 @@ func (r *reader) kind(ctx context.Context, writes *apply.View, kind schema.Group
 
 // recall adds the children that this process made and that no watch has shown yet: where the object is deleted at once,
 // or is changed, they are deleted, too.
-func (r *reader) recall(seen *children, writes *apply.View) {
+func (r *reader) recall(seen *children, writes *freshness.ChildView) {
 	for _, id := range r.family.Children() {
 		if seen.live[id] != nil {
 			continue
@@ -157,7 +158,7 @@ func (r *reader) allKinds(ctx context.Context) ([]schema.GroupVersionKind, error
 
 // kindOfEarlier is kind where a kind may only have been composed by an earlier version.
 // This one may lack the permission to read it: that is logged, once, and stops nothing.
-func (r *reader) kindOfEarlier(ctx context.Context, writes *apply.View, kind schema.GroupVersionKind) ([]*plan.Live, error) {
+func (r *reader) kindOfEarlier(ctx context.Context, writes *freshness.ChildView, kind schema.GroupVersionKind) ([]*plan.Live, error) {
 	if slices.ContainsFunc(r.desired, func(c *unstructured.Unstructured) bool { return c.GroupVersionKind() == kind }) ||
 		slices.Contains(r.family.Kinds(), kind) || r.owner.GetDeletionTimestamp() != nil {
 		return r.kind(ctx, writes, kind)
@@ -182,7 +183,7 @@ func (r *reader) whole(ctx context.Context, live *plan.Live) (runtime.Object, er
 		return objectOfLive(live), nil
 	}
 	r.kinds.readWhole(live.Kind)
-	writes := r.Memory.View()
+	writes := r.Writes.View()
 	defer writes.End()
 	found, err := r.kind(ctx, writes, live.Kind)
 	if err != nil {
