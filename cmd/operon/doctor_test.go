@@ -10,8 +10,8 @@ func TestMistakesInCallsOfDoctor(t *testing.T) {
 	for call, want := range map[string]result{
 		"doctor a b":                                  {code: exitUsage, stderr: "operon: want one folder"},
 		"doctor -o yaml":                              {code: exitUsage, stderr: "operon: -o yaml: want text, json or sarif"},
-		"doctor --only rbac-wildcart":                 {code: exitUsage, stderr: `operon: there is no rule "rbac-wildcart"; ` + "`operon doctor --rules` lists them"},
-		"doctor --skip wildcard":                      {code: exitUsage, stderr: `operon: there is no rule "wildcard" (did you mean rbac-wildcard?)`},
+		"doctor --only rbac-wildcart":                 {code: exitUsage, stderr: `operon: unknown rule "rbac-wildcart"; ` + "`operon doctor --rules` lists them"},
+		"doctor --skip wildcard":                      {code: exitUsage, stderr: `operon: unknown rule "wildcard" (did you mean rbac-wildcard?)`},
 		"doctor /nowhere":                             {code: exitFailed, stderr: "operon: there is no folder /nowhere; name the folder of an operator project\n"},
 		"doctor ../../internal/tools/doctor/testdata": {code: exitFailed, stderr: "internal/tools/doctor/testdata is no operator project: it has no go.mod; name the folder that holds the operator's go.mod\n"},
 	} {
