@@ -1,10 +1,10 @@
-// Command operon is the operator framework in one binary: `operon up` runs an operator's
-// project on a Kubernetes of its own and keeps it running while its author edits it,
-// `operon doctor` names what will hurt in production, `operon explain` tells why an object is as it is, `operon prove` finds its reliability bugs,
-// `operon crd check` tells what a changed CustomResourceDefinition would do to stored objects,
-// `operon down` removes it all again, `operon deploy` and `operon undeploy` bring it into a cluster and out
-// of it, `operon logs` and `operon restart` are about its pods there, `operon cluster` and `operon kubectl` serve the local Kubernetes
-// itself.
+// Command operon is a Kubernetes operator framework, local cluster and test tool in one command: `operon up` runs an
+// operator's project on a Kubernetes of its own and keeps it running while its author edits it, `operon doctor` names
+// what will hurt in production, `operon explain` tells why an object is as it is, `operon prove` finds its
+// reliability bugs, `operon crd check` tells what a changed CustomResourceDefinition would do to stored objects,
+// `operon down` removes it all again, `operon deploy` and `operon undeploy` bring it into a cluster and out of it,
+// `operon logs` and `operon restart` are about its pods there, `operon cluster` and `operon kubectl` serve the local
+// Kubernetes itself.
 //
 // Each verb has one file here, which holds flags, printing and nothing else; the work is
 // done by the packages that the verbs are named after.

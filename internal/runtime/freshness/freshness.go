@@ -1,4 +1,4 @@
-// Package freshness lets a client that reads from a cache read its own writes.
+// Package freshness makes a client that reads from a cache read its own writes.
 //
 // A cache shows a write when its watch does, which is later than the answer to the write.
 // Code that decides on what it reads then decides on the state before its own last act:
