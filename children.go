@@ -1,9 +1,17 @@
 package operon
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,11 +29,57 @@ type ChildOption = author.ChildOption
 // Children that wait for each other stall the object, and the cycle is named.
 func After(others ...client.Object) ChildOption { return author.After(others...) }
 
-// ReadyWhen lets a function tell whether the child is ready, and if not, why. Without it,
-// kstatus does: it knows the built-in kinds, and reads the Ready condition of others. Of
-// several functions, all have to agree. live must not be changed.
-func ReadyWhen(ready func(live *unstructured.Unstructured) (ready bool, why string)) ChildOption {
-	return author.ReadyWhen(ready)
+// ReadyWhen makes a function decide whether the child is ready, and if not, why. Without it,
+// kstatus decides: it knows the built-in kinds, and reads the Ready condition of others. Of
+// several functions, all have to agree. live must not be changed. T is the child's type, or
+// *unstructured.Unstructured.
+func ReadyWhen[T client.Object](ready func(live T) (ready bool, why string)) ChildOption {
+	if untyped, ok := any(ready).(func(*unstructured.Unstructured) (bool, string)); ok {
+		return author.ReadyWhen(untyped)
+	}
+	return author.ReadyWhen(func(live *unstructured.Unstructured) (bool, string) {
+		typed, err := newObject[T]()
+		if err == nil {
+			err = runtime.DefaultUnstructuredConverter.FromUnstructured(live.Object, typed)
+		}
+		if err != nil {
+			return false, fmt.Sprintf("it cannot be read as %s: %v", reflect.TypeFor[T](), err)
+		}
+		return ready(typed)
+	})
+}
+
+// FromYAML reads the objects of a file, one or several YAML documents, for Child. Empty documents are skipped.
+func FromYAML(documents []byte) ([]client.Object, error) {
+	var objects []client.Object
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(documents), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(&object.Object)
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", len(objects)+1, err)
+		}
+		if len(object.Object) == 0 {
+			continue
+		}
+		if object.GetKind() == "" || object.GetAPIVersion() == "" {
+			return nil, fmt.Errorf("document %d has no apiVersion or no kind", len(objects)+1)
+		}
+		objects = append(objects, object)
+	}
+}
+
+// FromApplyConfiguration makes an object of an apply configuration of client-go, for Child: it has the fields that were
+// set and no others.
+func FromApplyConfiguration(configuration runtime.ApplyConfiguration) (client.Object, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(configuration)
+	if err != nil {
+		return nil, fmt.Errorf("convert %T: %w", configuration, err)
+	}
+	return &unstructured.Unstructured{Object: content}, nil
 }
 
 // Replace lets the child be deleted and made again where a field is to change that cannot be

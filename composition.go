@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/external"
@@ -104,6 +105,24 @@ func newComposition(out *author.Composition) *Composition {
 // that is declared only under a condition is deleted when the condition ends.
 func (c *Composition) Child(object client.Object, options ...ChildOption) {
 	c.out.Child(object, options...)
+}
+
+// GeneratedSecret declares a Secret with values that are generated once, such as a password. generate adds the keys that data
+// lacks and leaves the others alone; data is what the Secret has, in the cluster and in secret.Data. Values
+// that are stored stay: they are generated again only if the Secret or the key is deleted. Afterwards secret.Data has all
+// values, for other children.
+//
+//	credentials := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
+//	err := out.GeneratedSecret(ctx, credentials, func(data map[string][]byte) {
+//		if data["password"] == nil {
+//			data["password"] = []byte(rand.Text())
+//		}
+//	})
+//
+// The Secret is read before anything is generated, past all caches too, so that neither a stale cache nor a restarted operator replaces
+// a password. generate may be called twice, and the first result dropped.
+func (c *Composition) GeneratedSecret(ctx context.Context, secret *corev1.Secret, generate func(data map[string][]byte), options ...ChildOption) error {
+	return c.out.GeneratedSecret(ctx, secret, generate, options...)
 }
 
 // Partial reports that more may have to exist than what was declared: nothing is pruned in this reconcile.

@@ -60,7 +60,7 @@ type flags struct {
 	shardLease                                            time.Duration
 }
 
-func readFlags(name string, args []string) (flags, error) {
+func readFlags(name string, args []string, own ...func(*flag.FlagSet)) (flags, error) {
 	var f flags
 	set := flag.NewFlagSet(name, flag.ContinueOnError)
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "`FILE` that tells how to reach the cluster (default $KUBECONFIG, the cluster around, or ~/.kube/config)")
@@ -76,6 +76,9 @@ func readFlags(name string, args []string) (flags, error) {
 	set.StringVar(&f.output, "o", "text", "how a dry run prints: `FORMAT` text or json, a line for each object")
 	set.StringVar(&f.level, "log-level", "info", "`LEVEL`: debug, info, warn or error")
 	set.StringVar(&f.format, "log-format", "text", "`FORMAT`: text or json")
+	if err := addFlags(set, own); err != nil {
+		return f, err
+	}
 	if err := set.Parse(args); err != nil {
 		return f, err
 	}
@@ -88,10 +91,31 @@ func readFlags(name string, args []string) (flags, error) {
 	return f, nil
 }
 
+// addFlags adds the author's flags to a set.
+func addFlags(set *flag.FlagSet, own []func(*flag.FlagSet)) error {
+	var errs []error
+	for _, define := range own {
+		defined := flag.NewFlagSet(set.Name(), flag.ContinueOnError)
+		define(defined)
+		defined.VisitAll(func(f *flag.Flag) {
+			if set.Lookup(f.Name) != nil {
+				errs = append(errs, fmt.Errorf("operon.Flags defines --%s, which exists already: choose another name", f.Name))
+				return
+			}
+			set.Var(f.Value, f.Name, f.Usage)
+		})
+	}
+	return errors.Join(errs...)
+}
+
 func insideCluster() bool { return os.Getenv("KUBERNETES_SERVICE_HOST") != "" }
 
 func run(name string, all []Option) error {
-	f, err := readFlags(name, os.Args[1:])
+	var p parts
+	for _, option := range all {
+		option(&p)
+	}
+	f, err := readFlags(name, os.Args[1:], p.flags...)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package operon
 
 import (
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -75,5 +76,18 @@ func TestFlagOfNamespaces(t *testing.T) {
 		if got := (Config{Namespaces: f.namespaces()}).namespaces(); !slices.Equal(got, want) {
 			t.Errorf("--namespace %q is %q, want %q", given, got, want)
 		}
+	}
+}
+
+func TestFlagsOfTheAuthors(t *testing.T) {
+	t.Parallel()
+	image := ""
+	define := func(set *flag.FlagSet) { set.StringVar(&image, "backup-image", "dump:1", "IMAGE of backups") }
+	if _, err := readFlags("box-operator", []string{"--backup-image", "dump:2", "--dry-run"}, define); err != nil || image != "dump:2" {
+		t.Errorf("the image is %q, %v", image, err)
+	}
+	twice := func(set *flag.FlagSet) { set.String("namespace", "", "") }
+	if _, err := readFlags("box-operator", nil, define, twice); err == nil || err.Error() != "operon.Flags defines --namespace, which exists already: choose another name" {
+		t.Errorf("error %v", err)
 	}
 }

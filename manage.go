@@ -160,6 +160,11 @@ func manage[T client.Object](o *operator, roles author.Roles[T], settings manage
 		work.Store(&q)
 		return nil
 	})
+	for _, names := range settings.triggers {
+		if err := o.manager.Add(&forwarder{names, waiting.Changed, o.needsLeader()}); err != nil {
+			return err
+		}
+	}
 	return ctrl.NewControllerManagedBy(o.manager).
 		Named(strings.ToLower(kind.Kind)).
 		Watches(object, r.Handler(), builder.WithPredicates(settings.only)).
@@ -173,6 +178,31 @@ func manage[T client.Object](o *operator, roles author.Roles[T], settings manage
 		}).
 		Complete(o.sharing(kind.GroupKind(), object, o.manager.GetClient(), r))
 }
+
+// forwarder reconciles the objects whose names the author's program sends.
+type forwarder struct {
+	names       <-chan types.NamespacedName
+	changed     func(types.NamespacedName, trigger.Cause)
+	needsLeader *bool
+}
+
+// Start implements manager.Runnable.
+func (f *forwarder) Start(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case name, open := <-f.names:
+			if !open {
+				return nil
+			}
+			f.changed(name, trigger.Cause{Kind: trigger.External})
+		}
+	}
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (f *forwarder) NeedLeaderElection() bool { return f.needsLeader == nil || *f.needsLeader }
 
 // migrate adds the storage migration of a kind to the manager, where it is wanted. A dry run has none.
 func (o *operator) migrate(of reflect.Type, kind schema.GroupVersionKind, wanted bool) error {

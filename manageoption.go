@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/operon-framework/operon/internal/runtime/queue"
@@ -23,6 +24,7 @@ type manageSettings struct {
 	migrate     bool
 	webhooks    webhook.Options
 	rules       []webhook.Rule
+	triggers    []<-chan types.NamespacedName
 }
 
 func (s *manageSettings) validate() error {
@@ -67,6 +69,13 @@ func RateLimit(burst int, every time.Duration) ManageOption {
 // Compose that took too long.
 func Timeout(d time.Duration) ManageOption {
 	return func(s *manageSettings) { s.timeout = d }
+}
+
+// Trigger reconciles the object of each name that arrives on the channel, such as when a webhook of your program was called
+// or a queue has a message. Objects that do not exist are ignored. The channel is read while this replica reconciles;
+// whoever sends must not count on a buffer.
+func Trigger(names <-chan types.NamespacedName) ManageOption {
+	return func(s *manageSettings) { s.triggers = append(s.triggers, names) }
 }
 
 // MigrateStorage lets the operator rewrite the stored objects of the kind after its

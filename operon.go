@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -45,6 +46,8 @@ type parts struct {
 	cached  []client.Object
 	version string
 	roles   []any // author.Roles of each kind
+	flags   []func(*flag.FlagSet)
+	options []func(*ctrl.Options)
 }
 
 // operator is what a setup can use.
@@ -101,6 +104,18 @@ func Setup(setup func(ctrl.Manager) error) Option {
 	return func(p *parts) {
 		p.setups = append(p.setups, func(_ context.Context, o *operator) error { return setup(o.manager) })
 	}
+}
+
+// Flags adds flags of your own to those of Main. define is called with a set in which it defines them, before the
+// command line is read. A flag that Main has itself is an error. Run ignores it.
+func Flags(define func(*flag.FlagSet)) Option {
+	return func(p *parts) { p.flags = append(p.flags, define) }
+}
+
+// ManagerOptions changes the options of the controller-runtime manager before it is created: the sync period, lease durations,
+// pprof, TLS. Operon has set its own by then; its cache, client, scheme and logger must stay.
+func ManagerOptions(change func(*ctrl.Options)) Option {
+	return func(p *parts) { p.options = append(p.options, change) }
 }
 
 // Config says how an operator runs. The zero value serves neither metrics nor health,
@@ -239,7 +254,11 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 	own, machinery := cfg.loggers()
 	o.log = own
 	giveLogger(machinery)
-	made, err := ctrl.NewManager(cluster, o.options(scheme, machinery, cfg))
+	options := o.options(scheme, machinery, cfg)
+	for _, change := range p.options {
+		change(&options)
+	}
+	made, err := ctrl.NewManager(cluster, options)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -109,7 +109,7 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 
 // Down stops a cluster and removes all that it left. A cluster that nobody knows is an error.
 func Down(ctx context.Context, name string) error {
-	return call(ctx, nil, nil, "down", "--name", name)
+	return call(ctx, nil, nil, "down", "--cluster", name)
 }
 
 // RESTConfig is a client's configuration for the cluster, with an administrator's rights
@@ -128,7 +128,7 @@ func (o Options) arguments() []string {
 	if name == "" {
 		name = DefaultName
 	}
-	arguments := []string{"--name", name}
+	arguments := []string{"--cluster", name}
 	add := func(given bool, flag string, value any) {
 		if given {
 			arguments = append(arguments, flag, fmt.Sprint(value))

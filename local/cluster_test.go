@@ -33,7 +33,7 @@ func TestUpReadsWhatIsPrinted(t *testing.T) {
 	if !reflect.DeepEqual(*got, want) {
 		t.Errorf("got %+v", *got)
 	}
-	if asked, _ := os.ReadFile(arguments); string(asked) != "up --name one --nodes 2 --data /d --ttl 1m0s --port 99 --config /c --plain -o json\n" {
+	if asked, _ := os.ReadFile(arguments); string(asked) != "up --cluster one --nodes 2 --data /d --ttl 1m0s --port 99 --config /c --plain -o json\n" {
 		t.Errorf("asked for %q", asked)
 	}
 }
@@ -43,7 +43,7 @@ func TestTheDefaultClusterNeedsNoOptions(t *testing.T) {
 	if _, err := Up(t.Context(), Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if asked, _ := os.ReadFile(arguments); string(asked) != "up --name default -o json\n" {
+	if asked, _ := os.ReadFile(arguments); string(asked) != "up --cluster default -o json\n" {
 		t.Errorf("asked for %q", asked)
 	}
 }

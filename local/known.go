@@ -31,7 +31,7 @@ func Status(_ context.Context, name string) (*Cluster, error) {
 func TakesImages(ctx context.Context, name string) error {
 	up := "`operon cluster up --node container`"
 	if name != DefaultName {
-		up = fmt.Sprintf("`operon cluster up --name %s --node container`", name)
+		up = fmt.Sprintf("`operon cluster up --cluster %s --node container`", name)
 	}
 	cluster, err := Status(ctx, name)
 	switch {
@@ -92,7 +92,7 @@ var errUnknown = errors.New("there is no local cluster")
 
 func unknown(name string, names []string) error {
 	if len(names) == 0 {
-		return fmt.Errorf("%w %q, nor any other; `operon cluster up --name %s` starts it", errUnknown, name, name)
+		return fmt.Errorf("%w %q, nor any other; `operon cluster up --cluster %s` starts it", errUnknown, name, name)
 	}
 	return fmt.Errorf("%w %q; there are: %q", errUnknown, name, names)
 }
@@ -121,7 +121,7 @@ func describe(folder, name string) (*Cluster, error) {
 	}
 	cluster := &Cluster{}
 	if err := json.Unmarshal(content, cluster); err != nil {
-		return nil, fmt.Errorf("%s: %w; `operon cluster down --name %s` clears it", told, err, name)
+		return nil, fmt.Errorf("%s: %w; `operon cluster down --cluster %s` clears it", told, err, name)
 	}
 	if !running {
 		cluster.State, cluster.PID = Stopped, 0

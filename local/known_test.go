@@ -17,7 +17,7 @@ func TestKnownClusters(t *testing.T) {
 	if list, err := List(t.Context()); err != nil || list == nil || len(list) > 0 {
 		t.Errorf("where nothing is: %v, %v", list, err)
 	}
-	if _, err := Status(t.Context(), "a"); err == nil || err.Error() != "there is no local cluster \"a\", nor any other; `operon cluster up --name a` starts it" {
+	if _, err := Status(t.Context(), "a"); err == nil || err.Error() != "there is no local cluster \"a\", nor any other; `operon cluster up --cluster a` starts it" {
 		t.Errorf("where nothing is: %v", err)
 	}
 	folder := filepath.Join(home, "clusters")
@@ -51,7 +51,7 @@ func TestKnownClusters(t *testing.T) {
 	put(t, filepath.Join(folder, "gone", "cluster.json"), "nonsense")
 	_, err = List(t.Context())
 	_, alone := Status(t.Context(), "gone")
-	if err = errors.Join(err, alone); err == nil || strings.Count(err.Error(), "`operon cluster down --name gone` clears it") != 2 {
+	if err = errors.Join(err, alone); err == nil || strings.Count(err.Error(), "`operon cluster down --cluster gone` clears it") != 2 {
 		t.Errorf("%v", err)
 	}
 }

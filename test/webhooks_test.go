@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -187,19 +188,6 @@ func TestARuleThatIsNoExpression(t *testing.T) {
 		return nil
 	})
 }
-
-// What a role looks like is checked at the start.
-func TestARoleThatWouldNeverBeCalled(t *testing.T) {
-	t.Parallel()
-	err := operon.Run(t.Context(), "x", &rest.Config{Host: "127.0.0.1:1"}, operon.Config{}, operon.API(addBox), operon.Manage(misfit{copies}))
-	if err == nil || !strings.Contains(err.Error(), "a method Validate that would never be called: want Validate(context.Context, *box.Box, *operon.Admission[*box.Box]) field.ErrorList") {
-		t.Errorf("error %v", err)
-	}
-}
-
-type misfit struct{ compose }
-
-func (misfit) Validate(*Box) error { return nil }
 
 // Options of a kind are those of its webhooks.
 func TestWebhookOptions(t *testing.T) {

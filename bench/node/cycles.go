@@ -68,7 +68,7 @@ func (b *bench) cycles(ctx context.Context, count int) error {
 
 // cycle is the life of one cluster. It returns what was there while its pods ran.
 func (b *bench) cycle(ctx context.Context, kill bool) (during seen, err error) {
-	out, err := b.cluster(ctx, "up", "--name", cycled, "--node", "container", "-o", "json")
+	out, err := b.cluster(ctx, "up", "--cluster", cycled, "--node", "container", "-o", "json")
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (b *bench) cycle(ctx context.Context, kill bool) (during seen, err error) {
 	if err := json.Unmarshal(out, &facts); err != nil {
 		return nil, err
 	}
-	if _, err := b.cluster(ctx, "image", "load", "--name", cycled, b.image); err != nil {
+	if _, err := b.cluster(ctx, "image", "load", "--cluster", cycled, b.image); err != nil {
 		return nil, err
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", facts.Kubeconfig)
@@ -106,7 +106,7 @@ func (b *bench) cycle(ctx context.Context, kill bool) (during seen, err error) {
 			return nil, err
 		}
 	}
-	_, err = b.cluster(ctx, "down", "--name", cycled)
+	_, err = b.cluster(ctx, "down", "--cluster", cycled)
 	return during, err
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,34 +20,34 @@ func newBuild() *cobra.Command {
 	how := building{Options: build.Options{By: identify().Version}}
 	command := &cobra.Command{
 		Use:   "build [DIR]",
-		Short: "Make the operator's container image, without Docker",
-		Long: `Make the container image of the operator's project in DIR (by default the current folder),
-Operon's or kubebuilder's: the main package as a static program, CAs to trust, and nothing else;
-no shell, run by a user of no rights. The Go modules that went into it are listed in an SPDX
-document that is attached to the image.
+		Short: "Build an operator's container image without Docker",
+		Long: `Build the container image of the operator project in DIR (default: the current directory), made by
+Operon or kubebuilder: the main package as a static binary, CA certificates, and nothing else. It has
+no shell and runs as a non-root user. An SBOM in SPDX format is attached to the image.
 
-The image goes into the nodes of the local cluster, or where --tar, --layout and --push say.
-Credentials for registries are those that Docker keeps (config.json of $DOCKER_CONFIG or
-~/.docker).
+The image is loaded into the nodes of the local cluster, or goes where --tar, --layout and --push
+say. Registry credentials are read from Docker's config.json ($DOCKER_CONFIG or ~/.docker).
 
-The same commit gives the same image, byte for byte, with the same Go and the same Operon. What did
-not change is not built again.`,
+The same commit gives the same image, byte for byte, with the same Go and Operon versions. Without
+changes, nothing is compiled.`,
 		Example: `  operon build examples/memcached --tar memcached.tar
   operon build --platform linux/amd64,linux/arm64 --push registry.example.com/team/web:1.2.0 --version 1.2.0
   operon build --layout image -o json`,
-		Args: oneFolder,
+		Args: oneDirectory,
 	}
 	set := command.Flags()
-	set.StringSliceVar(&how.Platforms, "platform", nil, "build for these `PLATFORMS`, by default linux and this machine's architecture; several make an index")
-	set.StringVar(&how.name, "name", "", "name of the image, where it is not pushed; by default the operator's name and :latest")
-	set.StringVar(&how.Version, "version", "", "the operator's version, for the labels and the list of modules")
-	set.StringToStringVar(&how.Labels, "label", nil, "further labels, `NAME=VALUE`")
-	set.StringVar(&how.Main, "main", "", "folder of the main package, where the project has several")
+	set.StringSliceVar(&how.Platforms, "platform", nil, "build for these `PLATFORMS` (default: linux and this machine's architecture); several make an image index")
+	set.StringVar(&how.name, "image", "", "name of the `IMAGE`, if it is not pushed (default: the operator's name and :latest)")
+	renamed(command, "name", "image")
+	set.StringVar(&how.Version, "version", "", "version of the operator, for labels and SBOM")
+	set.StringToStringVar(&how.Labels, "label", nil, "additional labels, `NAME=VALUE`")
+	set.StringVar(&how.Main, "main", "", "`DIR` of the main package, if the project has several")
 	set.StringSliceVar(&how.Tags, "tags", nil, "build `TAGS`")
-	set.StringVar(&how.roots, "ca-certificates", "", "`FILE` of certificates that the operator is to trust in addition")
-	set.BoolVar(&how.Again, "again", false, "compile also where nothing changed since the last build")
+	set.StringVar(&how.roots, "ca-certificates", "", "`FILE` of additional CA certificates to trust")
+	set.BoolVar(&how.Again, "no-cache", false, "compile even if nothing changed since the last build")
+	renamed(command, "again", "no-cache")
 	how.addFlags(set)
-	command.RunE = func(command *cobra.Command, args []string) error { return how.run(command, folderOf(args)) }
+	command.RunE = func(command *cobra.Command, args []string) error { return how.run(command, directoryOf(args)) }
 	return command
 }
 
@@ -87,7 +88,7 @@ func (b building) run(command *cobra.Command, dir string) (err error) {
 		return err
 	}
 	if made.Unrevised != "" {
-		fmt.Fprintf(command.ErrOrStderr(), "the image names no revision: %s\n", made.Unrevised)
+		fmt.Fprintf(command.ErrOrStderr(), "the image has no revision label: %s\n", made.Unrevised)
 	}
 	return b.print(command.OutOrStdout(), summary(name, made, delivered))
 }
@@ -145,14 +146,14 @@ type delivering struct {
 }
 
 func (d *delivering) addFlags(set *pflag.FlagSet) {
-	set.StringVar(&d.Archive, "tar", "", "write the image to this `FILE`, which container tools load")
-	set.StringVar(&d.Layout, "layout", "", "put the image into the OCI layout in this `FOLDER`")
-	set.StringVar(&d.Push, "push", "", "push the image to a registry under this `NAME`")
-	set.StringVar(&d.Cluster, "cluster", "", "local cluster whose nodes get the image, by default \"default\"")
-	set.StringVarP(&d.output, "output", "o", "text", "how to print what was made, text or json")
+	set.StringVar(&d.Archive, "tar", "", "write the image to a tar `FILE` that container tools can load")
+	set.StringVar(&d.Layout, "layout", "", "write the image to the OCI layout in `DIR`")
+	set.StringVar(&d.Push, "push", "", "push the image to a registry as `IMAGE`")
+	set.StringVar(&d.Cluster, "cluster", "", "local cluster whose nodes get the image (default $OPERON_CLUSTER, or \"default\")")
+	set.StringVarP(&d.output, "output", "o", "text", "`FORMAT` of the result: text or json")
 }
 
-func (d delivering) check() error {
+func (d *delivering) check() error {
 	if d.output != "text" && d.output != "json" {
 		hint := ""
 		if strings.HasSuffix(d.output, ".tar") {
@@ -161,8 +162,9 @@ func (d delivering) check() error {
 		return fmt.Errorf("-o %s: want text or json%s", d.output, hint)
 	}
 	if d.Cluster != "" && (len(d.Files()) > 0 || d.Push != "") {
-		return errors.New("--cluster does not go with --tar, --layout and --push: an image goes into a cluster, or elsewhere")
+		return errors.New("--cluster cannot be combined with --tar, --layout and --push: the image is loaded into a cluster, or goes elsewhere")
 	}
+	d.Cluster = cmp.Or(d.Cluster, os.Getenv(clusterVariable))
 	return d.Delivery.Check()
 }
 

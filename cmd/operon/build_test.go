@@ -52,13 +52,13 @@ func TestBuildSaysWhatTheClusterCannotDo(t *testing.T) {
 	t.Parallel()
 	home := clusterFolders(t)
 	for cluster, want := range map[string]string{
-		"x":    "operon: there is no local cluster \"x\": start it with `operon cluster up --name x --node container`; --tar FILE, --layout DIR and --push NAME put the image elsewhere\n",
-		"gone": "operon: cluster \"gone\" is not running: start it with `operon cluster up --name gone --node container`; --tar FILE, --layout DIR and --push NAME put the image elsewhere\n",
-		"simulated": "operon: cluster \"simulated\" has simulated nodes only, which run no image: take it down, and start it with `operon cluster up --name simulated --node container`; " +
+		"x":    "operon: there is no local cluster \"x\": start it with `operon cluster up --cluster x --node container`; --tar FILE, --layout DIR and --push NAME put the image elsewhere\n",
+		"gone": "operon: cluster \"gone\" is not running: start it with `operon cluster up --cluster gone --node container`; --tar FILE, --layout DIR and --push NAME put the image elsewhere\n",
+		"simulated": "operon: cluster \"simulated\" has simulated nodes only, which run no image: take it down, and start it with `operon cluster up --cluster simulated --node container`; " +
 			"--tar FILE, --layout DIR and --push NAME put the image elsewhere\n",
 		"runs": `operon: load the image into cluster "runs": exit status 42` + "\n", // says the fake operon-cluster
 	} {
-		for _, args := range [][]string{{"build", small(t)}, {"image", "from-dir", small(t), "--name", "x"}} {
+		for _, args := range [][]string{{"build", small(t)}, {"image", "from-dir", small(t), "--image", "x"}} {
 			call := asOperonIn(t, append(args, "--cluster", cluster)...)
 			call.Env = append(call.Env, "OPERON_HOME="+home)
 			if got := ended(t, call); got.code != exitFailed || got.stderr != want {
@@ -85,7 +85,7 @@ func TestVerbsOfImagesSayTheSameOfAClusterThatTakesNone(t *testing.T) {
 		{"x", "ls"}, {"x", "rm web"}, {"x", "load web.tar"}, {"default", "ls"}, {"gone", "ls"}, {"simulated", "ls"},
 	} {
 		want := strings.Replace(says("build", dir, "--cluster", test.cluster), "; --tar FILE, --layout DIR and --push NAME put the image elsewhere", "", 1)
-		verb := strings.Fields("image " + test.verb + " --name " + test.cluster)
+		verb := strings.Fields("image " + test.verb + " --cluster " + test.cluster)
 		if got := says(verb...); got != want || !strings.Contains(got, "--node container`\n") {
 			t.Errorf("%q says\n%s`operon build` says\n%s", verb, got, want)
 		}
@@ -119,7 +119,7 @@ func TestBuildSaysWhyItNamesNoRevision(t *testing.T) {
 	if err := errors.Join(err, os.Symlink(path, filepath.Join(only, "go"))); err != nil {
 		t.Fatal(err)
 	}
-	const missing, refuses = "the image names no revision: there is no git command on the PATH\n", "the image names no revision: git says: fatal: detected dubious ownership in repository at '"
+	const missing, refuses = "the image has no revision label: there is no git command on the PATH\n", "the image has no revision label: git says: fatal: detected dubious ownership in repository at '"
 	for name, test := range map[string]struct{ dir, env, want string }{
 		"no git":                     {ours, "PATH=" + only, missing},
 		"a folder of another user's": {ours, "GIT_TEST_ASSUME_DIFFERENT_OWNER=1", refuses},
@@ -138,7 +138,7 @@ func TestBuildSaysWhyItNamesNoRevision(t *testing.T) {
 func TestImagesOfFolders(t *testing.T) {
 	t.Parallel()
 	dir, file := small(t), filepath.Join(t.TempDir(), "web.tar")
-	got := operon(t, "image", "from-dir", dir, "--name", "web:1", "--tar", file, "--entrypoint", "/main", "--entrypoint", "-v",
+	got := operon(t, "image", "from-dir", dir, "--image", "web:1", "--tar", file, "--entrypoint", "/main", "--entrypoint", "-v",
 		"--cmd", "a, b", "--user", "7:8", "--env", "A=1,2", "--workdir", "/x", "--label", "team=a", "--platform", "linux/arm64")
 	if got.code != 0 || !strings.HasPrefix(got.stdout, "linux/arm64: ") {
 		t.Fatalf("exit %d\n%s%s", got.code, got.stdout, got.stderr)

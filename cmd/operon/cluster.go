@@ -17,19 +17,19 @@ import (
 
 func newCluster() *cobra.Command {
 	command := &cobra.Command{
-		Use:   "cluster VERB",
+		Use:   "cluster COMMAND",
 		Short: "Start, inspect and stop local Kubernetes clusters",
-		Long: `Start, inspect and stop local Kubernetes clusters: etcd, the API server, the
-controllers, the scheduler and simulated nodes in one process, ready in about a second.
+		Long: `Start, inspect and stop local Kubernetes clusters: etcd, kube-apiserver, kube-controller-manager,
+kube-scheduler and simulated nodes in one process, ready in about a second.
 
-Each verb takes --name, by default "default"; "operon cluster VERB --help" tells its flags.`,
+Every command has the flag --cluster (default $OPERON_CLUSTER, or "default").`,
 		Example: `  operon cluster up
-  operon cluster up --name big --nodes 100
+  operon cluster up --cluster big --nodes 100
   operon cluster up --node container
   operon cluster down`,
 		Args: func(command *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("there is no verb %q of clusters%s", args[0], suggestion(command, args[0]))}
+				return usageError{fmt.Errorf("unknown command %q for \"operon cluster\"%s", args[0], suggestion(command, args[0]))}
 			}
 			return nil
 		},
@@ -44,13 +44,13 @@ Each verb takes --name, by default "default"; "operon cluster VERB --help" tells
 
 // clusterVerbs are those that operon-cluster has for clusters.
 var clusterVerbs = []struct{ name, short string }{
-	{"up", "Start a cluster, or find it running"},
-	{"down", "Stop a cluster and remove what it left"},
+	{"up", "Start a cluster, if it is not running"},
+	{"down", "Stop and delete a cluster"},
 	{"status", "Describe a cluster"},
-	{"reset", "Empty a cluster to its first state"},
+	{"reset", "Reset a cluster to its initial state"},
 	{"kubeconfig", "Print the kubeconfig of a cluster"},
 	{"logs", "Print the log of a cluster"},
-	{"env", "Print shell commands that point kubectl and other tools to a cluster"},
+	{"env", "Print shell commands that point kubectl and other tools at a cluster"},
 }
 
 // helpTexts are what operon-cluster says of its verbs, so that it need not be built for that.
@@ -105,7 +105,7 @@ func newClusterList() *cobra.Command {
   operon cluster list -o json`,
 		Args: noArguments,
 	}
-	command.Flags().StringVarP(&output, "output", "o", "text", "how to print them, text or json")
+	command.Flags().StringVarP(&output, "output", "o", "text", "`FORMAT` of the list: text or json")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if err := textOrJSON(output); err != nil {
 			return err
@@ -124,7 +124,7 @@ func newClusterList() *cobra.Command {
 
 func printClusters(command *cobra.Command, list []local.Cluster) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(command.OutOrStdout(), "there is no cluster; `operon cluster up` starts one")
+		_, err := fmt.Fprintln(command.ErrOrStderr(), "No cluster exists. Start one with `operon cluster up`.")
 		return err
 	}
 	table := tabwriter.NewWriter(command.OutOrStdout(), 0, 0, 3, ' ', 0)

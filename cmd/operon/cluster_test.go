@@ -53,7 +53,7 @@ func TestHelpOfWhatIsPassedOn(t *testing.T) {
 				}
 				return
 			}
-			for _, args := range []string{verb + " --help", verb + " --name x -h", "help " + verb} {
+			for _, args := range []string{verb + " --help", verb + " --cluster x -h", "help " + verb} {
 				if got := unbuildable(t, strings.Fields(args)...); got.code != 0 || got.stdout != string(want) {
 					t.Errorf("%s: exit %d; `go test ./cmd/operon -run %s -rewrite` writes what operon-cluster says:\n%s%s", args, got.code, "TestHelpOfWhatIsPassedOn", got.stdout, got.stderr)
 				}
@@ -65,7 +65,7 @@ func TestHelpOfWhatIsPassedOn(t *testing.T) {
 // Nothing is built to list clusters, and what is told of them is what operon-cluster tells.
 func TestClusterList(t *testing.T) {
 	t.Parallel()
-	if got := unbuildable(t, "cluster", "list"); got.code != 0 || got.stdout != "there is no cluster; `operon cluster up` starts one\n" {
+	if got := unbuildable(t, "cluster", "list"); got.code != 0 || got.stderr != "No cluster exists. Start one with `operon cluster up`.\n" {
 		t.Errorf("exit %d, %q, %s", got.code, got.stdout, got.stderr)
 	}
 	if got := unbuildable(t, "cluster", "ls", "-o", "json"); got.code != 0 || got.stdout != "[]\n" {
@@ -94,7 +94,7 @@ func TestNothingIsBuiltWithoutACluster(t *testing.T) {
 	for call, want := range map[string]string{
 		"build ../../examples/memcached":  none + ": start it with `operon cluster up --node container`; --tar FILE, --layout DIR and --push NAME put the image elsewhere\n",
 		"deploy ../../examples/memcached": none + ": start it with `operon cluster up --node container`; or name any image with --image NAME, of which simulated nodes run nothing\n",
-		"logs ../../examples/memcached":   none + ", nor any other; `operon cluster up --name default` starts it\n",
+		"logs ../../examples/memcached":   none + ", nor any other; `operon cluster up --cluster default` starts it\n",
 	} {
 		if got := unbuildable(t, strings.Fields(call)...); got.code != exitFailed || got.stderr != want {
 			t.Errorf("%s: exit %d\n%s", call, got.code, got.stderr)

@@ -61,7 +61,7 @@ Nothing is written. It exits with 1 if applying the definitions would break a st
 		if output != "text" && output != "json" {
 			return usageError{fmt.Errorf("-o %s: want text or json", output)}
 		}
-		if err := oneCluster(where); err != nil {
+		if err := resolveCluster(&where); err != nil {
 			return err
 		}
 		definitions, err := definitionsIn(args)
@@ -149,7 +149,7 @@ func printFindings(command *cobra.Command, report *crdcompat.Report, output stri
 		}
 	}
 	if !report.Safe() {
-		return exitError{code: exitFailed}
+		return exitError{code: exitFindings}
 	}
 	return nil
 }

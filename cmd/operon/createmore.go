@@ -10,21 +10,21 @@ func newCreateWebhook() *cobra.Command {
 	var wanted scaffold.Webhook
 	command := &cobra.Command{
 		Use:   "webhook",
-		Short: "Let API servers ask the operator before they store an object",
-		Long: `Give the composer of a kind the roles of a webhook, with tests: defaults, validation, and validation
-of deletions. Without a flag for one of them, the first two. The operator registers and serves them by
-itself, under its own certificates.
+		Short: "Scaffold defaulting and validating admission webhooks",
+		Long: `Scaffold admission webhooks for a kind, with tests: defaulting, validation, and validation of
+deletions. Without a flag, the first two. The operator registers and serves them with its own
+certificates.
 
-What converts between versions comes with a second version: "operon create version".`,
+Conversion webhooks come with a second version: "operon create version".`,
 		Example: `  operon create webhook --kind Memcached
   operon create webhook --kind Memcached --validate-deletion --dry-run`,
 		Args: noArguments,
 	}
 	set := command.Flags()
 	kindFlags(command, &wanted.Dir, &wanted.Group, &wanted.Version, &wanted.Kind)
-	set.BoolVar(&wanted.Default, "default", false, "fill in fields that a user left out")
-	set.BoolVar(&wanted.Validate, "validate", false, "refuse objects that are wrong")
-	set.BoolVar(&wanted.ValidateDeletion, "validate-deletion", false, "keep objects that must not go")
+	set.BoolVar(&wanted.Default, "default", false, "set defaults of fields that a user left out")
+	set.BoolVar(&wanted.Validate, "validate", false, "reject objects that are not valid")
+	set.BoolVar(&wanted.ValidateDeletion, "validate-deletion", false, "reject deletions that must not happen")
 	carriesOut(command, &wanted, func(q *questions) {
 		q.ask("kind", "Kind, such as Memcached", &wanted.Kind, "", scaffold.CheckKind)
 	})
@@ -41,20 +41,20 @@ func newCreateVersion() *cobra.Command {
 	var wanted scaffold.Version
 	command := &cobra.Command{
 		Use:   "version",
-		Short: "Add a version to the API of a kind, with conversion and a test of it",
-		Long: `Add a version to the API of a kind: types like those of the version that the operator works by now,
-a conversion both ways that the operator serves by itself, and a test that nothing is lost by it.
+		Short: "Scaffold a new version of an API, with conversion and tests",
+		Long: `Scaffold a new version of a kind: Go types like those of the version that the operator uses now, a
+conversion in both directions that the operator serves, and a test that no field gets lost.
 
-With --storage the new version is the one that objects are stored in and that the operator works by; objects that
-are stored in the older one are migrated.`,
+With --storage, the new version becomes the storage version and the one that the operator uses; objects
+that are stored in the older version are migrated.`,
 		Example: `  operon create version --kind Memcached --version v1beta1
   operon create version --kind Memcached --version v1 --storage --dry-run`,
 		Args: noArguments,
 	}
 	set := command.Flags()
 	kindFlags(command, &wanted.Dir, &wanted.Group, &wanted.Version, &wanted.Kind)
-	set.StringVar(&wanted.From, "from", "", "version whose types are copied (default: the one that the operator works by)")
-	set.BoolVar(&wanted.Storage, "storage", false, "store objects in the new version, and let the operator work by it")
+	set.StringVar(&wanted.From, "from", "", "version whose types are copied (default: the one that the operator uses)")
+	set.BoolVar(&wanted.Storage, "storage", false, "make the new version the storage version, and use it in the operator")
 	carriesOut(command, &wanted, func(q *questions) {
 		q.ask("kind", "Kind, such as Memcached", &wanted.Kind, "", scaffold.CheckKind)
 		q.ask("version", "New version, such as v1beta1", &wanted.Version, "", scaffold.CheckVersion)
@@ -66,10 +66,10 @@ func newCreateController() *cobra.Command {
 	var wanted scaffold.Controller
 	command := &cobra.Command{
 		Use:   "controller",
-		Short: "Do something about the objects of a kind that is there already",
-		Long: `Make what takes care of a kind that is there already. A kind of the project's gets a composer; one of
-Kubernetes' own (--group apps --version v1 --kind Deployment; no group for the core) gets a plain
-reconciler on the same manager, as its status is somebody else's.`,
+		Short: "Scaffold a controller for an existing kind",
+		Long: `Scaffold a controller for an existing kind. A kind of the project gets a composer. A built-in kind
+(--group apps --version v1 --kind Deployment; no group for the core API) gets a plain reconciler on
+the same manager, because another controller writes its status.`,
 		Example: `  operon create controller --kind Memcached
   operon create controller --group apps --version v1 --kind Deployment --dry-run`,
 		Args: noArguments,
@@ -85,18 +85,19 @@ func newCreateAPIServer() *cobra.Command {
 	var wanted scaffold.APIServer
 	command := &cobra.Command{
 		Use:   "apiserver",
-		Short: "Serve a kind that no definition can: worked out, or kept elsewhere",
-		Long: `Let the operator be an API server for a group and version, and make the first kind of it: its types, what
-answers for its objects, and a test. Kubernetes passes requests on, so that kubectl, Roles and
-informers know no difference. The kind can be read; further methods are more that can be done with it.
+		Short: "Scaffold an aggregated API server",
+		Long: `Scaffold an aggregated API server for a group and version, with a first kind: its Go types, the code
+that serves its objects, and a test. Use it for objects that are computed, or stored outside of etcd.
+kubectl, RBAC and informers work as with any kind. The scaffolded kind is read-only; each additional
+method adds a verb.
 
-For kinds that are stored as users write them, "operon create api" is less to run.`,
+For objects that are stored as users write them, use "operon create api".`,
 		Example: `  operon create apiserver --group metrics --version v1alpha1 --kind Usage --plural usages`,
 		Args:    noArguments,
 	}
 	set := command.Flags()
 	nameFlags(command, &wanted.Dir, &wanted.Group, &wanted.Version, &wanted.Kind)
-	set.StringVar(&wanted.Plural, "plural", "", "plural of the kind (default: as English has it)")
+	set.StringVar(&wanted.Plural, "plural", "", "plural of the kind (default: by the rules of English)")
 	carriesOut(command, &wanted, func(q *questions) { askNames(q, &wanted.Group, &wanted.Version, &wanted.Kind) })
 	return command
 }

@@ -19,39 +19,41 @@ func newDeploy() *cobra.Command {
 	output := ""
 	command := &cobra.Command{
 		Use:   "deploy [DIR]",
-		Short: "Run an operator in a cluster, in pods",
-		Long: `Bring the operator of the project in DIR (by default the current folder) into a cluster, to run
-there in pods: its namespace with restricted pod security, its CustomResourceDefinitions, its
-identity and Roles, two replicas of which one leads, and what goes with that.
+		Short: "Install an operator in a cluster",
+		Long: `Install the operator project in DIR (default: the current directory) in a cluster: a namespace with
+the restricted Pod Security Standard, the CRDs, a ServiceAccount with least-privilege RBAC, and a
+Deployment of two replicas with leader election.
 
-The image is built as "operon build" does it, and put into the nodes of the local cluster, started
-with --node container; with --push it goes to a registry. --image names one that is there already.
+Without --image, the image is built as by "operon build" and loaded into the nodes of the local
+cluster, which must be started with --node container. With --push, it goes to a registry. --image
+names an image that exists already.
 
-Before anything is written, it is made sure that you may do all of it, that no stored object breaks,
-and that the cluster takes every object. What an earlier deployment made and this one does not is
-removed. It waits until the operator is ready, or says why it is not.`,
-		Example: `  operon deploy examples/memcached                 # built, and run in the local cluster
+Before writing anything, the command checks that you have all permissions, that no stored object
+breaks, and that the API server accepts every object. Objects of an earlier deployment that this one
+no longer has are removed. The command waits until the operator is ready, or reports why it is not.`,
+		Example: `  operon deploy examples/memcached                 # build, and run in the local cluster
   operon deploy --push registry.example.com/web:1.0 --context staging
   operon deploy --image registry.example.com/web:1.1 --dry-run   # what would change
   operon deploy --image registry.example.com/web:1.1 --replicas 3 --shards 12`,
-		Args: oneFolder,
+		Args: oneDirectory,
 	}
 	targetFlags(command, &options.Target)
 	set := command.Flags()
-	set.StringVar(&options.Image, "image", "", "image that the pods run, by default one that is built for the nodes of the local cluster")
-	set.StringVar(&options.Push, "push", "", "build the image and push it to a registry under this `NAME`, from where pods get it by its digest")
-	set.StringSliceVar(&options.Build.Platforms, "platform", nil, "build the image for these `PLATFORMS`, by default linux and this machine's architecture")
-	set.IntVar(&options.Replicas, "replicas", manifests.DefaultReplicas, "how many pods there are")
-	set.IntVar(&options.Shards, "shards", 0, "let all replicas work, each on some of so many shards; 0: one of them leads")
-	set.StringVar(&options.Memory, "memory", "", "how much memory each pod may take, by default 256Mi")
-	set.StringSliceVar(&options.Watch, "watch", nil, "namespaces to work in, by default all")
-	set.StringToStringVar(&options.PodAnnotations, "pod-annotation", nil, "annotation of the pods, as KEY=VALUE")
-	set.BoolVar(&options.WithoutWebhooks, "without-webhooks", false, "deploy a project of kubebuilder's without its webhooks")
+	set.StringVar(&options.Image, "image", "", "`IMAGE` that the pods run (default: built from the project)")
+	set.StringVar(&options.Push, "push", "", "build the image and push it to a registry as `IMAGE`; pods pull it by digest")
+	set.StringSliceVar(&options.Build.Platforms, "platform", nil, "build the image for these `PLATFORMS` (default: linux and this machine's architecture)")
+	set.IntVar(&options.Replicas, "replicas", manifests.DefaultReplicas, "number of pods")
+	set.IntVar(&options.Shards, "shards", 0, "divide the objects into `N` shards, so that all replicas reconcile; 0: one leader reconciles")
+	set.StringVar(&options.Memory, "memory", "", "memory limit of each pod (default 256Mi)")
+	set.StringSliceVar(&options.Watch, "watch-namespaces", nil, "`NAMESPACES` that the operator watches (default: all)")
+	renamed(command, "watch", "watch-namespaces")
+	set.StringToStringVar(&options.PodAnnotations, "pod-annotation", nil, "annotations of the pods, `KEY=VALUE`")
+	set.BoolVar(&options.WithoutWebhooks, "without-webhooks", false, "deploy a kubebuilder project without its webhooks")
 	set.BoolVar(&options.UnsafeCRDs, "unsafe-crds", false, "apply changed CustomResourceDefinitions even if they break stored objects")
-	set.BoolVar(&options.DryRun, "dry-run", false, "tell what would be done, and write nothing")
-	set.StringVarP(&output, "output", "o", "text", "how to print the result, text or json")
+	set.BoolVar(&options.DryRun, "dry-run", false, "print what would be done, and write nothing")
+	set.StringVarP(&output, "output", "o", "text", "`FORMAT` of the result: text or json")
 	command.RunE = func(command *cobra.Command, args []string) error {
-		if err := errors.Join(textOrJSON(output), oneCluster(options.Where)); err != nil {
+		if err := errors.Join(textOrJSON(output), resolveCluster(&options.Where)); err != nil {
 			return err
 		}
 		if err := options.Check(); err != nil {
@@ -60,7 +62,7 @@ removed. It waits until the operator is ready, or says why it is not.`,
 		if options.Replicas < 1 {
 			return usageError{fmt.Errorf("--replicas %d: want at least 1", options.Replicas)}
 		}
-		options.Dir, options.Progress = folderOf(args), command.ErrOrStderr()
+		options.Dir, options.Progress = directoryOf(args), command.ErrOrStderr()
 		result, err := deploy.Run(command.Context(), options)
 		if err != nil {
 			return err
@@ -77,16 +79,9 @@ removed. It waits until the operator is ready, or says why it is not.`,
 func targetFlags(command *cobra.Command, target *deploy.Target) {
 	whereFlags(command, &target.Where)
 	set := command.Flags()
-	set.StringVarP(&target.Namespace, "namespace", "n", "", "where the operator runs (default its name and -system)")
-	set.StringVar(&target.Main, "main", "", "folder of the main package, where the project has several")
-	set.DurationVar(&target.Timeout, "timeout", deploy.DefaultTimeout, "how long it may take")
-}
-
-func textOrJSON(output string) error {
-	if output != "text" && output != "json" {
-		return usageError{fmt.Errorf("-o %s: want text or json", output)}
-	}
-	return nil
+	set.StringVarP(&target.Namespace, "namespace", "n", "", "namespace of the operator (default: its name and -system)")
+	set.StringVar(&target.Main, "main", "", "`DIR` of the main package, if the project has several")
+	set.DurationVar(&target.Timeout, "timeout", deploy.DefaultTimeout, "time limit of the command")
 }
 
 func printJSON(out io.Writer, what any) error {
@@ -101,7 +96,7 @@ func printDeployed(out io.Writer, result *deploy.Result) error {
 	case result.DryRun:
 		lines = append(lines, fmt.Sprintf("nothing was written to %s", result.Cluster))
 	default:
-		lines = append(lines, fmt.Sprintf("%s runs in namespace %s of %s: %d pods ready, %.1f s", result.Operator, result.Namespace, result.Cluster, result.Replicas, result.Seconds))
+		lines = append(lines, fmt.Sprintf("%s is running in namespace %s of %s: %d pods ready after %.1f s", result.Operator, result.Namespace, result.Cluster, result.Replicas, result.Seconds))
 	}
 	_, err := fmt.Fprintln(out, strings.Join(lines, "\n"))
 	return err
@@ -122,7 +117,7 @@ func changed(result *deploy.Result) []string {
 	add("changed", "would change", result.Changed)
 	add("removed", "would remove", result.Pruned)
 	if len(result.Untried) > 0 {
-		lines = append(lines, fmt.Sprintf("%d objects could not be tried, as namespace %s is not there yet", len(result.Untried), result.Namespace))
+		lines = append(lines, fmt.Sprintf("%d objects could not be tried because namespace %s does not exist yet", len(result.Untried), result.Namespace))
 	}
 	return lines
 }

@@ -10,26 +10,25 @@ func newDown() *cobra.Command {
 	options := up.DownOptions{}
 	command := &cobra.Command{
 		Use:   "down [DIR]",
-		Short: "Remove all that up put into the cluster",
-		Long: `Remove from the cluster all that "operon up" put there for the project in DIR (by
-default the current folder): its samples and all other objects of its kinds, the
-CustomResourceDefinitions, the Roles, the ServiceAccount and the namespace. What was
-there before stays.
+		Short: "Remove everything that up installed",
+		Long: `Remove everything that "operon up" installed for the project in DIR (default: the
+current directory): its samples and all other objects of its kinds, the CRDs, the
+Roles, the ServiceAccount and the namespace. Objects that existed before stay.
 
-Objects that wait for a finalizer get the operator that was built last run for them.
-Without --name, --kubeconfig and --context the cluster is the one where up ran last.`,
+If objects wait for a finalizer, the operator that was built last is run for them.
+Without --cluster, --kubeconfig and --context, the cluster is the one where up ran last.`,
 		Example: `  operon down examples/memcached
   operon down --timeout 5m`,
-		Args: oneFolder,
+		Args: oneDirectory,
 		RunE: func(command *cobra.Command, args []string) error {
-			if err := oneCluster(options.Where); err != nil {
+			if err := resolveCluster(&options.Where); err != nil {
 				return err
 			}
-			options.Dir, options.Out = folderOf(args), command.OutOrStdout()
+			options.Dir, options.Out = directoryOf(args), command.OutOrStdout()
 			return up.Down(command.Context(), options)
 		},
 	}
 	whereFlags(command, &options.Where)
-	command.Flags().DurationVar(&options.Timeout, "timeout", up.DefaultTimeout, "how long it may take")
+	command.Flags().DurationVar(&options.Timeout, "timeout", up.DefaultTimeout, "time limit of the command")
 	return command
 }

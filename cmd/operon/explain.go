@@ -16,18 +16,18 @@ func newExplain() *cobra.Command {
 	output := ""
 	command := &cobra.Command{
 		Use:   "explain KIND/NAME",
-		Short: "Tell why an object is as it is, and why it was reconciled",
-		Long: `Tell why an object is as it is: whether it is ready, what it waits for and which of
-the objects that it owns is the trouble, why its operator reconciled it last, what was
-done then, and when it is reconciled next.
+		Short: "Explain an object's state and its recent reconciles",
+		Long: `Explain an object's state: whether it is ready, what it waits for, which of the objects
+that it owns causes the problem, what triggered the last reconcile, what that reconcile
+did, and when the next one is due.
 
-KIND is a kind, a resource or a short name, with its group where several groups have it:
+KIND is a kind, a resource or a short name, with its group if several groups have it:
 Memcached, memcacheds, memcached.cache.example.com.
 
-State and events come from the cluster, for any operator. Causes of reconciles come from
-the operator's debug endpoint, where it is built with Operon: one that "operon up" runs, or
-that runs on this machine with its default port, is found; for others --endpoint names the
-address that serves its health probes. What cannot be told is said at the end.`,
+State and events come from the cluster, for any operator. The triggers of reconciles come
+from the operator's debug endpoint, if it is built with Operon. An operator that "operon up"
+runs, or that runs on this machine with the default port, is found; for others, set
+--endpoint to the address of its health probes. Whatever could not be found out is listed at the end.`,
 		Example: `  operon explain memcached/example-memcached
   operon explain memcached/example-memcached -n team-a -o json
   kubectl port-forward deploy/memcached-operator 8081 &
@@ -44,14 +44,14 @@ address that serves its health probes. What cannot be told is said at the end.`,
 	}
 	whereFlags(command, &options.Where)
 	set := command.Flags()
-	set.StringVarP(&options.Namespace, "namespace", "n", "", "namespace of the object, by default that of the kubeconfig")
-	set.StringVar(&options.Endpoint, "endpoint", "", "`ADDRESS` where the operator serves its health probes, HOST:PORT")
-	set.StringVarP(&output, "output", "o", "text", "how to print the answer, text or json")
+	set.StringVarP(&options.Namespace, "namespace", "n", "", "namespace of the object (default: that of the kubeconfig)")
+	set.StringVar(&options.Endpoint, "endpoint", "", "`HOST:PORT` of the operator's health probes")
+	set.StringVarP(&output, "output", "o", "text", "`FORMAT` of the answer: text or json")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if output != "text" && output != "json" {
 			return usageError{fmt.Errorf("-o %s: want text or json", output)}
 		}
-		if err := oneCluster(options.Where); err != nil {
+		if err := resolveCluster(&options.Where); err != nil {
 			return err
 		}
 		if _, _, err := net.SplitHostPort(options.Endpoint); options.Endpoint != "" && err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"github.com/operon-framework/operon/internal/tools/generate"
 )
@@ -23,42 +22,43 @@ func newGenerate() *cobra.Command {
 	var how generating
 	command := &cobra.Command{
 		Use:   "generate [DIR]",
-		Short: "Generate everything that a project's Go types tell",
-		Long: `Generate what can be derived from the Go types of the project in DIR (by default the
-current folder): deepcopy methods, CustomResourceDefinitions, Roles, and webhook configurations
-where the code has markers for them.
+		Short: "Generate CRDs, RBAC, deepcopy code and manifests from Go sources",
+		Long: `Generate what can be derived from the Go types of the project in DIR (default: the
+current directory): deepcopy methods, CRDs, Roles, and webhook configurations if the
+code has markers for them.
 
-What a project wants to have different it says once, in its main package:
+To change the defaults for a project, write the flags once in its main package:
 
   //go:generate operon generate --max-description 0
 
-Flags on the command line override that line. In a project of kubebuilder or Operator SDK the
-controller-gen lines of its Makefile say what is generated, and where.
+Flags on the command line override that line. In a kubebuilder or Operator SDK project, the
+controller-gen lines of its Makefile state what is generated, and where.
 
 Only files that differ are written, all of them or none.`,
 		Example: `  operon generate
-  operon generate --check             # for CI: fails with a diff where something is stale
+  operon generate --check             # for CI: exits with 1 and a diff if something is stale
   operon generate --dry-run examples/memcached
-  operon generate --docs --schemas --manifests --dry-run examples/memcached   # and what is made on request`,
-		Args: oneFolder,
+  operon generate --docs --schemas --manifests --dry-run examples/memcached   # everything that is optional`,
+		Args: oneDirectory,
 	}
 	set := pflag.NewFlagSet("settings", pflag.ContinueOnError)
 	settings.AddFlags(set)
 	command.Flags().AddFlagSet(set)
-	command.Flags().BoolVar(&how.check, "check", false, "write nothing; fail with a diff where generated files are stale")
+	command.Flags().BoolVar(&how.check, "check", false, "write nothing; exit with 1 and a diff if generated files are stale")
 	command.Flags().BoolVar(&how.dryRun, "dry-run", false, "write nothing; list the files that would change")
-	command.Flags().BoolVar(&how.again, "again", false, "generate also where nothing changed since the last run")
-	command.Flags().StringVarP(&how.output, "output", "o", "text", "how to print what changed, text or json")
+	command.Flags().BoolVar(&how.again, "no-cache", false, "generate even if nothing changed since the last run")
+	renamed(command, "again", "no-cache")
+	command.Flags().StringVarP(&how.output, "output", "o", "text", "`FORMAT` of the result: text or json")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if how.output != "text" && how.output != "json" {
 			return usageError{fmt.Errorf("-o %s: want text or json", how.output)}
 		}
 		if how.check && how.dryRun {
-			return usageError{errors.New("--check and --dry-run both write nothing: give one of them")}
+			return usageError{errors.New("--check and --dry-run both write nothing: use one of them")}
 		}
 		// Most of what a short run allocates is used until its end.
 		debug.SetGCPercent(400)
-		return how.run(command, folderOf(args), given(set))
+		return how.run(command, directoryOf(args), given(set))
 	}
 	return command
 }
@@ -115,7 +115,7 @@ func (g generating) verdict(found generated) error {
 	if n := len(found.Changed); n > 1 {
 		stale = fmt.Sprintf("%d generated files are stale", n)
 	}
-	return fmt.Errorf("%s: run `operon generate` and commit what it writes", stale)
+	return exitError{exitFindings, fmt.Errorf("%s: run `operon generate` and commit the result", stale)}
 }
 
 func (g generating) print(command *cobra.Command, found generated) error {
@@ -151,7 +151,7 @@ const patience = 2 * time.Second
 
 func newProgress(out io.Writer) *progress {
 	file, ok := out.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	if !ok || !progressShown(file) {
 		return &progress{}
 	}
 	return &progress{out: file}

@@ -64,8 +64,8 @@ func TestGenerate(t *testing.T) {
 		t.Fatal(err)
 	}
 	got = operon(t, "generate", "--check", dir)
-	if got.code != exitFailed || !strings.Contains(got.stdout, "--- a/"+definition) || !strings.Contains(got.stdout, "\n-edited\n") ||
-		!strings.Contains(got.stderr, "1 generated file is stale: run `operon generate` and commit what it writes") {
+	if got.code != exitFindings || !strings.Contains(got.stdout, "--- a/"+definition) || !strings.Contains(got.stdout, "\n-edited\n") ||
+		!strings.Contains(got.stderr, "1 generated file is stale: run `operon generate` and commit the result") {
 		t.Errorf("%d %s %s", got.code, got.stdout, got.stderr)
 	}
 	if content, err := os.ReadFile(file); err != nil || string(content) != "edited\n" {

@@ -16,16 +16,16 @@ import (
 
 func newImage() *cobra.Command {
 	command := &cobra.Command{
-		Use:   "image VERB",
-		Short: "Make images of folders and packages, and keep those of the local cluster",
-		Long: `Make container images where no registry can be reached, and keep those of the local cluster.
-The image of an operator is made by "operon build".`,
-		Example: `  operon image from-dir rootfs --name web --entrypoint /bin/web
-  operon image from-debian memcached --without perl --name memcached:1.6 --entrypoint /usr/bin/memcached --user 65532
+		Use:   "image COMMAND",
+		Short: "Build images from directories or packages, and manage images of the local cluster",
+		Long: `Build container images without a registry, and manage the images of the local cluster.
+To build the image of an operator, use "operon build".`,
+		Example: `  operon image from-dir rootfs --image web --entrypoint /bin/web
+  operon image from-debian memcached --without perl --image memcached:1.6 --entrypoint /usr/bin/memcached --user 65532
   operon image ls`,
 		Args: func(command *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("there is no %q of images%s", args[0], suggestion(command, args[0]))}
+				return usageError{fmt.Errorf("unknown command %q for \"operon image\"%s", args[0], suggestion(command, args[0]))}
 			}
 			return nil
 		},
@@ -40,9 +40,9 @@ The image of an operator is made by "operon build".`,
 
 // imageVerbs are those that operon-cluster has for images.
 var imageVerbs = []struct{ name, short string }{
-	{"load", "Put images of files into the node of a local cluster"},
-	{"ls", "List the images there"},
-	{"rm", "Remove images there"},
+	{"load", "Load images from files into the nodes of a local cluster"},
+	{"ls", "List the images in a local cluster"},
+	{"rm", "Remove images from a local cluster"},
 }
 
 // making is how an image of files is made.
@@ -54,12 +54,12 @@ type making struct {
 }
 
 func (m *making) addFlags(set *pflag.FlagSet) {
-	set.StringVar(&m.name, "name", "", "name of the image (required, unless it is pushed)")
-	set.StringArrayVar(&m.entrypoint, "entrypoint", nil, "program that its containers run; once more for each argument that it always has")
-	set.StringArrayVar(&m.cmd, "cmd", nil, "argument of the program that a container may replace; once for each")
-	set.StringVar(&m.user, "user", "", "user that runs it, `UID` or UID:GID, by default root")
-	set.StringArrayVar(&m.env, "env", nil, "variable of its environment, `NAME=VALUE`; once for each")
-	set.StringVar(&m.workdir, "workdir", "", "`FOLDER` in which it runs, by default /")
+	set.StringVar(&m.name, "image", "", "name of the `IMAGE` (required, unless it is pushed)")
+	set.StringArrayVar(&m.entrypoint, "entrypoint", nil, "program that containers run; repeat the flag for fixed arguments")
+	set.StringArrayVar(&m.cmd, "cmd", nil, "default argument of the program; repeat the flag for more")
+	set.StringVar(&m.user, "user", "", "user of the process, `UID` or UID:GID (default: root)")
+	set.StringArrayVar(&m.env, "env", nil, "environment variable, `NAME=VALUE`; repeat the flag for more")
+	set.StringVar(&m.workdir, "workdir", "", "working `DIR` (default: /)")
 	set.StringToStringVar(&m.labels, "label", nil, "labels, `NAME=VALUE`")
 	m.delivering.addFlags(set)
 }
@@ -70,7 +70,7 @@ func (m *making) check() error {
 		m.name = m.Push
 	}
 	if m.name == "" {
-		problems = append(problems, errors.New("an image has to have a name: --name NAME"))
+		problems = append(problems, errors.New("the image needs a name: --image NAME"))
 	}
 	for _, variable := range m.env {
 		if name, _, ok := strings.Cut(variable, "="); !ok || name == "" {
@@ -129,22 +129,22 @@ func newFromDir() *cobra.Command {
 	var how making
 	command := &cobra.Command{
 		Use:   "from-dir DIR",
-		Short: "Make an image of the files in a folder",
-		Long: `Make a container image with the files in DIR as its root. All of them belong to root there, whoever
-owns them here, and have no time, so that the same files give the same image.
+		Short: "Build an image from a directory",
+		Long: `Build a container image with the files in DIR as its root. In the image, all files belong to root and
+have no time, so that the same files give the same image.
 
-The image goes into the nodes of the local cluster, or where --tar, --layout and --push say.`,
-		Example: `  operon image from-dir rootfs --name web --entrypoint /bin/web
-  operon image from-dir rootfs --name web:2 --user 65532 --env MODE=fast --tar web.tar`,
+The image is loaded into the nodes of the local cluster, or goes where --tar, --layout and --push say.`,
+		Example: `  operon image from-dir rootfs --image web --entrypoint /bin/web
+  operon image from-dir rootfs --image web:2 --user 65532 --env MODE=fast --tar web.tar`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError{fmt.Errorf("want one folder, got %d", len(args))}
+				return usageError{fmt.Errorf("want one directory, got %d", len(args))}
 			}
 			return nil
 		},
 	}
 	how.addFlags(command.Flags())
-	command.Flags().StringVar(&how.platform, "platform", "", "platform that its programs are for, by default linux and this machine's architecture")
+	command.Flags().StringVar(&how.platform, "platform", "", "platform of its programs (default: linux and this machine's architecture)")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := how.check(); err != nil {
 			return usageError{err}
@@ -159,31 +159,31 @@ func newFromDebian() *cobra.Command {
 	var options debian.Options
 	command := &cobra.Command{
 		Use:   "from-debian PACKAGE...",
-		Short: "Make an image of Debian packages, from this machine's own package source",
-		Long: `Make a container image of Debian packages and what they depend on, from the package source that apt
-on this machine is set up for. Root's rights are not needed.
+		Short: "Build an image from Debian packages of this machine's package source",
+		Long: `Build a container image from Debian packages and their dependencies, from the package source that apt
+on this machine uses. Root permissions are not needed.
 
-Scripts of the packages are not run, and what only those need (debconf, adduser and so on) is left out; so are
-manuals and translations. busybox gets the links that its images have.
+Package scripts are not run, and packages that only those need (debconf, adduser and so on) are left
+out, like manuals and translations. busybox gets the links that its official image has.
 
-The image goes into the nodes of the local cluster, or where --tar, --layout and --push say.`,
-		Example: `  operon image from-debian busybox-static --name busybox --cmd sh
-  operon image from-debian memcached --without perl --name memcached:1.6 --entrypoint /usr/bin/memcached --user 65532
-  operon image from-debian mariadb-server --name mariadb --tar mariadb.tar`,
+The image is loaded into the nodes of the local cluster, or goes where --tar, --layout and --push say.`,
+		Example: `  operon image from-debian busybox-static --image busybox --cmd sh
+  operon image from-debian memcached --without perl --image memcached:1.6 --entrypoint /usr/bin/memcached --user 65532
+  operon image from-debian mariadb-server --image mariadb --tar mariadb.tar`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError{errors.New("want the names of packages, such as memcached")}
+				return usageError{errors.New("name at least one package, such as memcached")}
 			}
 			for _, name := range args {
 				if strings.HasPrefix(name, "-") || strings.ContainsAny(name, " \t\n'\"/") {
-					return usageError{fmt.Errorf("%q is no name of a Debian package", name)}
+					return usageError{fmt.Errorf("%q is not a valid name of a Debian package", name)}
 				}
 			}
 			return nil
 		},
 	}
 	how.addFlags(command.Flags())
-	command.Flags().StringSliceVar(&options.Without, "without", nil, "`PACKAGES` to leave out, whatever depends on them")
+	command.Flags().StringSliceVar(&options.Without, "without", nil, "`PACKAGES` to leave out, even if others depend on them")
 	command.Flags().BoolVar(&options.Documentation, "documentation", false, "keep manuals and translations")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := how.check(); err != nil {

@@ -15,24 +15,24 @@ func newInit() *cobra.Command {
 	dryRun := false
 	command := &cobra.Command{
 		Use:   "init [NAME]",
-		Short: "Make an operator's project, in folder NAME or the current one",
-		Long: `Make an operator's project in folder NAME, which is made if it is not there, or in the current
-folder: go.mod, go.sum, main.go and README.md. "operon create api" adds a kind.
+		Short: "Create an operator project",
+		Long: `Create an operator project in the directory NAME, or in the current directory: go.mod, go.sum, main.go
+and README.md. "operon create api" adds a kind.
 
-Nothing is overwritten, and a command that fails leaves no trace.`,
+No file is overwritten, and a command that fails leaves nothing behind.`,
 		Example: `  operon init memcached-operator
   operon init memcached-operator --domain example.com --module example.com/team/memcached-operator
-  operon init --ci --dry-run          # in the current folder: show what would be written`,
-		Args: oneFolder,
+  operon init --ci --dry-run          # in the current directory: print what would be written`,
+		Args: oneDirectory,
 	}
 	set := command.Flags()
-	set.StringVar(&wanted.Domain, "domain", "", `domain that completes the groups of kinds (default "example.com")`)
+	set.StringVar(&wanted.Domain, "domain", "", `domain of the API groups (default "example.com")`)
 	set.StringVar(&wanted.Module, "module", "", "path of the Go module (default DOMAIN/NAME)")
-	set.StringVar(&wanted.Operon, "operon", "", "where Operon's module comes from, the folder of a checkout or a version (default: where this command was built from)")
-	set.BoolVar(&wanted.CI, "ci", false, "add workflows that test and release the project")
+	set.StringVar(&wanted.Operon, "operon", "", "`VERSION` of the Operon module, or the directory of a checkout (default: what this command was built from)")
+	set.BoolVar(&wanted.CI, "ci", false, "add CI workflows that test and release the project")
 	set.BoolVar(&dryRun, "dry-run", false, "print the files, and write nothing")
 	command.RunE = func(command *cobra.Command, args []string) error {
-		wanted.Dir = folderOf(args)
+		wanted.Dir = directoryOf(args)
 		asked := newQuestions(command)
 		asked.ask("domain", "Domain of your API groups", &wanted.Domain, scaffold.DefaultDomain, scaffold.CheckDomain)
 		asked.ask("module", "Path of the Go module", &wanted.Module, scaffold.DefaultModule(wanted.Dir, wanted.Domain), scaffold.CheckModule)

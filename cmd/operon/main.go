@@ -1,13 +1,5 @@
-// Command operon is a Kubernetes operator framework, local cluster and test tool in one command: `operon up` runs an
-// operator's project on a Kubernetes of its own and keeps it running while its author edits it, `operon doctor` names
-// what will hurt in production, `operon explain` tells why an object is as it is, `operon prove` finds its
-// reliability bugs, `operon crd check` tells what a changed CustomResourceDefinition would do to stored objects,
-// `operon down` removes it all again, `operon deploy` and `operon undeploy` bring it into a cluster and out of it,
-// `operon logs` and `operon restart` are about its pods there, `operon cluster` and `operon kubectl` serve the local
-// Kubernetes itself.
-//
-// Each verb has one file here, which holds flags, printing and nothing else; the work is
-// done by the packages that the verbs are named after.
+// Command operon writes, runs, tests and ships Kubernetes operators. Each command has one file here, which has flags,
+// output and nothing else; the work is done by the packages that the commands are named after.
 package main
 
 import (
@@ -16,24 +8,25 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	"k8s.io/klog/v2"
 
 	"github.com/operon-framework/operon/internal/tools/flagerror"
 )
 
-// Exit codes.
+// Exit codes, the same for all commands.
 const (
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = 130 // as shells tell of SIGINT
+	// exitFindings: the command ran, and what it checked is not as it should be.
+	exitFindings = 1
+	// exitFailed: the command could not do what it was asked to, also because of a mistake in the command line.
+	exitFailed = 2
+	// exitInterrupted is what shells report for SIGINT.
+	exitInterrupted = 130
 )
 
 func main() {
-	klog.SetLogger(logr.Discard()) // what client libraries log goes to no user; their errors come back as errors
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends at once
 	code := run(ctx, os.Args[1:])
@@ -41,7 +34,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run executes one verb and returns the exit code.
+// run executes one command and returns the exit code.
 func run(ctx context.Context, args []string) int {
 	root := newRoot()
 	root.SetArgs(args)
@@ -61,7 +54,7 @@ func run(ctx context.Context, args []string) int {
 	var usage usageError
 	if errors.As(err, &usage) {
 		fmt.Fprintf(os.Stderr, "see `%s --help`\n", command.CommandPath())
-		return exitUsage
+		return exitFailed
 	}
 	if ends.code != 0 {
 		return ends.code
@@ -69,7 +62,7 @@ func run(ctx context.Context, args []string) int {
 	return exitFailed
 }
 
-// exitError is an end with an exit code of its own. Without an error all has been said.
+// exitError is an error with an exit code of its own. Without an error, everything was printed already.
 type exitError struct {
 	code int
 	err  error
@@ -77,7 +70,7 @@ type exitError struct {
 
 func (e exitError) Error() string {
 	if e.err == nil {
-		return "ended with what was printed"
+		return "failed, as printed"
 	}
 	return e.err.Error()
 }
@@ -87,61 +80,118 @@ func (e exitError) Unwrap() error { return e.err }
 // usageError is a mistake in the command line.
 type usageError struct{ error }
 
+// groups of commands in the help, in order.
+var groups = []struct {
+	title    string
+	commands []func() *cobra.Command
+}{
+	{"Develop", []func() *cobra.Command{newInit, newCreate, newGenerate, newUp, newDown, newExplain}},
+	{"Test", []func() *cobra.Command{newLint, newProve, newCRD}},
+	{"Ship", []func() *cobra.Command{newBuild, newDeploy, newUndeploy, newLogs, newRestart, newImage}},
+	{"Local cluster", []func() *cobra.Command{newCluster, newKubectl}},
+	{"Other", []func() *cobra.Command{newDoctor, newCompletion, newVersion}},
+}
+
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "operon",
-		Short: "Write, run, prove and ship Kubernetes operators",
-		Long: `Write, run, prove and ship Kubernetes operators, without Docker and without a
-cluster that somebody else set up.`,
-		Example: `  operon init memcached-operator     # make a project
-  operon up examples/memcached       # run an operator, and look at what it does
+		Short: "Write, run, test and ship Kubernetes operators",
+		Long: `Write, run, test and ship Kubernetes operators, without Docker and without an
+existing cluster.`,
+		Example: `  operon init memcached-operator     # create a project
+  operon up examples/memcached       # run an operator and watch what it does
   operon kubectl get memcacheds      # talk to the local Kubernetes
-  operon explain memcached/example-memcached   # why it is as it is
-  operon prove examples/memcached    # let everything go wrong, and see whether it recovers
-  operon down examples/memcached     # remove all that up made
-  operon deploy --image web:1.0 --context staging   # run it in a cluster, in pods
+  operon explain memcached/example-memcached   # why an object is as it is
+  operon prove examples/memcached    # inject faults and check that the operator recovers
+  operon down examples/memcached     # remove everything that up installed
+  operon deploy --image web:1.0 --context staging   # install the operator in a cluster
   operon cluster down                # stop the local Kubernetes`,
+		Version:       identify().Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(command *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("there is no verb %q%s", args[0], suggestion(command, args[0]))}
+				return usageError{fmt.Errorf("unknown command %q for \"operon\"%s", args[0], suggestion(command, args[0]))}
 			}
 			return nil
 		},
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{flagerror.Reworded(err)} })
-	root.AddCommand(newInit(), newCreate(), newUp(), newDown(), newDeploy(), newUndeploy(), newLogs(), newRestart(), newExplain(), newProve(), newDoctor(), newGenerate(), newBuild(), newImage(), newCRD(), newCluster(), newKubectl(), newCompletion(), newVersion())
+	globalFlags(root)
+	root.SetVersionTemplate("{{printf \"%s\\n\" \"" + identify().String() + "\"}}")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		if former := flagError(err); former != nil {
+			return former
+		}
+		return usageError{flagerror.Reworded(err)}
+	})
+	for _, group := range groups {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
+		for _, create := range group.commands {
+			command := create()
+			command.GroupID = group.title
+			root.AddCommand(command)
+		}
+	}
+	root.SetHelpCommand(newHelp())
+	root.SetHelpCommandGroupID("Other")
 	return root
 }
 
+// newHelp is cobra's help command, which takes an unknown topic for a mistake.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Print the help of a command",
+		Example: "  operon help deploy",
+		RunE: func(command *cobra.Command, args []string) error {
+			about, rest, err := command.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return usageError{fmt.Errorf("unknown command %q%s", strings.Join(args, " "), suggestion(command.Root(), args[0]))}
+			}
+			return about.Help()
+		},
+	}
+}
+
+// elsewhere are the commands that users of other tools look for, and ours for them.
+var elsewhere = map[string]string{
+	"dev": "up", "run": "up", "start": "up", "serve": "up", "apply": "deploy", "install": "deploy", "uninstall": "undeploy", "delete": "down", "destroy": "down", "clean": "down",
+	"test": "prove", "chaos": "prove", "fuzz": "prove", "vet": "lint", "check": "lint", "validate": "lint", "scorecard": "lint", "describe": "explain", "why": "explain", "new": "init", "add": "create", "scaffold": "create",
+	"manifests": "generate", "codegen": "generate", "docker-build": "build", "push": "build", "env": "cluster env", "reset": "cluster reset", "status": "cluster status", "cluster create": "cluster up", "cluster start": "cluster up", "cluster new": "cluster up",
+	"cluster delete": "cluster down", "cluster stop": "cluster down", "cluster rm": "cluster down", "cluster get": "cluster list", "cluster describe": "cluster status", "cluster info": "cluster status", "image build": "build", "image list": "image ls", "image push": "build", "create controller-runtime": "create controller",
+}
+
 func suggestion(command *cobra.Command, typed string) string {
+	_, path, _ := strings.Cut(command.CommandPath()+" "+typed, " ")
+	if ours := elsewhere[path]; ours != "" {
+		return fmt.Sprintf("; did you mean \"operon %s\"?", ours)
+	}
 	command.SuggestionsMinimumDistance = 2
 	if near := command.SuggestionsFor(typed); len(near) > 0 {
-		return fmt.Sprintf("; did you mean %q?", near[0])
+		return fmt.Sprintf("; did you mean \"%s %s\"?", command.CommandPath(), near[0])
 	}
 	return ""
 }
 
-// oneFolder takes at most one argument, a folder.
-func oneFolder(_ *cobra.Command, args []string) error {
+// oneDirectory takes at most one argument, a directory.
+func oneDirectory(_ *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return usageError{fmt.Errorf("want one folder, got %d: %q", len(args), args)}
+		return usageError{fmt.Errorf("want one directory, got %d: %q", len(args), args)}
 	}
 	return nil
 }
 
 // folderOf is the folder that is named, or the current one.
-func folderOf(args []string) string {
+func directoryOf(args []string) string {
 	if len(args) == 0 {
 		return "."
 	}
 	return args[0]
 }
 
-// noArguments refuses arguments.
+// noArguments rejects arguments.
 func noArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageError{fmt.Errorf("unexpected argument %q", args[0])}

@@ -74,7 +74,7 @@ func newNode(t *testing.T) *node {
 	up := n.run(t, "", "cluster", "up", "--node", "container", "-o", "json")
 	made := result{}
 	if up.code == 0 {
-		made = n.run(t, "", "image", "from-debian", "busybox-static", "--name", "busybox:1")
+		made = n.run(t, "", "image", "from-debian", "busybox-static", "--image", "busybox:1")
 	}
 	if said := up.stderr + made.stderr; lacks.MatchString(said) {
 		t.Skip(said)

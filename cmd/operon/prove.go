@@ -17,12 +17,6 @@ import (
 	"github.com/operon-framework/operon/prove"
 )
 
-// Exit codes of prove: findings, and a test that could not be made.
-const (
-	exitFindings = 1
-	exitUnproven = 2
-)
-
 // proving is what the verb is told.
 type proving struct {
 	target         prove.Target
@@ -40,44 +34,43 @@ func newProve() *cobra.Command {
 	rbac := ""
 	command := &cobra.Command{
 		Use:   "prove [DIR]",
-		Short: "Find an operator's reliability bugs by letting things go wrong",
-		Long: `Find the reliability bugs of the operator in DIR (by default the current folder), or of
-one that --run starts, in any language.
+		Short: "Find reliability bugs by fault injection",
+		Long: `Find reliability bugs of the operator project in DIR (default: the current directory), or of any
+operator that --run starts, in any language, by fault injection.
 
-A Kubernetes of its own is started, and the operator run there without faults, to learn
-what it does. Then it is run again and again, and each time something else goes wrong
-that Kubernetes may let go wrong: it is killed between two writes, its writes are answered
-with conflicts and time-outs, what it sees is out of date, its pods fail, its fields are
-changed. Each time it has to come to the same end, leave nothing behind, and be silent.
+The command starts a Kubernetes cluster and runs the operator without faults, to learn what it does.
+Then it runs the operator again and again, each time with another fault that can happen in a real
+cluster: the operator is killed between two writes, writes are answered with conflicts and timeouts,
+its cache is stale, its pods fail, its fields are changed. Each time the operator must converge to the
+same state, leave nothing behind, and come to rest.
 
-What does not hold is run once more before it is reported, with a file that repeats it.
-The exit code is 0 where everything held, 1 where something did not, and 2 where the
-operator could not be tested.`,
+A violation is reproduced before it is reported, with a file that replays it. The exit code is 0 if
+all invariants held, 1 if there are findings, and 2 if the operator could not be tested.`,
 		Example: `  operon prove examples/memcached
   operon prove --budget 10m --plans 1000
   operon prove --run './my-operator --port {port}' --crds crds/ --samples samples/ --rbac roles.yaml
-  operon prove --rbac                     # print the smallest Role that the operator needs
+  operon prove --print-rbac               # print the least-privilege Role that the operator needs
   operon prove --replay operon-prove/plans/01-same-state.json`,
-		Args: oneFolder,
+		Args: oneDirectory,
 	}
 	set := command.Flags()
-	set.StringVar(&v.target.Main, "main", "", "folder of the main package, where the project has several")
-	set.StringVar(&v.target.Run, "run", "", "shell `COMMAND` that starts the operator; {port} becomes a free port, {namespace} the operator's namespace")
-	set.StringVar(&v.target.CRDs, "crds", "", "file or folder of its CustomResourceDefinitions (default config/crd)")
-	set.StringVar(&v.target.Samples, "samples", "", "file or folder of objects that it can deal with (default config/samples)")
-	set.StringVar(&v.target.Setup, "setup", "", "file or folder of objects that have to be there before it starts")
-	set.StringVar(&v.target.Steps, "steps", "", "file with workloads of your own")
-	set.StringVar(&v.target.Namespace, "namespace", "", "the one namespace that it insists on; plans follow one another then")
-	set.StringVar(&rbac, "rbac", "", "print the smallest Role that the operator needs; with --run, the file or folder of the Roles that it has")
-	set.Lookup("rbac").NoOptDefVal = "-"
-	set.DurationVar(&v.budget, "budget", prove.DefaultBudget, "how long to begin new plans")
-	set.IntVar(&v.plans, "plans", prove.DefaultPlans, "how many plans at most")
-	set.IntVar(&v.workers, "workers", 0, "how many plans at once (default twice the processors)")
-	set.Int64Var(&v.seed, "seed", 1, "chooses between plans of equal promise")
-	set.StringVar(&v.replay, "replay", "", "repeat the finding of a plan `FILE`")
-	set.StringVar(&v.out, "out", prove.Output, "folder for the reports")
-	set.StringVarP(&v.output, "output", "o", "text", "what to print: text or json")
-	set.StringVar(&v.kubeconfig, "kubeconfig", "", "kubeconfig of a cluster to use, instead of one that is started and thrown away; not one that anybody needs")
+	set.StringVar(&v.target.Main, "main", "", "`DIR` of the main package, if the project has several")
+	set.StringVar(&v.target.Run, "run", "", "shell `COMMAND` that starts the operator; {port} is replaced by a free port, {namespace} by the namespace of the operator")
+	set.StringVar(&v.target.CRDs, "crds", "", "file or directory of its CRDs (default config/crd)")
+	set.StringVar(&v.target.Samples, "samples", "", "file or directory of sample objects to test with (default config/samples)")
+	set.StringVar(&v.target.Setup, "setup", "", "file or directory of objects to create before the operator starts")
+	set.StringVar(&v.target.Steps, "steps", "", "`FILE` of your own scenarios")
+	set.StringVar(&v.target.Namespace, "namespace", "", "restrict the operator to this namespace; test cases then run one by one")
+	set.StringVar(&rbac, "rbac", "", "`PATH` of the Roles that the operator has, with --run")
+	set.BoolVar(&v.role, "print-rbac", false, "print the least-privilege Role that the operator needs")
+	set.DurationVar(&v.budget, "budget", prove.DefaultBudget, "time limit for starting new test cases")
+	set.IntVar(&v.plans, "plans", prove.DefaultPlans, "maximum number of test cases")
+	set.IntVar(&v.workers, "workers", 0, "number of parallel test cases (default: twice the processors)")
+	set.Int64Var(&v.seed, "seed", 1, "seed of the order of equal test cases")
+	set.StringVar(&v.replay, "replay", "", "replay the finding of a test case `FILE`")
+	set.StringVar(&v.out, "out", prove.Output, "`DIR` of the reports")
+	set.StringVarP(&v.output, "output", "o", "text", "`FORMAT` of the result: text or json")
+	set.StringVar(&v.kubeconfig, "kubeconfig", "", "kubeconfig `FILE` of a disposable cluster to use instead of a new local one")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := v.accept(args, rbac); err != nil {
 			return err
@@ -89,30 +82,24 @@ operator could not be tested.`,
 
 // accept takes the arguments, and refuses what does not go together.
 func (v *proving) accept(args []string, rbac string) error {
-	if rbac != "" {
-		v.role = true
-	}
-	if rbac != "-" {
-		v.target.RBAC = rbac
-	}
+	v.target.RBAC = rbac
 	switch {
 	case v.output != "text" && v.output != "json":
 		return usageError{fmt.Errorf("-o %s: want text or json", v.output)}
 	case v.replay != "" && (v.target != prove.Target{} || len(args) > 0):
-		return usageError{errors.New("--replay takes everything from its file: leave the other flags that say what is tested")}
+		return usageError{errors.New("--replay takes everything from its file: remove the other flags that state what is tested")}
 	case v.replay != "":
 		return nil
-	case v.target.Run != "" && rbac == "-" && len(args) == 1:
-		v.target.RBAC = args[0] // --rbac PATH: pflag takes a value that may be left out only after =
-		return nil
+	case v.target.Run == "" && rbac != "":
+		return usageError{errors.New("--rbac needs --run; the Roles of a project are derived from its code")}
 	case v.target.Run != "" && len(args) > 0:
-		return usageError{fmt.Errorf("--run starts the operator, so %q cannot be its project: leave one of them", args[0])}
+		return usageError{fmt.Errorf("--run starts the operator, so %q cannot be its project: remove one of them", args[0])}
 	case v.target.Run != "" && v.target.Samples == "":
-		return usageError{errors.New("--run needs --samples PATH: objects of the operator's kinds that it can deal with")}
+		return usageError{errors.New("--run needs --samples PATH: sample objects of the operator's kinds")}
 	case v.plans < 1, v.budget <= 0, v.workers < 0:
-		return usageError{errors.New("--plans and --budget have to be more than nothing, --workers not less")}
+		return usageError{errors.New("--plans and --budget must be greater than 0, and --workers must not be negative")}
 	case v.target.Run == "":
-		v.target.Dir = folderOf(args)
+		v.target.Dir = directoryOf(args)
 	}
 	return nil
 }
@@ -124,7 +111,7 @@ func (v *proving) run(ctx context.Context, out io.Writer) (err error) {
 		return unproven(err)
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	progress := report.NewProgress(os.Stderr, term.IsTerminal(int(os.Stderr.Fd())), lookOf(os.Stderr))
+	progress := report.NewProgress(progressTo(), progressShown(os.Stderr), lookOf(os.Stderr))
 	defer progress.Close()
 	found, options, err := v.test(ctx, folder, progress)
 	progress.Close()
@@ -199,17 +186,22 @@ func (v *proving) print(out io.Writer, found *report.Report, files []report.File
 	return report.Text(out, *found, lookOf(os.Stdout)(), files...)
 }
 
+// progressTo is where progress is printed.
+func progressTo() io.Writer {
+	if global.quiet {
+		return io.Discard
+	}
+	return os.Stderr
+}
+
 // lookOf tells how a file wants to be written to: coloured and as wide as a terminal, or plainly.
 func lookOf(file *os.File) func() report.Look {
 	return func() report.Look {
-		if !term.IsTerminal(int(file.Fd())) {
-			return report.Look{}
-		}
 		width, _, err := term.GetSize(int(file.Fd()))
 		if err != nil {
-			width = 0
+			width = 0 // it is not a terminal
 		}
-		return report.Look{Colour: os.Getenv("NO_COLOR") == "", Width: width}
+		return report.Look{Colour: colored(file), Width: width}
 	}
 }
 
@@ -218,5 +210,5 @@ func unproven(err error) error {
 	if err == nil {
 		return nil
 	}
-	return exitError{code: exitUnproven, err: err}
+	return exitError{code: exitFailed, err: err}
 }

@@ -13,36 +13,39 @@ import (
 
 func newUndeploy() *cobra.Command {
 	options := deploy.UndeployOptions{}
-	output := ""
+	output, deleteData := "", false
 	command := &cobra.Command{
 		Use:   "undeploy [DIR]",
-		Short: "Remove an operator from a cluster, with its custom resources",
-		Long: `Remove what "operon deploy" brought into a cluster for the project in DIR (by default the current
-folder). Custom resources go first, while the operator runs and clears their finalizers; then the
-operator and what it made for itself, the CustomResourceDefinitions and the namespace.
+		Short: "Uninstall an operator from a cluster",
+		Long: `Uninstall the operator that "operon deploy" installed for the project in DIR (default: the current
+directory). The CRDs and the custom resources stay, and with them what their owners hold, unless you
+add --delete-data. Then the custom resources are deleted first, while the operator is still running to
+clear their finalizers, and after them the operator, the CRDs and the namespace.
 
-What was there before, what another deployment works with, and a namespace that holds things of
-others stay, and are named. Nothing is removed while custom resources would wait for an operator
-that does not run.`,
-		Example: `  operon undeploy --dry-run            # what would be removed
+Objects that existed before the deployment, or that another deployment uses, stay, and are listed. So
+does a namespace with other objects. Nothing is deleted if custom resources would wait for an
+operator that is not running.`,
+		Example: `  operon undeploy --dry-run            # print what would be removed
   operon undeploy --context staging
-  operon undeploy --keep-data          # the definitions and custom resources stay`,
-		Args: oneFolder,
+  operon undeploy --delete-data        # delete the CRDs and all custom resources, too`,
+		Args: oneDirectory,
 	}
 	targetFlags(command, &options.Target)
 	set := command.Flags()
-	set.BoolVar(&options.KeepData, "keep-data", false, "keep the CustomResourceDefinitions and the custom resources")
-	set.BoolVar(&options.GiveUpFinalizers, "give-up-finalizers", false, "remove finalizers from custom resources that no controller clears")
-	set.BoolVar(&options.DryRun, "dry-run", false, "tell what would be removed, and remove nothing")
-	set.StringVarP(&output, "output", "o", "text", "how to print the result, text or json")
+	set.BoolVar(&deleteData, "delete-data", false, "delete the CRDs and all custom resources, too")
+	gone(command, "keep-data", "is the default now; --delete-data is its opposite")
+	set.BoolVar(&options.GiveUpFinalizers, "give-up-finalizers", false, "with --delete-data: remove finalizers that no controller clears")
+	set.BoolVar(&options.DryRun, "dry-run", false, "print what would be removed, and remove nothing")
+	set.StringVarP(&output, "output", "o", "text", "`FORMAT` of the result: text or json")
 	command.RunE = func(command *cobra.Command, args []string) error {
-		if err := errors.Join(textOrJSON(output), oneCluster(options.Where)); err != nil {
+		if err := errors.Join(textOrJSON(output), resolveCluster(&options.Where)); err != nil {
 			return err
 		}
-		if options.KeepData && options.GiveUpFinalizers {
-			return usageError{errors.New("--keep-data leaves finalizers as they are: leave out --give-up-finalizers")}
+		if !deleteData && options.GiveUpFinalizers {
+			return usageError{errors.New("--give-up-finalizers needs --delete-data: without it, no custom resource is deleted")}
 		}
-		options.Dir, options.Progress = folderOf(args), command.ErrOrStderr()
+		options.KeepData = !deleteData
+		options.Dir, options.Progress = directoryOf(args), command.ErrOrStderr()
 		removal, err := deploy.Undeploy(command.Context(), options)
 		if removal == nil {
 			return err

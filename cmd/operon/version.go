@@ -25,12 +25,12 @@ func newVersion() *cobra.Command {
 	output := ""
 	command := &cobra.Command{
 		Use:   "version",
-		Short: "Print the version of operon, and what it was built from",
+		Short: "Print the version of operon and what it was built from",
 		Example: `  operon version
   operon version -o json`,
 		Args: noArguments,
 	}
-	command.Flags().StringVarP(&output, "output", "o", "text", "how to print it, text or json")
+	command.Flags().StringVarP(&output, "output", "o", "text", "`FORMAT` of the version: text or json")
 	completeWith(command, "output", "text", "json")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		id, out := identify(), command.OutOrStdout()

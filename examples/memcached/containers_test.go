@@ -95,7 +95,7 @@ func newWorld(t *testing.T) *world {
 func loadImage(t *testing.T, cluster string) {
 	t.Helper()
 	load := exec.CommandContext(t.Context(), "go", "run", "./cmd/operon", "image", "from-debian", "memcached", "busybox-static",
-		"--without", "perl", "--name", server().Image, "--user", "65532", "--cluster", cluster)
+		"--without", "perl", "--image", server().Image, "--user", "65532", "--cluster", cluster)
 	load.Dir = "../.."
 	if said, err := load.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, said)

@@ -163,7 +163,7 @@ func running(name string) (instance.Facts, error) {
 		return instance.Facts{}, err
 	}
 	if facts.State != instance.Running {
-		return instance.Facts{}, fmt.Errorf("cluster %q is not running; `operon cluster up --name %s` starts it", name, name)
+		return instance.Facts{}, fmt.Errorf("cluster %q is not running; `operon cluster up --cluster %s` starts it", name, name)
 	}
 	return facts, nil
 }

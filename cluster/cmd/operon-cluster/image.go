@@ -33,7 +33,7 @@ func newImageLoad() *cobra.Command {
 them, or in OCI's layout. Pods can use them at once; one whose tag is latest, or
 that has none, needs imagePullPolicy: IfNotPresent or Never.`,
 		Example: `  operon image load memcached.tar
-  operon image load --name dev a.tar b.tar`,
+  operon image load --cluster dev a.tar b.tar`,
 		Args: atLeastOne("FILE"),
 	}
 	name, output := nameFlag(command), outputFlag(command)

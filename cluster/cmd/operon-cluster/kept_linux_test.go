@@ -14,7 +14,7 @@ func TestDataOutlivesContainers(t *testing.T) {
 	t.Parallel()
 	needsNode(t)
 	h := newHome(t)
-	up := []string{"--name", "kept-" + strings.ToLower(filepath.Base(h.path)), "--node", "container", "--data", filepath.Join(h.path, "data")}
+	up := []string{"--cluster", "kept-" + strings.ToLower(filepath.Base(h.path)), "--node", "container", "--data", filepath.Join(h.path, "data")}
 	name := up[:2]
 	call := func(verb string, args ...string) string {
 		return h.must(append(append([]string{verb}, name...), args...)...)

@@ -15,12 +15,12 @@ import (
 // newKubectl shows kubectl in the help; main takes the verb before cobra reads flags.
 func newKubectl() *cobra.Command {
 	return &cobra.Command{
-		Use:   "kubectl [--name NAME] ARGUMENTS...",
+		Use:   "kubectl [--cluster NAME] ARGUMENTS...",
 		Short: "Run kubectl against a cluster",
-		Long: `Run the real kubectl, which is part of this binary, against a cluster. --name, where
+		Long: `Run the real kubectl, which is part of this binary, against a cluster. --cluster, where
 given, comes before kubectl's own arguments; --kubeconfig points it elsewhere.`,
 		Example: `  operon kubectl get pods --all-namespaces
-  operon kubectl --name big apply -f deployment.yaml`,
+  operon kubectl --cluster big apply -f deployment.yaml`,
 		DisableFlagParsing: true,
 		Run:                func(_ *cobra.Command, args []string) { os.Exit(kubectl(args)) },
 	}
@@ -31,7 +31,7 @@ func kubectl(args []string) int {
 	name, args, err := takeName(args)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "operon kubectl: %v\n", err)
-		return exitUsage
+		return exitFailed
 	}
 	if err := pointKubectl(name, args); err != nil {
 		fmt.Fprintf(os.Stderr, "operon kubectl: %v\n", err)
@@ -44,15 +44,15 @@ func kubectl(args []string) int {
 	return 0
 }
 
-// takeName reads a leading --name, which is ours and not kubectl's.
+// takeName reads a leading --cluster, which is ours and not kubectl's.
 func takeName(args []string) (name string, rest []string, err error) {
-	if len(args) == 0 || !strings.HasPrefix(args[0], "--name") {
+	if len(args) == 0 || !strings.HasPrefix(args[0], "--cluster") {
 		return defaultName(), args, nil
 	}
-	if name, found := strings.CutPrefix(args[0], "--name="); found {
+	if name, found := strings.CutPrefix(args[0], "--cluster="); found {
 		return name, args[1:], nil
 	}
-	if args[0] != "--name" || len(args) < 2 {
+	if args[0] != "--cluster" || len(args) < 2 {
 		return "", nil, fmt.Errorf("%s needs the name of a cluster", args[0])
 	}
 	return args[1], args[2:], nil

@@ -24,11 +24,11 @@ func TestNothingOfANodeIsLeft(t *testing.T) {
 	image := archive(t, "app:1", runtime.GOARCH, buildApp(t))
 	name := "left-" + strings.ToLower(filepath.Base(h.path)) // by which its control groups are told
 	for cycle := range cycles {
-		facts := h.up("--name", name, "--node", "container")
-		h.must("image", "load", "--name", name, image)
-		h.apply(web+pod("web", "serve"), "--name", name)
-		h.must("kubectl", "--name", name, "wait", "pod/web", "--for=condition=Ready", within)
-		uid := strings.TrimSpace(h.must("kubectl", "--name", name, "get", "pod/web", "-o", "jsonpath={.metadata.uid}"))
+		facts := h.up("--cluster", name, "--node", "container")
+		h.must("image", "load", "--cluster", name, image)
+		h.apply(web+pod("web", "serve"), "--cluster", name)
+		h.must("kubectl", "--cluster", name, "wait", "pod/web", "--for=condition=Ready", within)
+		uid := strings.TrimSpace(h.must("kubectl", "--cluster", name, "get", "pod/web", "-o", "jsonpath={.metadata.uid}"))
 		for _, kind := range []string{"process", "socket", "control group", "pod's control group"} {
 			if !slices.ContainsFunc(left(t, h, uid), func(what string) bool { return strings.HasPrefix(what, kind) }) {
 				t.Fatalf("no %s of the node is seen while it runs: the comparison below means nothing", kind)
@@ -39,7 +39,7 @@ func TestNothingOfANodeIsLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		h.must("down", "--name", name)
+		h.must("down", "--cluster", name)
 		if found := left(t, h, uid); len(found) > 0 {
 			t.Fatalf("cycle %d left:\n%s", cycle, strings.Join(found, "\n"))
 		}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/operon-framework/operon/cluster/internal/instance"
 	"github.com/operon-framework/operon/cluster/internal/node/nodeinit"
@@ -20,8 +21,8 @@ import (
 
 // Exit codes.
 const (
-	exitFailed = 1
-	exitUsage  = 2
+	// exitFailed: the command could not do what it was asked to, also because of a mistake in the command line.
+	exitFailed = 2
 )
 
 func main() {
@@ -48,7 +49,7 @@ func run(ctx context.Context, args []string) int {
 	var usage usageError
 	if errors.As(err, &usage) {
 		fmt.Fprintf(os.Stderr, "see `%s --help`\n", command.CommandPath())
-		return exitUsage
+		return exitFailed
 	}
 	return exitFailed
 }
@@ -73,13 +74,16 @@ that it writes lies under $OPERON_HOME (default ~/.operon).`,
 		SilenceUsage:  true,
 		Args: func(command *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("there is no verb %q%s", args[0], suggestion(command, args[0]))}
+				return usageError{fmt.Errorf("unknown command %q%s", args[0], suggestion(command, args[0]))}
 			}
 			return nil
 		},
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
+	if leaked := pflag.Lookup("version"); leaked != nil {
+		leaked.Hidden = true // Kubernetes' libraries add it to every program
+	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddCommand(newUp(), newDown(), newStatus(), newList(), newReset(), newKubeconfig(), newLogs(), newEnv(), newKubectl(), newImage(), newServe())
 	return root
@@ -96,15 +100,31 @@ func suggestion(command *cobra.Command, typed string) string {
 // noArguments refuses arguments, as a mistake in the command line.
 func noArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("unexpected argument %q; clusters are named with --name", args[0])}
+		return usageError{fmt.Errorf("unexpected argument %q; clusters are named with --cluster", args[0])}
 	}
 	return nil
 }
 
-// nameFlag adds --name.
+// nameFlag adds --cluster.
 func nameFlag(command *cobra.Command) *string {
-	return command.Flags().String("name", defaultName(), "name of the cluster; also taken from OPERON_CLUSTER")
+	command.Flags().Var(formerName{}, "name", "")
+	if err := command.Flags().MarkHidden("name"); err != nil {
+		panic(err) // it was added one line above
+	}
+	return command.Flags().String("cluster", defaultName(), "`NAME` of the cluster; also taken from $OPERON_CLUSTER")
 }
+
+// formerName is the flag --name of earlier versions.
+type formerName struct{}
+
+// String implements pflag.Value.
+func (formerName) String() string { return "" }
+
+// Type implements pflag.Value.
+func (formerName) Type() string { return "former" }
+
+// Set implements pflag.Value.
+func (formerName) Set(string) error { return errors.New("it is called --cluster now") }
 
 func defaultName() string {
 	if name := os.Getenv("OPERON_CLUSTER"); name != "" {

@@ -170,7 +170,7 @@ func TestDataOutlivesTheCluster(t *testing.T) {
 	data := filepath.Join(h.path, "data")
 	h.up("--data", data)
 	h.must("kubectl", "create", "configmap", "kept")
-	if r := h.run("up", "--name", "other", "--data", data); r.code != exitFailed || !strings.Contains(r.stderr, "another cluster uses it") {
+	if r := h.run("up", "--cluster", "other", "--data", data); r.code != exitFailed || !strings.Contains(r.stderr, "another cluster uses it") {
 		t.Errorf("two clusters on one data folder: %+v", r)
 	}
 	h.must("down")
@@ -234,25 +234,25 @@ func TestMistakes(t *testing.T) {
 		code int
 		want string
 	}{
-		{"unknown verb", []string{"upp"}, exitUsage, `did you mean "up"`},
-		{"unknown flag", []string{"up", "--nope"}, exitUsage, "unknown flag: --nope"},
-		{"argument", []string{"up", "mine"}, exitUsage, "named with --name"},
-		{"wrong format", []string{"list", "-o", "yaml"}, exitUsage, "want json"},
-		{"unknown name", []string{"status", "--name", "nope"}, exitFailed, `there is no cluster "nope"`},
-		{"down of unknown name", []string{"down", "--name", "nope"}, exitFailed, `there is no cluster "nope"`},
-		{"kubectl of unknown name", []string{"kubectl", "--name", "nope", "get", "pods"}, exitFailed, `there is no cluster "nope"`},
-		{"bad name", []string{"up", "--name", "No_Good"}, exitFailed, "lower-case letters"},
+		{"unknown verb", []string{"upp"}, exitFailed, `did you mean "up"`},
+		{"unknown flag", []string{"up", "--nope"}, exitFailed, "unknown flag: --nope"},
+		{"argument", []string{"up", "mine"}, exitFailed, "named with --cluster"},
+		{"wrong format", []string{"list", "-o", "yaml"}, exitFailed, "want json"},
+		{"unknown name", []string{"status", "--cluster", "nope"}, exitFailed, `there is no cluster "nope"`},
+		{"down of unknown name", []string{"down", "--cluster", "nope"}, exitFailed, `there is no cluster "nope"`},
+		{"kubectl of unknown name", []string{"kubectl", "--cluster", "nope", "get", "pods"}, exitFailed, `there is no cluster "nope"`},
+		{"bad name", []string{"up", "--cluster", "No_Good"}, exitFailed, "lower-case letters"},
 		{"port taken", []string{"up", "--port", port}, exitFailed, "address already in use"},
 		{"registry without containers", []string{"up", "--config", pushing}, exitFailed, pushing + ": registryPort: 5000: only a node of containers pulls images"},
-		{"registry port without containers", []string{"up", "--registry-port", "5000"}, exitUsage, "--registry-port 5000: only a node of containers pulls images"},
-		{"no registry port", []string{"up", "--registry-port", "70000"}, exitUsage, "--registry-port 70000: want 1 to 65535"},
-		{"egress without containers", []string{"up", "--egress"}, exitUsage, "--egress true: simulated pods reach nothing; say --node container, too"},
-		{"publish without containers", []string{"up", "--publish", "8080:30080"}, exitUsage, "--publish 8080:30080: simulated pods serve nothing"},
-		{"no port", []string{"up", "--port", "70000"}, exitUsage, "--port 70000: want 1 to 65535"},
-		{"no verbosity", []string{"up", "-v", "11"}, exitUsage, "--log-level 11: want 0 to 10"},
-		{"no time", []string{"up", "--ttl", "1ms"}, exitUsage, "--ttl 1ms: want at least 1s"},
-		{"no nodes", []string{"up", "--nodes", "0"}, exitUsage, "at least 1"},
-		{"unknown kind of node", []string{"up", "--node", "vm"}, exitUsage, `--node "vm": want sim or container`},
+		{"registry port without containers", []string{"up", "--registry-port", "5000"}, exitFailed, "--registry-port 5000: only a node of containers pulls images"},
+		{"no registry port", []string{"up", "--registry-port", "70000"}, exitFailed, "--registry-port 70000: want 1 to 65535"},
+		{"egress without containers", []string{"up", "--egress"}, exitFailed, "--egress true: simulated pods reach nothing; say --node container, too"},
+		{"publish without containers", []string{"up", "--publish", "8080:30080"}, exitFailed, "--publish 8080:30080: simulated pods serve nothing"},
+		{"no port", []string{"up", "--port", "70000"}, exitFailed, "--port 70000: want 1 to 65535"},
+		{"no verbosity", []string{"up", "-v", "11"}, exitFailed, "--log-level 11: want 0 to 10"},
+		{"no time", []string{"up", "--ttl", "1ms"}, exitFailed, "--ttl 1ms: want at least 1s"},
+		{"no nodes", []string{"up", "--nodes", "0"}, exitFailed, "at least 1"},
+		{"unknown kind of node", []string{"up", "--node", "vm"}, exitFailed, `--node "vm": want sim or container`},
 		{"unknown kind of node in a file", []string{"up", "--config", kind}, exitFailed, kind + `: node: "vm": want sim or container`},
 		{"missing config", []string{"up", "--config", "nope.yaml"}, exitFailed, "nope.yaml"},
 		{"unknown field", []string{"up", "--config", config}, exitFailed, `unknown field "nods"`},

@@ -15,7 +15,7 @@ func TestPlain(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	for name, plain := range map[string]bool{"plain": true, "fast": false} {
-		arguments := []string{"--name", name}
+		arguments := []string{"--cluster", name}
 		if plain {
 			arguments = append(arguments, "--plain")
 		}
@@ -26,7 +26,7 @@ func TestPlain(t *testing.T) {
 		if bootstraps := strings.Contains(checks(t, facts), "poststarthook/rbac/bootstrap-roles"); bootstraps != plain {
 			t.Errorf("cluster %s: the API server bootstraps by itself: %t", name, bootstraps)
 		}
-		h.must("reset", "--name", name)
+		h.must("reset", "--cluster", name)
 	}
 }
 

@@ -47,7 +47,7 @@ A file given with --config holds the same settings and more:
   controllerManager: {}
   scheduler: {}`,
 		Example: `  operon cluster up
-  operon cluster up --name big --nodes 100
+  operon cluster up --cluster big --nodes 100
   operon cluster up --node container
   operon cluster up --data ./state --port 16443`,
 		Args: noArguments,
@@ -201,7 +201,7 @@ func sayUp(command *cobra.Command, facts instance.Facts, started bool, spec inst
 	}
 	suffix := ""
 	if facts.Name != instance.DefaultName {
-		suffix = " --name " + facts.Name
+		suffix = " --cluster " + facts.Name
 	}
 	fmt.Fprintf(out, "try:  operon kubectl%s get nodes\n", suffix)
 	fmt.Fprintf(out, "or:   eval \"$(operon cluster env%s)\"   # for kubectl and other tools in this shell\n", suffix)

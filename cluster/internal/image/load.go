@@ -107,7 +107,7 @@ func (s *Store) read(ctx context.Context, path string) ([]images.Image, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, errors.New("it names no image; give it a name where it is made, as `docker save NAME` and `operon image from-dir --name NAME` do")
+		return nil, errors.New("it names no image; give it a name where it is made, as `docker save NAME` and `operon image from-dir --image NAME` do")
 	}
 	return found, nil
 }

@@ -55,7 +55,7 @@ type UnknownError struct {
 
 func (e *UnknownError) Error() string {
 	if len(e.Known) == 0 {
-		return fmt.Sprintf("there is no cluster %q, nor any other; `operon cluster up --name %s` starts it", e.Name, e.Name)
+		return fmt.Sprintf("there is no cluster %q, nor any other; `operon cluster up --cluster %s` starts it", e.Name, e.Name)
 	}
 	return fmt.Sprintf("there is no cluster %q; there are: %q", e.Name, e.Known)
 }
@@ -113,7 +113,7 @@ func (f folder) readFacts() (Facts, error) {
 	}
 	var facts Facts
 	if err := json.Unmarshal(data, &facts); err != nil {
-		return Facts{}, fmt.Errorf("%s: %w; `operon cluster down --name %s` clears it", f.facts(), err, f.name)
+		return Facts{}, fmt.Errorf("%s: %w; `operon cluster down --cluster %s` clears it", f.facts(), err, f.name)
 	}
 	if !running {
 		facts.State, facts.PID = Stopped, 0

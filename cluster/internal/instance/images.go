@@ -69,7 +69,7 @@ func LoadImages(ctx context.Context, name string, archives ...string) (loaded []
 func takesImages(name string) error {
 	up := "`operon cluster up --node container`"
 	if name != DefaultName {
-		up = fmt.Sprintf("`operon cluster up --name %s --node container`", name)
+		up = fmt.Sprintf("`operon cluster up --cluster %s --node container`", name)
 	}
 	facts, err := Status(name)
 	var unknown *UnknownError

@@ -72,7 +72,7 @@ func (f folder) runs(ctx context.Context) (bool, error) {
 		case <-time.After(10 * timing.lockPeriod):
 		}
 	}
-	return false, fmt.Errorf("cluster %q runs and does not answer; `operon cluster down --name %s` ends it", f.name, f.name)
+	return false, fmt.Errorf("cluster %q runs and does not answer; `operon cluster down --cluster %s` ends it", f.name, f.name)
 }
 
 // launch starts the cluster's process and waits until it serves.
@@ -94,7 +94,7 @@ func (f folder) launch(ctx context.Context, spec Spec) error {
 	if err != nil {
 		return err
 	}
-	process := exec.Command(self, ServeVerb, "--name", f.name)
+	process := exec.Command(self, ServeVerb, "--cluster", f.name)
 	process.Stdout, process.Stderr = log, log
 	process.ExtraFiles = []*os.File{report}
 	process.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a terminal's Ctrl-C is not for it

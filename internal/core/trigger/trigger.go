@@ -58,6 +58,9 @@ const (
 	// Timer: a reconcile asked to be run again after a while.
 	Timer Kind = "timer"
 
+	// External: the author's program asked for it.
+	External Kind = "external"
+
 	// Unknown: something else put the object into the queue.
 	Unknown Kind = "unknown"
 )
@@ -83,6 +86,7 @@ var text = map[Kind]string{
 	StatusHeld:        "its status was due",
 	Delayed:           "its turn had come after a delay",
 	Timer:             "its time had come",
+	External:          "the operator's program requested it",
 	Unknown:           "queued for a reason that is not known",
 }
 
@@ -91,7 +95,7 @@ func Kinds() []Kind {
 	return []Kind{
 		OperatorStarted, Created, SpecChanged, MetadataChanged, StatusChanged, DeletionRequested, Deleted, Resynced,
 		ChildAppeared, ChildChanged, ChildGone, ReadAppeared, ReadChanged, ReadGone,
-		RetryAfterError, SlowRetry, StatusHeld, Delayed, Timer, Unknown,
+		RetryAfterError, SlowRetry, StatusHeld, Delayed, Timer, External, Unknown,
 	}
 }
 

@@ -1,6 +1,12 @@
 package author
 
 import (
+	"context"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/external"
@@ -11,6 +17,7 @@ type Composition struct {
 	reading
 	children []*Child
 	partial  bool
+	direct   client.Reader // past all caches; nil: there is none
 	verdict
 }
 
@@ -31,12 +38,13 @@ func Declared(out *Composition) Composed {
 // NewComposition returns the composition of an owner, whose composer reads by reads. Without
 // reads, nil, the composer cannot read.
 func NewComposition(owner client.Object, reads Reads) *Composition {
-	return NewCompositionWith(owner, reads, nil)
+	return NewCompositionWith(owner, reads, nil, nil)
 }
 
-// NewCompositionWith is NewComposition for an owner with external resources: what is known of them, by kind.
-func NewCompositionWith(owner client.Object, reads Reads, known map[string][]external.Known[any]) *Composition {
-	return &Composition{reading: reading{reads: reads, owner: owner, outside: known}}
+// NewCompositionWith is NewComposition with a reader past all caches, and for an owner with external resources: what is
+// known of them, by kind.
+func NewCompositionWith(owner client.Object, reads Reads, direct client.Reader, known map[string][]external.Known[any]) *Composition {
+	return &Composition{reading: reading{reads: reads, owner: owner, outside: known}, direct: direct}
 }
 
 // Child declares that object should exist: typed or unstructured, with a name, with what
@@ -54,6 +62,37 @@ func (c *Composition) Child(object client.Object, options ...ChildOption) {
 // Partial says that more may have to exist than what was declared: nothing is deleted for not being declared.
 // As opposed to Wait, it is no news for the Ready condition.
 func (c *Composition) Partial() { c.partial = true }
+
+// GeneratedSecret declares a Secret with data that is generated once.
+func (c *Composition) GeneratedSecret(ctx context.Context, secret *corev1.Secret, generate func(data map[string][]byte), options ...ChildOption) error {
+	stored := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: secret.Name}}
+	if _, err := c.Get(ctx, stored); err != nil {
+		return err
+	}
+	data, complete := generated(secret.Data, stored.Data, generate)
+	if !complete && c.direct != nil { // the cache may not show yet what an earlier reconcile generated
+		err := c.direct.Get(ctx, client.ObjectKeyFromObject(stored), stored)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("get Secret %s: %w", client.ObjectKeyFromObject(stored), err)
+		}
+		if err == nil {
+			data, _ = generated(secret.Data, stored.Data, generate)
+		}
+	}
+	secret.Data = data
+	c.Child(secret, options...)
+	return nil
+}
+
+// generated returns what is declared and stored, and in addition what generate adds. It is complete if that is nothing.
+func generated(declared, stored map[string][]byte, generate func(map[string][]byte)) (data map[string][]byte, complete bool) {
+	data = map[string][]byte{}
+	maps.Copy(data, declared)
+	maps.Copy(data, stored)
+	before := len(data)
+	generate(data)
+	return data, len(data) == before
+}
 
 // Children are what was declared, in order.
 func (c *Composition) Children() []client.Object {

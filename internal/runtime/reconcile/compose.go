@@ -31,7 +31,7 @@ type composed struct {
 // cluster lacks does not stop the others.
 func (r *Reconciler[T]) compose(ctx context.Context, p *pass[T]) (composed, outcome.Outcome, error) {
 	object := p.object.now
-	composition := author.NewCompositionWith(object, p.reads, p.outside.known)
+	composition := author.NewCompositionWith(object, p.reads, r.Direct, p.outside.known)
 	if err := r.Roles.Compose(ctx, object, composition); err != nil {
 		return composed{}, outcome.Done(), err
 	}

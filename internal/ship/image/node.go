@@ -17,9 +17,6 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// exitUsage is the exit code of an operon-cluster that does not know what is asked of it.
-const exitUsage = 2
-
 // Ready tells what is missing where the image is to go, before it is made.
 func (d Delivery) Ready(ctx context.Context) error {
 	if d.elsewhere() {
@@ -82,7 +79,7 @@ func (n node) has(ctx context.Context, name Name, image Image) (bool, error) {
 
 // images runs a verb of `operon-cluster image` and returns what it prints, as JSON.
 func (n node) images(ctx context.Context, verb string, files ...string) ([]byte, error) {
-	command := exec.CommandContext(ctx, n.binary, append([]string{"image", verb, "--name", n.cluster, "-o", "json"}, files...)...)
+	command := exec.CommandContext(ctx, n.binary, append([]string{"image", verb, "--cluster", n.cluster, "-o", "json"}, files...)...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 10 * time.Second
 	var stdout, stderr bytes.Buffer
@@ -96,13 +93,5 @@ func (n node) images(ctx context.Context, verb string, files ...string) ([]byte,
 		return stdout.Bytes(), err
 	}
 	said := strings.TrimPrefix(strings.TrimSpace(stderr.String()), filepath.Base(n.binary)+": ")
-	if exit.ExitCode() == exitUsage {
-		return nil, fmt.Errorf("load the image into cluster %q: %s cannot do that (%s); --tar FILE, --layout DIR and --push NAME put the image elsewhere", n.cluster, n.binary, firstLine(said))
-	}
 	return nil, fmt.Errorf("load the image into cluster %q: %s", n.cluster, cmp.Or(said, err.Error()))
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }

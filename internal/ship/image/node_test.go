@@ -30,17 +30,17 @@ func TestNodesGetWhatTheyDoNotHave(t *testing.T) {
 		t.Errorf("told was %q", told)
 	}
 	called, err := os.ReadFile(calls)
-	if err != nil || strings.Count(string(called), "image load --name dev -o json ") != 1 {
+	if err != nil || strings.Count(string(called), "image load --cluster dev -o json ") != 1 {
 		t.Errorf("called with\n%s%v", called, err)
 	}
 }
 
-// An operon-cluster that is too old for images is told from one that fails, whose words are passed on.
+// What operon-cluster reports is passed on.
 func TestNodesThatTakeNoImage(t *testing.T) {
 	store, name := newStore(t), named(t, "web:1")
 	made := sample(t, store, "program", "linux/amd64")
 	for script, want := range map[string]string{
-		"echo 'operon-cluster: unknown command \"image\"' >&2; echo 'Usage:' >&2; exit 2": `operon-cluster cannot do that (unknown command "image"); --tar FILE, --layout DIR and --push NAME put the image elsewhere`,
+		"echo 'operon-cluster: unknown command \"image\"' >&2; exit 2": `load the image into cluster "dev": unknown command "image"`,
 		"echo 'operon-cluster: the node is gone' >&2; exit 1":                             `load the image into cluster "dev": the node is gone`,
 		"exit 1":    `load the image into cluster "dev": exit status 1`,
 		"echo text": `list the images of cluster "dev": invalid character`,

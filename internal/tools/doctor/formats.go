@@ -45,7 +45,7 @@ func (r *Report) SARIF(w io.Writer) error {
 	return encode(w, object{
 		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
 		"runs": []object{{
-			"tool":    object{"driver": object{"name": "operon doctor", "rules": rules}},
+			"tool":    object{"driver": object{"name": "operon lint", "rules": rules}},
 			"results": results, "columnKind": "unicodeCodePoints", "automationDetails": object{"id": "operon-doctor/"},
 		}},
 	})

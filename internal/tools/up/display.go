@@ -45,5 +45,5 @@ func nameFlag(where Where) string {
 	if where.Name == "" || where.Name == "default" {
 		return ""
 	}
-	return " --name " + where.Name
+	return " --cluster " + where.Name
 }

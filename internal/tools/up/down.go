@@ -86,7 +86,7 @@ func (r *remover) where() (Where, error) {
 	}
 	where, _, err := r.folder.remembered()
 	if err != nil {
-		return where, fmt.Errorf("read where the project ran last: %w; name the cluster with --name or --kubeconfig", err)
+		return where, fmt.Errorf("read where the project ran last: %w; name the cluster with --cluster or --kubeconfig", err)
 	}
 	return where, nil
 }

@@ -53,7 +53,7 @@ func Find(ctx context.Context, where Where) (*Cluster, error) {
 	}
 	t, err := findTarget(ctx, where)
 	if errors.Is(err, errStopped) {
-		return nil, fmt.Errorf("%w; start it with `operon up` or `operon cluster up`, or name another one with --name, --kubeconfig or --context", err)
+		return nil, fmt.Errorf("%w; start it with `operon up` or `operon cluster up`, or name another one with --cluster, --kubeconfig or --context", err)
 	}
 	if err != nil {
 		return nil, err

@@ -104,6 +104,9 @@ func (d *deriving) reached(c *composer) {
 		case isMethod(s.callee, operonPath, "Composition", "Child"):
 			declares = true
 			held = d.child(c, s) || held
+		case isMethod(s.callee, operonPath, "Composition", "GeneratedSecret"):
+			declares = true
+			held = d.child(c, asChild(s)) || held
 		case isRead(s.callee):
 			d.read(s)
 		default:

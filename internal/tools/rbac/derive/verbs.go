@@ -114,9 +114,16 @@ func (d *deriving) process() {
 	d.mayNamed(verbs, leases, "", Own, "leader election, and the record of composed kinds")
 }
 
-// child is what a declared child takes. It tells whether the owner gets a finalizer for it.
+// asChild is a call of GeneratedSecret as the one of Child that it leads to.
+func asChild(s *site) *site {
+	as := *s.CallExpr
+	as.Args = append([]ast.Expr{s.Args[1]}, s.Args[min(3, len(s.Args)):]...)
+	return &site{call{s.unit, &as, s.callee}, s.maybe}
+}
+
+// child adds what a declared child needs. It reports whether the owner gets a finalizer for it.
 func (d *deriving) child(c *composer, s *site) (held bool) {
-	for _, of := range d.kindsOf(s.call, 0, "out.Child") {
+	for _, of := range d.kindsOf(s.call, 0, "out."+s.callee.Name()) {
 		d.may(keep, of, "a child")
 		ordered := d.hasOption(s.call, "After")
 		apart := !c.kind.Cluster && (of.Cluster || d.elsewhere(s.call))

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+	"k8s.io/klog/v2"
+
+	"github.com/operon-framework/operon/internal/tools/up"
+)
+
+// clusterVariable names the local cluster that commands use if no flag does.
+const clusterVariable = "OPERON_CLUSTER"
+
+// whereFlags adds the flags that choose a cluster.
+func whereFlags(command *cobra.Command, where *up.Where) {
+	set := command.Flags()
+	set.StringVar(&where.Name, "cluster", "", `local cluster (default $OPERON_CLUSTER, or "default")`)
+	set.StringVar(&where.Kubeconfig, "kubeconfig", "", "kubeconfig `FILE` of another cluster; without it and --context, no kubeconfig is read")
+	set.StringVar(&where.Context, "context", "", "context of the kubeconfig (with --kubeconfig, default its current one)")
+	renamed(command, "name", "cluster")
+}
+
+// resolveCluster rejects flags that name two clusters, and uses the environment if none does.
+func resolveCluster(where *up.Where) error {
+	if where.Name != "" && !where.IsLocal() {
+		return usageError{errors.New("--cluster is for local clusters, --kubeconfig and --context are for others: use one or the other")}
+	}
+	if where.IsLocal() {
+		where.Name = cmp.Or(where.Name, os.Getenv(clusterVariable))
+	}
+	return nil
+}
+
+// renamed adds a flag that has another name by now, as a hidden one that is an error which states the new name.
+func renamed(command *cobra.Command, old, now string) {
+	gone(command, old, "is called --"+now+" now")
+}
+
+// gone adds a flag that no longer exists, as a hidden one that is an error which states what became of it.
+func gone(command *cobra.Command, old, became string) {
+	command.Flags().Var(formerFlag(became), old, "")
+	command.Flags().Lookup(old).NoOptDefVal = "true"
+	if err := command.Flags().MarkHidden(old); err != nil {
+		panic(err) // it was added one line above
+	}
+}
+
+// formerFlag is what became of a flag that no longer exists.
+type formerFlag string
+
+// String implements pflag.Value.
+func (f formerFlag) String() string { return "" }
+
+// Type implements pflag.Value.
+func (f formerFlag) Type() string { return "former" }
+
+// Set implements pflag.Value.
+func (f formerFlag) Set(string) error {
+	return formerError{string(f)}
+}
+
+// formerError states what became of a flag.
+type formerError struct{ became string }
+
+func (e formerError) Error() string { return "this flag " + e.became }
+
+// flagError is an error of parsing flags, as users read it.
+func flagError(err error) error {
+	var former formerError
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &former) && errors.As(err, &invalid) {
+		return usageError{fmt.Errorf("--%s %s", invalid.GetFlag().Name, former.became)}
+	}
+	return nil
+}
+
+// textOrJSON rejects other formats of the output.
+func textOrJSON(output string) error {
+	if output != "text" && output != "json" {
+		return usageError{fmt.Errorf("-o %s: want text or json", output)}
+	}
+	return nil
+}
+
+// colors of the output, by the flag --color.
+const (
+	colorAuto   = "auto"
+	colorAlways = "always"
+	colorNever  = "never"
+)
+
+// global are the values of the flags that all commands have.
+var global struct {
+	verbose, quiet bool
+	color          string
+}
+
+// globalFlags adds the flags that all commands have.
+func globalFlags(root *cobra.Command) {
+	set := root.PersistentFlags()
+	set.BoolVarP(&global.verbose, "verbose", "v", false, "print what the Kubernetes client libraries log")
+	set.BoolVarP(&global.quiet, "quiet", "q", false, "print no progress, only results and errors")
+	set.StringVar(&global.color, "color", colorAuto, "`WHEN` to use colors: auto, always or never; auto honors $NO_COLOR")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		switch global.color {
+		case colorAuto, colorAlways, colorNever:
+		default:
+			return usageError{fmt.Errorf("--color %s: want auto, always or never", global.color)}
+		}
+		if global.verbose && global.quiet {
+			return usageError{errors.New("use --verbose or --quiet, not both")}
+		}
+		if !global.verbose {
+			klog.SetLogger(logr.Discard()) // client libraries return their errors; what they log is for developers
+		}
+		return nil
+	}
+}
+
+// colored reports whether output to a file has colors.
+func colored(file *os.File) bool {
+	if global.color == colorAuto {
+		return term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == ""
+	}
+	return global.color == colorAlways
+}
+
+// progressShown reports whether progress is printed to a file: to a terminal, unless --quiet is set.
+func progressShown(file *os.File) bool { return !global.quiet && term.IsTerminal(int(file.Fd())) }

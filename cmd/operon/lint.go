@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/operon-framework/operon/internal/tools/doctor"
+)
+
+func newLint() *cobra.Command {
+	var options doctor.Options
+	output, list, fix := "", false, false
+	command := &cobra.Command{
+		Use:   "lint [DIR]",
+		Short: "Check an operator project for production problems",
+		Long: `Check the operator project in DIR (default: the current directory), made by Operon or kubebuilder:
+its Go code and its manifests. Each finding has its place, the reason and the fix. Nothing is run, and
+no cluster is needed.
+
+Errors cause damage: lost data, orphaned objects, hot loops, permissions that open the cluster, objects
+that the API server rejects. Warnings cause it in situations that occur in production. Advice makes
+the operator better to use. The exit code is 1 if there are errors.
+
+To suppress a finding, write a comment at its place, or above the function or type that contains it:
+//operon:ignore RULE why (in YAML # operon:ignore RULE why).`,
+		Example: `  operon lint examples/memcached
+  operon lint --rules
+  operon lint --only rbac-wildcard,rbac-secrets
+  operon lint --against HEAD~1          # are the CRDs safe upgrades of the older ones?
+  operon lint --fix
+  operon lint -o sarif > lint.sarif`,
+		Args: oneDirectory,
+	}
+	set := command.Flags()
+	set.BoolVar(&list, "rules", false, "list the rules")
+	set.StringSliceVar(&options.Only, "only", nil, "check these `RULES` only")
+	set.StringSliceVar(&options.Skip, "skip", nil, "skip these `RULES`")
+	set.BoolVar(&fix, "fix", false, "fix what can be fixed without changing behavior, and list it")
+	set.StringVar(&options.Against, "against", "", "`PATH|REV` of older CRDs, a file, a directory or a git revision: check that the project's are safe upgrades of them")
+	set.StringVar(&options.Main, "main", "", "`DIR` of the main package, if the project has several")
+	set.StringVarP(&output, "output", "o", "text", "`FORMAT` of the findings: text, json or sarif")
+	command.RunE = func(command *cobra.Command, args []string) error {
+		print, ok := lintOutputs[output]
+		if !ok {
+			return usageError{fmt.Errorf("-o %s: want text, json or sarif", output)}
+		}
+		if err := options.Check(); err != nil {
+			return usageError{err}
+		}
+		if list {
+			return doctor.List(command.OutOrStdout(), lintLook())
+		}
+		return examine(command.Context(), command.OutOrStdout(), directoryOf(args), options, fix, print)
+	}
+	return command
+}
+
+var lintOutputs = map[string]func(*doctor.Report, io.Writer) error{
+	"text":  func(r *doctor.Report, w io.Writer) error { return r.Text(w, lintLook()) },
+	"json":  (*doctor.Report).JSON,
+	"sarif": (*doctor.Report).SARIF,
+}
+
+// lintLook is how standard output wants to be written to.
+func lintLook() doctor.Look {
+	look := lookOf(os.Stdout)()
+	return doctor.Look{Width: look.Width, Colour: look.Colour}
+}
+
+func examine(ctx context.Context, out io.Writer, dir string, options doctor.Options, fix bool, print func(*doctor.Report, io.Writer) error) error {
+	report, err := doctor.Examine(ctx, dir, options)
+	if err != nil {
+		return err
+	}
+	if fix {
+		fixed, err := report.Fix(ctx)
+		if err != nil {
+			return err
+		}
+		if err := doctor.Fixed(os.Stderr, fixed, doctor.Look{}); err != nil {
+			return err
+		}
+	}
+	if err := print(report, out); err != nil {
+		return err
+	}
+	if report.Failed() {
+		return exitError{code: exitFindings}
+	}
+	return nil
+}

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestMistakesInCallsOfLint(t *testing.T) {
+	t.Parallel()
+	for call, want := range map[string]result{
+		"lint a b":                  {code: exitFailed, stderr: "operon: want one directory"},
+		"lint -o yaml":              {code: exitFailed, stderr: "operon: -o yaml: want text, json or sarif"},
+		"lint --only rbac-wildcart": {code: exitFailed, stderr: `operon: unknown rule "rbac-wildcart"; ` + "`operon lint --rules` lists them"},
+		"lint --skip wildcard":      {code: exitFailed, stderr: `operon: unknown rule "wildcard" (did you mean rbac-wildcard?)`},
+		"lint /nowhere":             {code: exitFailed, stderr: "operon: there is no folder /nowhere; name the folder of an operator project\n"},
+		"lint ../../internal/tools/doctor/testdata": {code: exitFailed, stderr: "internal/tools/doctor/testdata is no operator project: it has no go.mod; name the folder that holds the operator's go.mod\n"},
+	} {
+		got := operon(t, strings.Fields(call)...)
+		if got.code != want.code || !strings.Contains(got.stderr, want.stderr) {
+			t.Errorf("%s: exit %d\n%s", call, got.code, got.stderr)
+		}
+	}
+}
+
+func TestLintListsItsRules(t *testing.T) {
+	t.Parallel()
+	if got := operon(t, "lint", "--rules"); got.code != 0 || !strings.Contains(got.stdout, "rbac-wildcard         error\n") {
+		t.Errorf("exit %d\n%s%s", got.code, got.stdout, got.stderr)
+	}
+}

@@ -1,0 +1,155 @@
+// Package prerequisites checks whether this machine has what Operon needs: the Go toolchain, disk space and inotify
+// instances for the local cluster, and what nodes with containers need in addition.
+//
+// A [Check] states what was found and, if that is not enough, what to do. [All] runs all checks; none of them changes
+// anything. Nothing here knows Operon's other packages except where its files are.
+package prerequisites
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Status is how a check ended.
+type Status string
+
+// The statuses. Only Missing keeps Operon from working; a Limited machine lacks what some features need.
+const (
+	OK      Status = "ok"
+	Limited Status = "limited"
+	Missing Status = "missing"
+)
+
+// Check is one thing that was checked.
+type Check struct {
+	Name   string `json:"name"`
+	Status Status `json:"status"`
+	// Found is what the machine has.
+	Found string `json:"found"`
+	// Fix says what to do, and For which feature needs it. Both are empty if the status is OK.
+	Fix string `json:"fix,omitempty"`
+	For string `json:"for,omitempty"`
+}
+
+const (
+	gib = 1 << 30
+	// minDisk is what the build cache of both binaries and a cluster take, measured on a clean machine.
+	minDisk = 6 * gib
+	// minInstances: a cluster takes five inotify instances, the kernel's default is 128 for a user.
+	minInstances = 64
+)
+
+// All checks this machine. home is the directory of Operon's files.
+func All(ctx context.Context, home string) []Check {
+	return []Check{goToolchain(ctx), disk(home), inotify("/proc/sys/fs/inotify/max_user_instances"), containers()}
+}
+
+// goToolchain: projects and the local cluster are compiled on this machine.
+func goToolchain(ctx context.Context) Check {
+	c := Check{Name: "Go toolchain"}
+	output, err := exec.CommandContext(ctx, "go", "env", "GOVERSION").Output()
+	if err != nil {
+		c.Status, c.Found = Missing, "not found in $PATH"
+		c.Fix, c.For = "install Go from your package manager or as its documentation says, and add it to $PATH", "every command that builds an operator or the local cluster"
+		return c
+	}
+	c.Status, c.Found = OK, strings.TrimSpace(string(output))
+	if older(c.Found, runtime.Version()) {
+		c.Status, c.Fix, c.For = Limited, "upgrade Go to "+runtime.Version()+" or later", "projects whose go.mod asks for this version"
+	}
+	return c
+}
+
+// older reports whether a version of Go is older than another one by its first two numbers.
+func older(version, than string) bool {
+	number := func(v string) int {
+		parts := strings.SplitN(strings.TrimPrefix(v, "go"), ".", 3)
+		if len(parts) < 2 {
+			return 0
+		}
+		major, _ := strconv.Atoi(parts[0])
+		minor, _ := strconv.Atoi(strings.FieldsFunc(parts[1]+"-", func(r rune) bool { return r < '0' || r > '9' })[0])
+		return major*1000 + minor
+	}
+	return number(version) < number(than)
+}
+
+// disk: the home directory, or the nearest one above it that exists.
+func disk(home string) Check {
+	c := Check{Name: "Disk space"}
+	dir := home
+	for {
+		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(dir, &stat); err != nil {
+		c.Status, c.Found, c.Fix, c.For = Limited, err.Error(), "set $OPERON_HOME to a directory that you can write to", "the local cluster"
+		return c
+	}
+	free := stat.Bavail * uint64(stat.Bsize)
+	c.Status, c.Found = OK, fmt.Sprintf("%.1f GiB free in %s", float64(free)/gib, dir)
+	if free < minDisk {
+		c.Status, c.Fix, c.For = Limited, fmt.Sprintf("free at least %d GiB, or set $OPERON_HOME to another disk", minDisk/gib), "building the local cluster and its data"
+	}
+	return c
+}
+
+// inotify: file is where the kernel shows how many instances a user may have. Other systems have no such limit.
+func inotify(file string) Check {
+	c := Check{Name: "inotify instances", Status: OK, Found: "no limit on this system"}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return c
+	}
+	limit, err := strconv.Atoi(strings.TrimSpace(string(content)))
+	if err != nil {
+		c.Status, c.Found, c.Fix, c.For = Limited, fmt.Sprintf("%s has %q", file, content), "check the limit by hand", "several local clusters"
+		return c
+	}
+	c.Found = fmt.Sprintf("%d for each user", limit)
+	if limit < minInstances {
+		c.Status, c.Fix, c.For = Limited, "sysctl fs.inotify.max_user_instances=512", "several local clusters at the same time"
+	}
+	return c
+}
+
+// containers: what `operon cluster up --node container` needs.
+func containers() Check {
+	c := Check{Name: "Container nodes", For: "`operon cluster up --node container`, and `operon deploy` to the local cluster"}
+	var found, fixes []string
+	if runtime.GOOS != "linux" {
+		c.Status, c.Found, c.Fix = Limited, runtime.GOOS, "use a Linux machine or virtual machine"
+		return c
+	}
+	if os.Geteuid() != 0 {
+		fixes = append(fixes, "run as root")
+	}
+	for _, wanted := range []struct{ program, source string }{{"runc", "runc"}, {"nft", "nftables"}} {
+		path, err := exec.LookPath(wanted.program)
+		if err != nil {
+			fixes = append(fixes, "install "+wanted.source)
+			continue
+		}
+		found = append(found, path)
+	}
+	c.Status, c.Found = OK, strings.Join(found, ", ")
+	if len(fixes) == 0 {
+		c.For = ""
+		return c
+	}
+	c.Status, c.Fix = Limited, strings.Join(fixes, "; ")
+	if c.Found == "" {
+		c.Found = "neither runc nor nft"
+	}
+	return c
+}
