@@ -59,7 +59,7 @@ var properties = []property{
 		"Express the rule in the CRD's schema or in CEL, so that the API server rejects the value.", levelWarning},
 	{finding.Permitted, "a permission is missing", "No permission is missing",
 		"Some of the operator's work is never done in a real cluster.",
-		"Add the rule; `operon prove --rbac` writes the Role.", levelError},
+		"Add the rule; `operon prove --print-rbac` writes the Role.", levelError},
 	{finding.Needed, "a permission is never used", "No granted permission is unused",
 		"An attacker who takes over the operator can do more than it needs.",
 		"Remove the rule, or add a sample that needs it.", levelNote},

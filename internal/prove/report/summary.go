@@ -66,7 +66,7 @@ func (p *page) rights(rights *Rights) {
 		return
 	}
 	if rights.Undeclared {
-		p.labelled("rbac", plain, "no Role is declared, so every request was allowed; --rbac prints the least-privilege Role")
+		p.labelled("rbac", plain, "no Role is declared, so every request was allowed; --print-rbac prints the least-privilege Role")
 		return
 	}
 	if len(rights.Missing)+len(rights.Unused) == 0 {

@@ -70,7 +70,7 @@ var rbacWildcard = &rule.Rule{
 	Name: "rbac-wildcard", Severity: rule.Error,
 	About:  "A Role that grants every verb, resource or API group with *.",
 	Reason: "An attacker who takes over the operator gets all of it, including kinds that are installed later, and administrators cannot tell what the operator needs.",
-	Fix:    "list what the operator uses; `operon prove --rbac` prints the least-privilege Role",
+	Fix:    "list what the operator uses; `operon prove --print-rbac` prints the least-privilege Role",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		permissions(s, func(p *permission) {
 			for _, part := range []struct {
@@ -155,7 +155,7 @@ var rbacUnused = &rule.Rule{
 	Name: "rbac-unused", Severity: rule.Warning,
 	About:  "A permission for a built-in kind that the code never uses.",
 	Reason: "It helps only attackers, and administrators will question it.",
-	Fix:    "remove it; `operon prove --rbac` prints the least-privilege Role",
+	Fix:    "remove it; `operon prove --print-rbac` prints the least-privilege Role",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		if len(s.Code.Functions) == 0 {
 			return
