@@ -1,5 +1,5 @@
-// Command build makes the image of examples/memcached with `operon build`, and its program alone with the go
-// command, in turn, and compares the times when nothing changed; and it tells how large the image is.
+// Command build builds the image of examples/memcached with `operon build`, and its binary alone with the go command,
+// alternating, and compares the times if nothing changed; it also prints the size of the image.
 //
 //	go run ./build --rounds 7
 //

@@ -1,5 +1,5 @@
-// Command cluster measures Operon's local Kubernetes against envtest, in one run and on one
-// machine, and prints the figures as a table.
+// Command cluster compares Operon's local Kubernetes with envtest, in one run and on one machine, and prints the
+// figures as a table.
 //
 //	go run ./cluster                 everything, about six minutes
 //	go run ./cluster --only start    one part of it

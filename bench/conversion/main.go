@@ -1,5 +1,5 @@
-// Command conversion reads and writes objects in the version that is stored and in another one, in turn,
-// and tells what their conversion adds.
+// Command conversion reads and writes objects in the storage version and in another one, alternating, and prints the
+// cost of their conversion.
 //
 //	go run ./conversion --requests 5000
 //

@@ -1,4 +1,4 @@
-// Command external measures what it costs to keep things outside of the cluster: with Operon, and by an operator on
+// Command external measures the cost of managing external resources: with Operon, and by an operator on
 // controller-runtime alone that creates them and then writes down their ids.
 //
 //	go run ./external --objects 20 --resources 10

@@ -1,5 +1,5 @@
-// Command generate generates everything for a project of eight kinds, with `operon generate` and with
-// controller-gen as kubebuilder's Makefile runs it, in turn, and compares the times.
+// Command generate generates everything for a project of eight kinds, with `operon generate` and with controller-gen
+// as kubebuilder's Makefile runs it, alternating, and compares the times.
 //
 //	go run ./generate --rounds 7
 //

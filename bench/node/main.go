@@ -1,5 +1,5 @@
-// Command node measures a node of containers against a simulated one, in one run and on one
-// machine, and prints the figures as a table.
+// Command node compares a container node with a simulated one, in one run and on one machine, and prints the figures
+// as a table.
 //
 //	go run ./node                 about a minute, as root, where docs/containers.md says it works
 //	go run ./node --cycles 20     clusters come and go instead, and it is compared what they leave on the machine

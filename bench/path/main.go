@@ -1,5 +1,5 @@
-// Command path tells what one change of a spec runs through, from the watch event to the status: the packages and
-// files of Operon in which code ran, as the coverage of a real operator on a real cluster shows it.
+// Command path reports which code a change of a spec runs through, from the watch event to the status: the packages
+// and files of Operon in which code ran, as the coverage of a real operator on a real cluster shows it.
 //
 //	go run ./path
 //

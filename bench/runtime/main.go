@@ -1,5 +1,5 @@
-// Command runtime measures an operator written with Operon against the same operator
-// written on controller-runtime alone, as kubebuilder's tutorial teaches.
+// Command runtime compares an operator written with Operon with the same operator written on controller-runtime
+// alone, in the style of kubebuilder's tutorial.
 //
 //	go run ./runtime --objects 1000
 //

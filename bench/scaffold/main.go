@@ -1,5 +1,5 @@
-// Command scaffold makes operators from nothing, as a new user would, and tells how long that takes: a
-// project with a kind, and that project running on a cluster of its own until its sample is Ready.
+// Command scaffold creates operators from scratch, like a new user would, and measures how long that takes: a project
+// with a kind, and that project running on a cluster of its own until its sample is Ready.
 //
 //	go run ./scaffold --rounds 5
 //

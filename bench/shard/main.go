@@ -1,6 +1,6 @@
-// Command shard measures replicas that share objects: how much each of three costs against one alone,
-// how fast objects change hands, and, from the API server's audit log, that no object is written by
-// two owners and none starves while replicas are killed, stopped, frozen and added at random.
+// Command shard measures replicas that share objects: how much each of three costs against one alone, how fast
+// objects change hands, and, from the API server's audit log, that no object is written by two owners and none
+// starves while replicas are killed, stopped, frozen and added at random.
 //
 //	go run ./shard                       # all three, about half an hour
 //	go run ./shard --only play --play 10m --seed 7

@@ -1,5 +1,5 @@
-// Command webhooks asks an operator of three replicas about objects, without a pause, while its CA
-// and its certificates are replaced again and again, and counts what fails.
+// Command webhooks sends requests to the webhooks of an operator with three replicas while its CA and its
+// certificates rotate, and counts failures.
 //
 //	go run ./webhooks --rate 200 --for 3m
 //

@@ -1,6 +1,6 @@
-// Command operon-cluster runs local Kubernetes clusters, each in one process of its own:
-// etcd, kube-apiserver, kube-controller-manager, kube-scheduler and simulated nodes. The
-// operon command calls it for `operon cluster` and `operon kubectl`.
+// Command operon-cluster runs local Kubernetes clusters, each in its own process: etcd, kube-apiserver,
+// kube-controller-manager, kube-scheduler and simulated nodes. The operon command calls it for `operon cluster` and
+// `operon kubectl`.
 package main
 
 import (

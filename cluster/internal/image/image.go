@@ -1,6 +1,5 @@
-// Package image keeps the images of a cluster's container node: it puts archives of images
-// straight into the node's store, where no registry has to be reached, lists what is there
-// and removes it.
+// Package image manages the images of a cluster's container node: it puts archives of images straight into the node's
+// store, where no registry has to be reached, lists what is there and removes it.
 package image
 
 import (

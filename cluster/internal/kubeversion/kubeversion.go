@@ -1,7 +1,6 @@
-// Package kubeversion makes the components know which Kubernetes they are. Released
-// binaries get their version from linker flags, which `go install` cannot pass, and
-// without them the API server says v0.0.0 to everyone who asks: kubectl, Helm charts with
-// a kubeVersion, operators that look. The true version is the one of the module
+// Package kubeversion makes the components report their Kubernetes version. Released binaries get their version from
+// linker flags, which `go install` cannot pass, and without them the API server says v0.0.0 to everyone who asks:
+// kubectl, Helm charts with a kubeVersion, operators that look. The true version is the one of the module
 // k8s.io/kubernetes that this binary was built from.
 package kubeversion
 

@@ -1,6 +1,5 @@
-// Package node runs a node of real containers for a local cluster: a kubelet, containerd,
-// kube-proxy and CoreDNS in one process, which has mounts, processes, control groups and a
-// network of its own and nothing on the machine's.
+// Package node runs a node with real containers for a local cluster: a kubelet, containerd, kube-proxy and CoreDNS in
+// one process, which has mounts, processes, control groups and a network of its own and nothing on the machine's.
 //
 // The node's network has no way out, and none in but this one: a process with the right to
 // do so may open sockets in another network namespace and keep them. So the API server's

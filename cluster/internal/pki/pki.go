@@ -1,6 +1,5 @@
-// Package pki makes the keys and certificates of one local cluster: a
-// certificate authority that nothing else trusts, and the leaves that the
-// components present to each other.
+// Package pki creates the keys and certificates of one local cluster: a certificate authority that nothing else
+// trusts, and the leaves that the components present to each other.
 //
 // All keys are ECDSA P-256: making one takes well under a millisecond, where an
 // RSA key takes about a hundred, and a cluster needs a dozen of them before it

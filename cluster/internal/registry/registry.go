@@ -1,5 +1,5 @@
-// Package registry is an image registry for one cluster, as the OCI distribution specification has
-// it: what Docker, crane, ko and `operon build` push, and containerd pulls.
+// Package registry is an image registry for one cluster that implements the OCI distribution specification: what
+// Docker, crane, ko and `operon build` push, and containerd pulls.
 //
 // All of it lies in files. What is uploaded goes straight to disk, and becomes a blob, under
 // its digest, by a rename when it is complete and is what its digest says: there are no

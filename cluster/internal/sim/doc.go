@@ -1,7 +1,6 @@
-// Package sim plays the part of the nodes in a cluster that has none: pods become Running
-// and Ready although no container runs, claims are bound although there is no disk, and
-// Services of type LoadBalancer get an address that leads nowhere. Whoever watches the API
-// cannot tell the difference, and thousands of pods cost next to nothing.
+// Package sim simulates the nodes of a cluster that has none: pods become Running and Ready although no container
+// runs, claims are bound although there is no disk, and Services of type LoadBalancer get an address that leads
+// nowhere. Whoever watches the API cannot tell the difference, and thousands of pods cost next to nothing.
 //
 // What happens to an object is said by stages, in the language of KWOK
 // (https://kwok.sigs.k8s.io): a stage selects objects, waits, and patches, deletes or

@@ -1,7 +1,6 @@
-// Package condition writes what became of a reconcile into an object's status, in the
-// terms that kstatus, kubectl wait, Argo CD and Flux read: Ready is always there,
-// Reconciling and Stalled only while they are true, and observedGeneration says which
-// spec all of it speaks of.
+// Package condition writes the outcome of a reconcile into an object's status, in the terms that kstatus, kubectl
+// wait, Argo CD and Flux read: Ready is always there, Reconciling and Stalled only while they are true, and
+// observedGeneration says which spec all of it speaks of.
 package condition
 
 import (

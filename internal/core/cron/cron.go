@@ -1,7 +1,6 @@
-// Package cron reads the schedules of Actions as CronJobs have theirs, by the library that reads those,
-// and refuses what that takes and would surprise here. Times are those of the wall in a time zone: one
-// that a change of the clocks leaves out is not due that day, and one that it repeats is due twice, as with
-// CronJobs.
+// Package cron parses the schedules of Actions like those of CronJobs, with the same library, and rejects surprising
+// ones. Times are those of the wall in a time zone: one that a change of the clocks leaves out is not due that day,
+// and one that it repeats is due twice, as with CronJobs.
 package cron
 
 import (

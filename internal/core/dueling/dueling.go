@@ -1,6 +1,6 @@
-// Package dueling tells when somebody changes a child back as often as it is put right, who
-// it is and which fields it is about, and how long to hold the next repair back: two
-// controllers that disagree would else write as fast as the API server answers.
+// Package dueling detects that another client keeps reverting a child, which client and fields it is about, and how
+// long to delay the next correction: two controllers that disagree would else write as fast as the API server
+// answers.
 //
 // It is pure. It reads no cluster and no clock: it is told of each repair and of the time.
 //

@@ -1,6 +1,6 @@
-// Package operatorversion decides what the version of an operator means for an object that another version
-// of it took care of before: whether there is something to be upgraded, or whether the object is that
-// of a newer operator and better left alone.
+// Package operatorversion decides what the version of an operator means for an object that another version reconciled
+// before: whether there is something to be upgraded, or whether the object is that of a newer operator and better
+// left alone.
 //
 // Versions are semantic ones, with or without a v in front. It is pure: nothing is read or written here.
 package operatorversion

@@ -1,5 +1,5 @@
-// Package outcome is the closed set of ways in which a step of a reconcile can end, and
-// the one rule by which several ends make one.
+// Package outcome is the closed set of outcomes of a step of a reconcile, with the one rule that combines several of
+// them.
 //
 // A boolean such as Requeue says that something is to happen again and leaves the reader
 // to guess why and when. An Outcome says which of five things is true: the step is done;

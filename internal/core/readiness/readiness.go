@@ -1,4 +1,4 @@
-// Package readiness tells how ready an object of a cluster is, from the object alone.
+// Package readiness determines whether an object is ready, from the object alone.
 //
 // The rules are kstatus's, which knows the built-in kinds and reads the conditions of
 // others. What this package adds is that they are asked once for each state of an object,

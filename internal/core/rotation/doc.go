@@ -1,6 +1,6 @@
-// Package rotation decides what to do with an operator's certificates at a time: whether there have to
-// be new ones, and when to look again. It is pure: it makes no certificate, reads no clock and asks
-// nobody, so that years of rotation, with replicas whose clocks differ, are scenario files.
+// Package rotation decides what to do with an operator's certificates at a given time: whether there have to be new
+// ones, and when to look again. It is pure: it makes no certificate, reads no clock and asks nobody, so that years of
+// rotation, with replicas whose clocks differ, are scenario files.
 //
 // The operator has a certificate authority of its own, a CA, which signs the leaf that every
 // replica serves. API servers trust the CAs in the bundles of the webhooks' configurations.

@@ -1,5 +1,5 @@
-// Package shardtable tells who of several replicas works on which objects. It is pure: no client,
-// no clock, no goroutine.
+// Package shardtable decides which of several replicas reconciles which objects. It is pure: no client, no clock, no
+// goroutine.
 //
 // Objects are spread over 256 buckets by a hash of their uid, which is the API server's own, and
 // neighbouring buckets make a slot. A [Table] says who holds each slot. [Decide] is what one

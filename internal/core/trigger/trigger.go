@@ -1,6 +1,5 @@
-// Package trigger is the closed set of reasons for which an object is reconciled: an event of
-// the object itself, of a child or of something that it read, a timer, or the start of the
-// operator.
+// Package trigger is the closed set of reasons to reconcile an object: an event of the object itself, of a child or
+// of something that it read, a timer, or the start of the operator.
 //
 // A work queue knows only that an object is to be looked at. A Cause says why, in one kind
 // out of a fixed list, so that metrics can count by it, and in words, so that a person can

@@ -1,6 +1,5 @@
-// Package clusterwatch watches everything in a cluster once, for all runs of `operon prove` that are
-// under way there: what is in a namespace now, what happened in it, and when something changed
-// last.
+// Package clusterwatch watches everything in a cluster once, for all concurrent runs of `operon prove`: what is in a
+// namespace now, what happened in it, and when something changed last.
 //
 //	w, err := witness.Start(ctx, config)
 //	scene := w.Scene("world-1")

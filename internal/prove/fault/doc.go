@@ -1,5 +1,5 @@
-// Package fault says what goes wrong between an operator and its API server, where, and when, as
-// data that a person can read and a file can keep:
+// Package fault describes which faults are injected between an operator and its API server, where and when, as data
+// that people can read and files can store:
 //
 //	{"kind": "conflict", "on": {"verb": "patch", "resource": "boxes/status", "nth": 2}}
 //	{"kind": "kill", "moment": "effect", "on": {"verb": "create", "resource": "configmaps"}}

@@ -11,31 +11,31 @@ type Property string
 
 // Properties. Their sentences are in docs/prove/properties.md.
 const (
-	// SameState: faults that are over leave nothing behind: the state is that of the run without.
+	// SameState: faults have no lasting effect: the final state is the same as without them.
 	SameState Property = "same-state"
-	// SameFresh: a changed object leads to what a new one of that content leads to, and back.
+	// SameFresh: a changed object leads to the same state as a new object with that content, and back.
 	SameFresh Property = "same-fresh"
-	// Restored: what somebody else changed or deleted is put back.
+	// Restored: the operator reverts drift.
 	Restored Property = "restored"
-	// NothingLeft: after its deletion nothing is left of an object.
+	// NothingLeft: deleting an object removes everything that was created for it.
 	NothingLeft Property = "nothing-left"
-	// NothingForeign: what belongs to others is neither changed nor deleted.
+	// NothingForeign: the operator neither changes nor deletes objects of other owners.
 	NothingForeign Property = "nothing-foreign"
-	// DataKept: no object that bears data is deleted or made again that was not without faults.
+	// DataKept: data-bearing objects are deleted or recreated only if that also happens without faults.
 	DataKept Property = "data-kept"
-	// Silent: who has nothing to do writes nothing, and reads little.
+	// Silent: a quiescent operator writes nothing and reads little.
 	Silent Property = "silent"
-	// Truthful: the status is of this generation, and Ready only when the children are.
+	// Truthful: the status describes the current generation, and Ready is true only if the children are ready.
 	Truthful Property = "truthful"
-	// Alive: the operator does not end by itself, and panics never.
+	// Alive: the operator does not exit on its own and never panics.
 	Alive Property = "alive"
-	// Bounded: objects and events do not become more and more.
+	// Bounded: the number of objects and events does not keep growing.
 	Bounded Property = "bounded"
-	// Deletable: a deletion ends; no finalizer stays.
+	// Deletable: deletions finish; no finalizer stays.
 	Deletable Property = "deletable"
-	// Refusing: what is invalid is refused, or reported, and nothing becomes worse by it.
+	// Refusing: invalid values are rejected or reported, and do no harm.
 	Refusing Property = "refusing"
-	// Permitted: no permission is missing. Needed: none is granted and never used.
+	// Permitted: no permission is missing. Needed: no granted permission is unused.
 	Permitted Property = "permitted"
 	Needed    Property = "needed"
 )

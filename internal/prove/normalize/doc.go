@@ -1,4 +1,4 @@
-// Package normalize tells whether two runs of an operator ended in the same state.
+// Package normalize decides whether two runs of an operator ended in the same state.
 //
 // Two runs never end in the same bytes: names are generated, clocks go on, the API server counts.
 // And most of what lies in a namespace is not the operator's doing. So an object is reduced to

@@ -34,7 +34,7 @@ func alive(m *moment) []finding.Finding {
 			continue
 		}
 		found = append(found, finding.Finding{
-			Property: finding.Alive, Message: "the operator ends by itself, " + how(exit), Log: exit.Log,
+			Property: finding.Alive, Message: "the operator exits on its own, " + how(exit), Log: exit.Log,
 		})
 	}
 	if len(found) > 1 {

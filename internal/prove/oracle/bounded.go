@@ -43,7 +43,7 @@ func (m *moment) objectsGrow() (finding.Finding, bool) {
 		return finding.Finding{}, false
 	}
 	f := finding.Finding{Property: finding.Bounded, Of: m.about(&r)}
-	f.Message = fmt.Sprintf("the operator makes more and more %s", r.Resource)
+	f.Message = fmt.Sprintf("the operator keeps creating %s", r.Resource)
 	return f, true
 }
 
@@ -61,7 +61,7 @@ func (m *moment) heaped() (finding.Finding, bool) {
 			continue
 		}
 		return finding.Finding{
-			Property: finding.Bounded, Of: refTo(one), Message: fmt.Sprintf("there are more %ss each time that the same is asked for", one.Kind),
+			Property: finding.Bounded, Of: refTo(one), Message: fmt.Sprintf("the number of %ss grows each time the same state is requested", one.Kind),
 			Diff: []finding.Difference{{Of: one.String(), Path: "(number)", Want: strconv.Itoa(then[what]), Got: strconv.Itoa(now[what])}},
 		}, true
 	}
@@ -105,7 +105,7 @@ func (m *moment) eventsGrow() []finding.Finding {
 	kind, reason, _ := strings.Cut(slices.Min(all), " ")
 	return []finding.Finding{{
 		Property: finding.Bounded,
-		Message:  fmt.Sprintf("there are more and more events %s about a %s, each with another text", reason, kind),
+		Message:  fmt.Sprintf("the number of %s events about a %s keeps growing, each with a different text", reason, kind),
 	}}
 }
 

@@ -33,20 +33,20 @@ var unfinished = append([]finding.Property{finding.Silent, finding.Deletable}, o
 // needed is for package rbacusage to tell.
 func Checks() []Check {
 	return []Check{
-		{finding.Alive, "The operator does not end by itself, and panics never.", unfinished, alive},
+		{finding.Alive, "The operator does not exit on its own and never panics.", unfinished, alive},
 		{finding.Permitted, "No permission is missing.", unfinished, permitted},
-		{finding.Deletable, "A deletion ends; no finalizer stays.", append([]finding.Property{finding.Silent}, ofState...), deletable},
-		{finding.Bounded, "Objects and events do not become more and more.", append([]finding.Property{finding.Silent}, ofState...), bounded},
-		{finding.Silent, "Who has nothing to do writes nothing.", ofState, silent},
-		{finding.NothingForeign, "What belongs to others is neither changed nor deleted.", []finding.Property{finding.SameState, finding.SameFresh}, foreign},
-		{finding.DataKept, "No object that bears data is deleted or made again that was not without faults.", ofState, dataKept},
-		{finding.Truthful, "The status is of this generation, and Ready only when the children are.", nil, truthful},
-		{finding.SameState, "Faults that are over leave nothing behind: the state is that of the run without.", ofState, sameState},
-		{finding.NothingLeft, "After its deletion nothing is left of an object.", []finding.Property{finding.NothingLeft, finding.SameFresh, finding.Bounded}, nothingLeft},
-		{finding.Restored, "What somebody else changed or deleted is put back.", []finding.Property{finding.SameFresh}, restored},
-		{finding.SameFresh, "A changed object leads to what a new one of that content leads to, and back.", []finding.Property{finding.SameFresh}, sameFresh},
-		{finding.Refusing, "What is invalid is refused, or reported, and nothing becomes worse by it.", nil, refusing},
-		{finding.Silent, "Who has nothing to do reads little.", nil, restless},
+		{finding.Deletable, "Deletions finish; no finalizer stays.", append([]finding.Property{finding.Silent}, ofState...), deletable},
+		{finding.Bounded, "The number of objects and events does not keep growing.", append([]finding.Property{finding.Silent}, ofState...), bounded},
+		{finding.Silent, "A quiescent operator writes nothing.", ofState, silent},
+		{finding.NothingForeign, "The operator neither changes nor deletes objects of other owners.", []finding.Property{finding.SameState, finding.SameFresh}, foreign},
+		{finding.DataKept, "Data-bearing objects are deleted or recreated only if that also happens without faults.", ofState, dataKept},
+		{finding.Truthful, "The status describes the current generation, and Ready is true only if the children are ready.", nil, truthful},
+		{finding.SameState, "Faults have no lasting effect: the final state is the same as without them.", ofState, sameState},
+		{finding.NothingLeft, "Deleting an object removes everything that was created for it.", []finding.Property{finding.NothingLeft, finding.SameFresh, finding.Bounded}, nothingLeft},
+		{finding.Restored, "The operator reverts drift: changes to and deletions of its children by others.", []finding.Property{finding.SameFresh}, restored},
+		{finding.SameFresh, "A changed object leads to the same state as a new object with that content, and reverting the change restores the previous state.", []finding.Property{finding.SameFresh}, sameFresh},
+		{finding.Refusing, "Invalid values are rejected or reported, and do no harm.", nil, refusing},
+		{finding.Silent, "A quiescent operator reads little.", nil, restless},
 	}
 }
 

@@ -61,11 +61,11 @@ func claimsKept(m *moment) []finding.Finding {
 
 func (m *moment) lost(change runlog.Change) finding.Finding {
 	f := finding.Finding{Property: finding.DataKept, Of: m.run.refOf(change)}
-	f.Message = fmt.Sprintf("a %s is deleted, and its data with it", change.Kind)
+	f.Message = fmt.Sprintf("a %s is deleted together with its data", change.Kind)
 	f.Diff = []finding.Difference{{Of: f.Of.Kind + "/" + f.Of.Name, Want: `"kept"`, Got: `"deleted"`}}
 	if m.run.madeAgain(change) {
-		f.Message = fmt.Sprintf("a %s is deleted and made again, without its data", change.Kind)
-		f.Diff[0].Got = `"deleted and made again"`
+		f.Message = fmt.Sprintf("a %s is deleted and recreated without its data", change.Kind)
+		f.Diff[0].Got = `"deleted and recreated"`
 	}
 	return f
 }
@@ -115,7 +115,7 @@ func (r *run) deletions(i int) (times map[string]int, last map[string]runlog.Cha
 	return times, last
 }
 
-// foreign judges what the operator wrote that is not its own: bystanders, which the workload put
+// foreign judges what the operator wrote of another owner: bystanders, which the workload put
 // there, objects in other namespaces, and such as belong to the cluster.
 func foreign(m *moment) []finding.Finding {
 	for _, r := range m.run.requests(m.i) {
@@ -125,12 +125,12 @@ func foreign(m *moment) []finding.Finding {
 		whose := ""
 		switch {
 		case m.isBystander(&r):
-			whose = "that is not its own"
+			whose = "of another owner"
 		case m.run.made(&r):
 		case r.Namespace != "" && r.Namespace != m.run.Namespace:
 			whose = "in another namespace"
 		case r.Namespace == "" && m.isOfCluster(&r):
-			whose = "that belongs to the cluster"
+			whose = "that is cluster-scoped"
 		}
 		if whose == "" {
 			continue
@@ -163,7 +163,7 @@ func (m *moment) taken() []finding.Finding {
 		}
 		return []finding.Finding{{
 			Property: finding.NothingForeign, Of: refTo(one),
-			Message: fmt.Sprintf("the operator makes a %s of the user its own", one.Kind),
+			Message: fmt.Sprintf("the operator takes ownership of a %s of the user", one.Kind),
 			Diff:    []finding.Difference{{Of: one.String(), Path: "metadata.ownerReferences", Got: fmt.Sprintf("%q", one.Owner)}},
 		}}
 	}
@@ -193,7 +193,7 @@ func (m *moment) bystandersGone() []finding.Finding {
 		if change.Type == deleted && m.isBystanding(change.Resource, change.Name) {
 			return []finding.Finding{{
 				Property: finding.NothingForeign, Of: m.run.refOf(change),
-				Message: fmt.Sprintf("the operator deletes a %s that is not its own", change.Kind),
+				Message: fmt.Sprintf("the operator deletes a %s of another owner", change.Kind),
 			}}
 		}
 	}

@@ -31,7 +31,7 @@ func deletable(m *moment) []finding.Finding {
 		if m.deletes(object) && object.GetDeletionTimestamp() == nil && m.wasGone(object) {
 			return []finding.Finding{{
 				Property: finding.Deletable, Of: m.ref(object),
-				Message: fmt.Sprintf("a %s is there again after it was deleted", object.GetKind()),
+				Message: fmt.Sprintf("a %s exists again after it was deleted", object.GetKind()),
 			}}
 		}
 	}
@@ -98,7 +98,7 @@ func nothingLeft(m *moment) []finding.Finding {
 		return nil
 	}
 	f := finding.Finding{Property: finding.NothingLeft, Of: refTo(left[0])}
-	f.Message = fmt.Sprintf("a %s is left after the deletion", left[0].Kind)
+	f.Message = fmt.Sprintf("a %s remains after the deletion", left[0].Kind)
 	for _, one := range left {
 		f.Diff = append(f.Diff, finding.Difference{Of: one.String(), Got: `"exists"`})
 	}

@@ -1,4 +1,4 @@
-// Package oracle judges runs of an operator under test: which properties did not hold.
+// Package oracle checks the invariants in the runs of an operator under test: which properties did not hold.
 //
 //	Reference   learns from runs without faults what is normal, and finds what is wrong already
 //	Judge       finds what is wrong in a run with faults

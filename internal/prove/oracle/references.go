@@ -147,7 +147,7 @@ func (refs *References) testable() error {
 	for _, one := range refs.runs {
 		for i, step := range one.Steps {
 			if step.Refused != "" && !one.does(i).Refused {
-				return fmt.Errorf("the API server turned down the step %q, without any fault: %s", step.Name, step.Refused)
+				return fmt.Errorf("the API server rejected the step %q without any fault: %s", step.Name, step.Refused)
 			}
 		}
 		if err := one.works(); err != nil {
@@ -175,11 +175,11 @@ func (r *run) works() error {
 	}
 	switch {
 	case len(r.Beside) > 0:
-		return fmt.Errorf("the operator writes past the proxy, with credentials of its own, and cannot be tested: %s", strings.Join(r.Beside, ", "))
+		return fmt.Errorf("the operator bypasses the proxy with its own credentials, so it cannot be tested: %s", strings.Join(r.Beside, ", "))
 	case !asked:
-		return errors.New("the operator asked nothing of the API server that it was told to use: it has to read the KUBECONFIG of its environment, or its in-cluster configuration")
+		return errors.New("the operator sent no requests to the proxy: it must use $KUBECONFIG or the in-cluster configuration")
 	}
-	return errors.New("the operator wrote nothing, whatever was done: does it watch this namespace, and these kinds?")
+	return errors.New("the operator wrote nothing in any step: does it watch this namespace and these kinds?")
 }
 
 // notStarted says how an operator ended that wrote nothing, and what may help.
@@ -187,11 +187,11 @@ func notStarted(exit runlog.Exit) error {
 	words := lastWords(exit)
 	switch {
 	case exit.PortTaken():
-		return fmt.Errorf("the operator cannot start, as another program on this machine has the port that it listens on; in its command, write {port} for one that is free%s", words)
+		return fmt.Errorf("the operator cannot start because its port is in use; write {port} in its command for a free port%s", words)
 	case strings.Contains(words, "serving-certs"), strings.Contains(words, "tls.crt"):
-		return fmt.Errorf("the operator cannot start, as it wants a certificate for webhooks, and they are not called here: start it without them (ENABLE_WEBHOOKS=false is set)%s", words)
+		return fmt.Errorf("the operator cannot start without a webhook certificate; webhooks are not called here, so start it without them (ENABLE_WEBHOOKS=false is set)%s", words)
 	}
-	return fmt.Errorf("the operator ended %s before it wrote anything%s (objects that it needs to start are given by --setup)", how(exit), words)
+	return fmt.Errorf("the operator exited %s before it wrote anything%s (use --setup for objects that must exist before it starts)", how(exit), words)
 }
 
 // Fresh returns, for each step that is to be compared with a fresh namespace, the workload of one

@@ -39,7 +39,7 @@ func sameFresh(m *moment) []finding.Finding {
 	}
 	var found []finding.Finding
 	if i := m.run.index(m.does.Same); m.does.Same != "" && i >= 0 && i < m.i && m.run.Steps[i].Silent {
-		found = append(found, m.differs(m.run.state(i), "when it was made first")...)
+		found = append(found, m.differs(m.run.state(i), "when it was first created")...)
 	}
 	if fresh := m.refs.fresh[m.step.Name]; m.does.Fresh && fresh != nil {
 		if want := fresh.silentState(m.step.Name); want != nil && (!m.does.Guess || m.makesSense(want)) {
@@ -99,7 +99,7 @@ func restored(m *moment) []finding.Finding {
 	if len(differences) == 0 {
 		return nil
 	}
-	return []finding.Finding{differing(finding.Restored, differences, "before somebody changed it")}
+	return []finding.Finding{differing(finding.Restored, differences, "before another client changed it")}
 }
 
 // refusing judges what came of an object that is invalid.
@@ -117,16 +117,16 @@ func refusing(m *moment) []finding.Finding {
 		if !m.settled() || len(differences) == 0 {
 			return nil
 		}
-		return []finding.Finding{differing(finding.Refusing, differences, "before something invalid was refused")}
+		return []finding.Finding{differing(finding.Refusing, differences, "before an invalid value was rejected")}
 	}
 	if !m.reported(differences) {
-		f.Message = "what is invalid is neither refused nor reported"
+		f.Message = "an invalid value is neither rejected nor reported"
 		f.Diff = cut(normalize.Plain(differences))
 		return []finding.Finding{f}
 	}
 	for _, d := range differences {
 		if d.Missing && d.Object.ByOperator && !d.Object.ByUser {
-			f.Message = fmt.Sprintf("a %s is gone because of something invalid", d.Object.Kind)
+			f.Message = fmt.Sprintf("a %s is deleted because of an invalid value", d.Object.Kind)
 			f.Of, f.Diff = refTo(d.Object), cut(normalize.Plain(differences))
 			return []finding.Finding{f}
 		}
@@ -161,17 +161,17 @@ func differing(property finding.Property, differences []normalize.Difference, wh
 	}
 	switch {
 	case first.Missing:
-		f.Message = fmt.Sprintf("a %s is missing that was there %s", first.Object.Kind, when)
+		f.Message = fmt.Sprintf("a %s is missing that existed %s", first.Object.Kind, when)
 	case first.Extra:
-		f.Message = fmt.Sprintf("a %s is there that was not there %s", first.Object.Kind, when)
+		f.Message = fmt.Sprintf("a %s exists that did not exist %s", first.Object.Kind, when)
 	case first.Object == nil:
 		owner, _, owned := strings.Cut(first.Of, "/")
 		if !owned {
 			owner = "namespace"
 		}
-		f.Message = fmt.Sprintf("the %s has not as many %ss as %s", owner, first.Count.Kind, when)
+		f.Message = fmt.Sprintf("the %s has another number of %ss than %s", owner, first.Count.Kind, when)
 	default:
-		f.Message = fmt.Sprintf("%s of the %s is not what it was %s", normalize.Place(first.Path), first.Object.Kind, when)
+		f.Message = fmt.Sprintf("%s of the %s is not the same as %s", normalize.Place(first.Path), first.Object.Kind, when)
 	}
 	return f
 }

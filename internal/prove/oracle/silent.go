@@ -15,18 +15,18 @@ func silent(m *moment) []finding.Finding {
 	if m.step.Silent || m.normal != nil && !m.wants() {
 		return nil
 	}
-	f := finding.Finding{Property: finding.Silent, Message: "the operator does not come to an end"}
+	f := finding.Finding{Property: finding.Silent, Message: "the operator does not become quiescent"}
 	if why, err := json.Marshal(m.step.Why); err == nil && m.step.Why != "" {
 		f.Diff = []finding.Difference{{Of: "the operator", Path: "(activity)", Want: `"none"`, Got: string(why)}}
 	}
 	requests := m.lately()
 	if r, times := most(requests, changed); times >= again {
-		f.Message = fmt.Sprintf("the operator does not come to an end: it writes %s again and again", resource(&r))
+		f.Message = fmt.Sprintf("the operator does not become quiescent: it keeps writing %s", resource(&r))
 		f.Of = m.about(&r)
 		return []finding.Finding{f}
 	}
 	if r, times := most(requests, func(r *requestlog.Request) bool { return r.IsWrite() && !isBeside(r) }); times >= again {
-		f.Message = fmt.Sprintf("the operator does not come to an end: it goes on to %s %s, and changes nothing", r.Verb, resource(&r))
+		f.Message = fmt.Sprintf("the operator does not become quiescent: it keeps sending %s %s without changing anything", r.Verb, resource(&r))
 		f.Of = m.about(&r)
 		return []finding.Finding{f}
 	}
@@ -34,7 +34,7 @@ func silent(m *moment) []finding.Finding {
 		return nil // who has to look by himself may look now and then
 	}
 	if r, times := most(requests, func(r *requestlog.Request) bool { return !isBeside(r) && r.Verb != "watch" }); times >= manyReads {
-		f.Message = fmt.Sprintf("the operator does not come to an end: it goes on to %s %s, and changes nothing", r.Verb, resource(&r))
+		f.Message = fmt.Sprintf("the operator does not become quiescent: it keeps sending %s %s without changing anything", r.Verb, resource(&r))
 		f.Of = m.about(&r)
 	}
 	return []finding.Finding{f}
@@ -133,9 +133,9 @@ func restless(m *moment) []finding.Finding {
 	switch {
 	case m.goesOn(all):
 		r, _ = most(all, func(r *requestlog.Request) bool { return m.ago(r) < time.Second })
-		message = fmt.Sprintf("when all is done, the operator goes on to ask for %s many times a second", resource(&r))
+		message = fmt.Sprintf("after it is done, the operator still requests %s many times per second", resource(&r))
 	case len(all) > may && (m.normal != nil || m.step.Took < time.Minute):
-		message = fmt.Sprintf("the operator goes on to %s %s, hundreds of times, before it comes to an end", r.Verb, resource(&r))
+		message = fmt.Sprintf("the operator sends %s %s hundreds of times before it becomes quiescent", r.Verb, resource(&r))
 	default:
 		return nil
 	}

@@ -42,7 +42,7 @@ func behind(one *normalize.Object) (finding.Finding, bool) {
 	}
 	return finding.Finding{
 		Property: finding.Truthful, Of: refTo(one),
-		Message: fmt.Sprintf("status.observedGeneration of the %s stays behind the spec", one.Kind),
+		Message: fmt.Sprintf("status.observedGeneration of the %s lags behind the spec", one.Kind),
 		Diff:    []finding.Difference{{Of: one.String(), Path: "status.observedGeneration", Want: `"current"`, Got: `"behind"`}},
 	}, true
 }
@@ -63,7 +63,7 @@ func lies(m *moment, one *normalize.Object) (finding.Finding, bool) {
 		}
 		return finding.Finding{
 			Property: finding.Truthful, Of: refTo(one),
-			Message: fmt.Sprintf("the %s says that it is ready, though its %s is not", one.Kind, child.Kind),
+			Message: fmt.Sprintf("the %s reports ready although its %s is not", one.Kind, child.Kind),
 			Diff: []finding.Difference{
 				{Of: one.String(), Path: path, Want: "false", Got: "true"},
 				{Of: child.String(), Path: "(readiness)", Want: `"Ready"`, Got: fmt.Sprintf("%q", why)},
@@ -88,7 +88,7 @@ func (m *moment) passesOver(one *normalize.Object, path string) (finding.Finding
 	})
 	return finding.Finding{
 		Property: finding.Truthful, Of: refTo(one),
-		Message: fmt.Sprintf("the %s says that it is ready, though the %s that it refers to is not there", one.Kind, unmet.Kind),
+		Message: fmt.Sprintf("the %s reports ready although the %s that it references does not exist", one.Kind, unmet.Kind),
 		Diff:    []finding.Difference{{Of: one.String(), Path: path, Want: "false", Got: "true"}},
 	}, applied && looked
 }

@@ -1,6 +1,5 @@
-// Package proxy stands between an operator and its API server, speaks the Kubernetes API with
-// both, records what passes (package requestlog), and does what a script of faults says (package
-// fault).
+// Package proxy is the proxy between an operator and its API server: it records requests (package requestlog) and
+// injects the faults of a script (package fault).
 //
 //	operator ──TLS──▶ [Proxy] ──as the operator──▶ API server
 //	                     │  └─────as an observer──▶ API server   (what a write changed)

@@ -1,4 +1,4 @@
-// Package rbacusage knows which permissions an operator needs, from the requests that it sent.
+// Package rbacusage derives the permissions that an operator needs from the requests that it sent.
 //
 //	Needed    the rights that recorded requests needed, and those that go with them
 //	Of        the rights that a project's Roles grant

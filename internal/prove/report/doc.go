@@ -1,4 +1,4 @@
-// Package report says what `operon prove` found, to people and to programs.
+// Package report reports the results of `operon prove` to people and programs.
 //
 // A [Report] is all that there is to say. Everything else is a function of it:
 //

@@ -219,7 +219,7 @@ func intermediate(t *testing.T) report.Report {
 	}
 	f := finding.Finding{
 		Property: finding.SameState, Class: finding.Intermediate, Step: "create", Of: of("ConfigMap", "demo-b"),
-		Message: "ConfigMap/demo-b is there after the step without the fault, and is not with it",
+		Message: "a ConfigMap is missing that existed without faults",
 		Diff: []finding.Difference{
 			{Of: "ConfigMap/demo-b", Want: `{"apiVersion":"v1","data":{"mode":"replica","size":"64mb"},"kind":"ConfigMap","metadata":{"name":"demo-b"}}`},
 			{Of: "Cache/demo", Path: "status.configs", Want: "2", Got: "1"},
@@ -276,7 +276,7 @@ func stale(t *testing.T) report.Report {
 	}
 	f := finding.Finding{
 		Property: finding.DataKept, Class: finding.Stale, Step: "recreate", Of: of("PersistentVolumeClaim", "data-demo-0"),
-		Message: "PersistentVolumeClaim/data-demo-0 was deleted and made again, and was not without the fault",
+		Message: "PersistentVolumeClaim/data-demo-0 is deleted and recreated without its data",
 		Diff:    []finding.Difference{{Of: "PersistentVolumeClaim/data-demo-0", Path: "metadata.uid", Want: `"the same"`, Got: `"another one"`}},
 		Last:    failing.Requests[2:], Plan: &p, File: "prove-report/01 data kept.plan.yaml", Flaky: true,
 		Log: []string{`{"level":"info","msg":"cache is gone, removing its claim","cache":"demo"}`, `{"level":"error","msg":"Operation cannot be fulfilled"}`},
@@ -299,7 +299,7 @@ func hotLoop(t *testing.T) report.Report {
 	failing := written(t, 10*time.Second, lines.String())
 	f := finding.Finding{
 		Property: finding.Silent, Class: finding.HotLoop, Step: "create", Of: of("Service", "demo"),
-		Message: "update services/demo goes on after everything is as it should be",
+		Message: "the operator does not become quiescent: it keeps writing services",
 		Diff:    []finding.Difference{{Of: "Service/demo", Path: "spec.ports", Want: `[{"port":80}]`, Got: `[{"port":80,"protocol":"TCP","targetPort":80}]`}},
 		Last:    failing.Requests[len(failing.Requests)-5:], Plan: &testplan.Plan{Name: "sample", Workload: sample()}, File: "prove-report/01.plan.yaml",
 	}

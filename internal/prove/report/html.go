@@ -153,27 +153,27 @@ func metaOf(r *Report) []string {
 	}
 	meta = append(meta, fmt.Sprintf("seed %d", r.Seed))
 	if r.Budget > 0 {
-		meta = append(meta, "budget "+r.Budget.String())
+		meta = append(meta, "time limit "+r.Budget.String())
 	}
 	return meta
 }
 
 func figuresOf(r *Report) []figure {
-	all := []figure{{fmt.Sprint(r.Plans.Run), "plans run"}, {took(r.Took), "in all"}}
+	all := []figure{{fmt.Sprint(r.Plans.Run), "test cases run"}, {took(r.Took), "total"}}
 	if r.Plans.Run == 1 {
-		all[0].Of = "plan run"
+		all[0].Of = "test case run"
 	}
 	if r.Plans.Run > 0 {
-		all = append(all, figure{took(r.medianRun()), "a plan, median"})
+		all = append(all, figure{took(r.medianRun()), "per test case (median)"})
 	}
 	if len(r.Checked) > 0 {
-		all = append(all, figure{fmt.Sprintf("%d of %d", len(r.held()), len(r.Checked)), "properties held"})
+		all = append(all, figure{fmt.Sprintf("%d of %d", len(r.held()), len(r.Checked)), "invariants held"})
 	}
 	if r.Plans.Skipped > 0 {
 		all = append(all, figure{fmt.Sprint(r.Plans.Skipped), "not run"})
 	}
 	if r.Plans.Void > 0 {
-		all = append(all, figure{fmt.Sprint(r.Plans.Void), "did not strike"})
+		all = append(all, figure{fmt.Sprint(r.Plans.Void), "did not fire"})
 	}
 	return all
 }
@@ -204,7 +204,7 @@ func (r *Report) card(i int) card {
 		c.Of = line(f.Of.Kind + "/" + f.Of.Name)
 	}
 	if f.Also > 0 {
-		c.Also = counted(f.Also, "other plan")
+		c.Also = counted(f.Also, "other test case")
 	}
 	if f.File != "" {
 		c.Replay = ReplayCommand(f.File)

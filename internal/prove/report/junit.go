@@ -21,7 +21,7 @@ func JUnit(w io.Writer, r Report) error {
 		all.add(&r, suite)
 	}
 	if orphans := r.orphans(); len(orphans) > 0 {
-		suite := testSuite{Name: "not of a plan"}
+		suite := testSuite{Name: "not part of a test case"}
 		for _, i := range orphans {
 			f := &r.Findings[i]
 			suite.add(testCase{
@@ -116,9 +116,9 @@ func (r *Report) caseOf(i int) testCase {
 	case len(shown) > 0:
 		c.Failure = r.failureOf(shown)
 	case run.Verdict == Failed, run.Verdict == Flaky:
-		c.Failure = &failure{Message: "the plan is " + string(run.Verdict), Type: string(run.Verdict)}
+		c.Failure = &failure{Message: "the test case is " + string(run.Verdict), Type: string(run.Verdict)}
 	case run.Verdict == Void:
-		c.Skipped = &skipped{"the fault did not strike"}
+		c.Skipped = &skipped{"the fault did not fire"}
 	}
 	return c
 }

@@ -88,7 +88,7 @@ func chartOf(t *Timeline, f *finding.Finding) *chart {
 	c.More = more
 	c.Charts = append(c.Charts, s.course(&t.Failing, "This run", objects))
 	if t.Reference != nil {
-		c.Charts = append(c.Charts, s.course(t.Reference, "A good run", objects))
+		c.Charts = append(c.Charts, s.course(t.Reference, "Without faults", objects))
 	}
 	if c.Charts[0].Fault >= 0 {
 		c.Charts[0].Title = "With the fault"
@@ -164,7 +164,7 @@ func lifeOf(c *Course, label string) string {
 func (s *scale) course(c *Course, title string, objects []subject) courseView {
 	view := courseView{Title: title, Fault: -1, Steps: s.steps(c)}
 	if c.Cut > 0 {
-		view.Note = fmt.Sprintf("%d requests and changes are left out.", c.Cut)
+		view.Note = fmt.Sprintf("%d requests and changes are not shown.", c.Cut)
 	}
 	if moment, known := c.struck(); known {
 		if at, ok := s.at(c, moment); ok {
@@ -191,7 +191,7 @@ func (s *scale) steps(c *Course) []stepView {
 		view, step := stepView{bandView: s.bands[at].view()}, c.Steps[i]
 		view.Name = took(step.Took)
 		if !step.Silent {
-			view.Why = "not silent"
+			view.Why = "not quiescent"
 			if step.Why != "" {
 				view.Why = short(line(step.Why), 300)
 			}
@@ -267,7 +267,7 @@ func (s *scale) operator(c *Course) lane {
 		}
 		since = again(c, exit.At)
 	}
-	l.bar(s, c, since, end(c), "ran to the end")
+	l.bar(s, c, since, end(c), "ran until the end")
 	return l
 }
 
@@ -289,9 +289,9 @@ func ending(exit *runlog.Exit) string {
 	case exit.Asked:
 		return "killed on purpose"
 	case exit.Signal != "":
-		return "ended by signal " + exit.Signal
+		return "terminated by signal " + exit.Signal
 	}
-	return fmt.Sprintf("ended by itself with code %d", exit.Code)
+	return fmt.Sprintf("exited with code %d", exit.Code)
 }
 
 func (l *lane) bar(s *scale, c *Course, from, to time.Time, tip string) {
@@ -390,10 +390,10 @@ func (s *scale) object(c *Course, o subject) lane {
 }
 
 func (s *scale) tipOf(c *Course, change *runlog.Change) string {
-	words := map[string]string{"ADDED": "created", "MODIFIED": "changed", "DELETED": "gone"}
+	words := map[string]string{"ADDED": "created", "MODIFIED": "changed", "DELETED": "deleted"}
 	what := words[change.Type]
 	if change.Deleting && change.Type == "MODIFIED" {
-		what = "to be deleted, waits for finalizers"
+		what = "marked for deletion, waiting for finalizers"
 	}
 	tip := fmt.Sprintf("%s: %s %s", s.when(c, change.At), short(line(change.Kind+"/"+change.Name), 120), what)
 	if change.Manager != "" {

@@ -118,14 +118,14 @@ func (s Standing) line(look Look, width int) string {
 	if s.Planned == 0 {
 		return clip(line(s.At), width)
 	}
-	parts := []string{fmt.Sprintf("%d/%d plans", s.Done, s.Planned)}
+	parts := []string{fmt.Sprintf("%d/%d test cases", s.Done, s.Planned)}
 	if spent := s.Now.Sub(s.Began); s.Done > 0 && spent > 0 {
 		parts = append(parts, fmt.Sprintf("%.1f/s", float64(s.Done)/spent.Seconds()))
 	}
 	if left, known := s.left(); known {
 		parts = append(parts, left.Round(time.Second).String()+" left")
 	}
-	head, found := strings.Join(parts, ", "), "no finding"
+	head, found := strings.Join(parts, ", "), "no findings"
 	if s.Findings > 0 {
 		found = counted(s.Findings, "finding")
 	}

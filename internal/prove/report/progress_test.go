@@ -37,11 +37,11 @@ func TestProgressOnATerminal(t *testing.T) {
 	for i, want := range []string{
 		"",
 		"learning what the operator does\x1b[K",
-		"20/200 plans, 2.0/s, 1m30s left  no finding  kill after …o-a | sample\x1b[K",
+		"20/200 test cases, 2.0/s, 1m30s left  no findings  kill aft… | sample\x1b[K",
 		"\x1b[Ka finding",
 		"",
-		"21/200 plans, 2.1/s, 1m25s left  no finding  kill after …o-a | sample\x1b[K",
-		"199/200 plans, 2.0/s, 1s left  1 finding  kill after ef…mo-a | sample\x1b[K",
+		"21/200 test cases, 2.1/s, 1m25s left  no findings  kill aft… | sample\x1b[K",
+		"199/200 test cases, 2.0/s, 1s left  1 finding  kill after…-a | sample\x1b[K",
 		"\x1b[K",
 	} {
 		if i >= len(got) || got[i] != want {
@@ -65,9 +65,9 @@ func TestProgressInALog(t *testing.T) {
 	p.Update(standing(8100*time.Millisecond, 200, 1))
 	p.Close()
 	const want = `learning what the operator does
-10/200 plans, 2.0/s, 1m35s left  no finding  kill after effect: create configmaps/demo-a | sample
+10/200 test cases, 2.0/s, 1m35s left  no findings  kill after effect: create configmaps/demo-a | sample
 a finding
-200/200 plans, 24.7/s, 0s left  1 finding  kill after effect: create configmaps/demo-a | sample
+200/200 test cases, 24.7/s, 0s left  1 finding  kill after effect: create configmaps/demo-a | sample
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)

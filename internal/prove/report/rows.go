@@ -52,7 +52,7 @@ func offset(d time.Duration) string {
 func status(r *requestlog.Request) string {
 	switch {
 	case r.Status == 0 && r.Served == 0:
-		return "no answer"
+		return "no response"
 	case r.Status == 0:
 		return strconv.Itoa(r.Served) + ", lost"
 	case r.Served != 0 && r.Served != r.Status:

@@ -8,17 +8,17 @@ import (
 // summary writes what was done, what held, and what was not covered.
 func (p *page) summary(r *Report, files []File) {
 	p.put("")
-	p.labelled("plans", plain, figures(r))
+	p.labelled("cases", plain, figures(r))
 	p.labelled("faults", plain, covered(r))
 	if held := r.held(); len(held) > 0 {
 		var names []string
 		for _, property := range held {
 			names = append(names, string(property))
 		}
-		p.labelled("held", plain, strings.Join(names, ", "))
+		p.labelled("passed", plain, strings.Join(names, ", "))
 	}
 	for i, note := range r.Notes {
-		label := "but"
+		label := "note"
 		if i > 0 {
 			label = ""
 		}
@@ -26,7 +26,7 @@ func (p *page) summary(r *Report, files []File) {
 	}
 	p.rights(r.Rights)
 	for i, file := range files {
-		label := "written"
+		label := "wrote"
 		if i > 0 {
 			label = ""
 		}
@@ -41,12 +41,12 @@ func figures(r *Report) string {
 		text += fmt.Sprintf(", %s each (median)", took(r.medianRun()))
 	}
 	if r.Plans.Void > 0 {
-		text += fmt.Sprintf("; in %d the fault did not strike", r.Plans.Void)
+		text += fmt.Sprintf("; in %d the fault did not fire", r.Plans.Void)
 	}
 	if r.Plans.Skipped > 0 {
 		text += fmt.Sprintf("; %d not run", r.Plans.Skipped)
 		if !r.Interrupted {
-			text += " for lack of time"
+			text += ", out of time"
 		}
 	}
 	return text + fmt.Sprintf("; seed %d", r.Seed)
@@ -66,13 +66,13 @@ func (p *page) rights(rights *Rights) {
 		return
 	}
 	if rights.Undeclared {
-		p.labelled("rights", plain, "none are declared: it might do anything; --rbac prints the smallest Role that is enough")
+		p.labelled("rbac", plain, "no Role is declared, so every request was allowed; --print-rbac prints the least-privilege Role")
 		return
 	}
 	if len(rights.Missing)+len(rights.Unused) == 0 {
-		p.labelled("rights", plain, "those that are declared are those that are needed")
+		p.labelled("rbac", plain, "the declared permissions are exactly the needed ones")
 	}
-	label := "rights"
+	label := "rbac"
 	for _, rule := range rights.Missing {
 		p.labelled(label, red, "missing: "+rule)
 		label = ""

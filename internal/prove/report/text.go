@@ -67,7 +67,7 @@ func (p *page) headline(r *Report) {
 
 // Headline is a report in a line: "2 findings, 1 of them flaky, in 118 plans".
 func Headline(r Report) string {
-	text := "no finding"
+	text := "no findings"
 	if n := len(r.Findings); n > 0 {
 		text = counted(n, "finding")
 		switch flaky := r.flaky(); {
@@ -77,7 +77,7 @@ func Headline(r Report) string {
 			text += fmt.Sprintf(", %d of them flaky,", flaky)
 		}
 	}
-	text += " in " + counted(r.Plans.Run, "plan")
+	text += " in " + counted(r.Plans.Run, "test case")
 	if r.Interrupted {
 		text += fmt.Sprintf(" of %d, then interrupted", r.Plans.Planned)
 	}
@@ -104,10 +104,10 @@ func (p *page) finding(number int, f *finding.Finding) {
 		p.labelled("step", plain, f.Step)
 	}
 	if f.Also > 0 {
-		p.labelled("also", plain, "in "+counted(f.Also, "other plan"))
+		p.labelled("also", plain, "in "+counted(f.Also, "other test case"))
 	}
 	if f.Flaky {
-		p.labelled("flaky", yellow, "a second run of the same plan did not show it")
+		p.labelled("flaky", yellow, "a second run of the same test case did not show it")
 	}
 	p.requests(f)
 	p.differences(f)
@@ -130,7 +130,7 @@ func (p *page) faults(f *finding.Finding) {
 		return
 	}
 	if len(f.Plan.Faults) == 0 {
-		p.labelled("fault", plain, "none: it shows without")
+		p.labelled("fault", plain, "none: it also happens without faults")
 		return
 	}
 	for i, one := range f.Plan.Faults {
@@ -233,12 +233,12 @@ func (p *page) diffLine(l diffLine) {
 	}
 }
 
-// log writes the operator's last lines.
+// log writes the last lines of the operator's log.
 func (p *page) log(f *finding.Finding) {
 	if len(f.Log) == 0 {
 		return
 	}
-	p.put("", "   "+p.paint(dim, "the operator's last lines"))
+	p.put("", "   "+p.paint(dim, "the last lines of the operator's log"))
 	for _, one := range f.Log[max(0, len(f.Log)-shownLog):] {
 		p.put("   " + clip(line(short(one, shown)), p.width()-3))
 	}

@@ -23,21 +23,21 @@ func Words(f fault.Fault) string {
 	case fault.Delay:
 		switch {
 		case f.On.Verb == fault.Event:
-			return fmt.Sprintf("it was shown %s %s late", what, f.For.Duration)
+			return fmt.Sprintf("%s was delivered %s late", what, f.For.Duration)
 		case f.Moment == fault.Effect:
-			return fmt.Sprintf("the answer to %s was held back for %s", what, f.For.Duration)
+			return fmt.Sprintf("the response to %s was delayed by %s", what, f.For.Duration)
 		}
-		return fmt.Sprintf("%s was held back for %s", what, f.For.Duration)
+		return fmt.Sprintf("%s was delayed by %s", what, f.For.Duration)
 	case fault.CutWatch:
 		return fmt.Sprintf("%s was cut after %s", what, counted(f.Events, "event"))
 	case fault.Outage:
-		return fmt.Sprintf("the API server was away for %s, beginning %s", cmp.Or(f.For.Duration, fault.DefaultOutage), when)
+		return fmt.Sprintf("the API server was unavailable for %s, starting %s", cmp.Or(f.For.Duration, fault.DefaultOutage), when)
 	case fault.Expire:
-		return fmt.Sprintf("its token was refused for %s, as one that has expired, beginning %s", cmp.Or(f.For.Duration, fault.DefaultExpire), when)
+		return fmt.Sprintf("its token was rejected as expired for %s, starting %s", cmp.Or(f.For.Duration, fault.DefaultExpire), when)
 	case fault.Overlap:
-		return "a second instance began " + when
+		return "a second instance started " + when
 	case fault.LoseLease:
-		return fmt.Sprintf("its lease was somebody else's for %s, beginning %s", cmp.Or(f.For.Duration, fault.DefaultLease), when)
+		return fmt.Sprintf("another holder had its lease for %s, starting %s", cmp.Or(f.For.Duration, fault.DefaultLease), when)
 	}
 	if text, known := frozen(&f, when); known {
 		return text
@@ -47,17 +47,17 @@ func Words(f fault.Fault) string {
 
 // frozen says the faults that are about what the operator sees.
 func frozen(f *fault.Fault, when string) (string, bool) {
-	view := "everything"
+	view := "all resources"
 	if f.View != "" {
 		view = "`" + f.View + "`"
 	}
 	switch f.Kind {
 	case fault.Hold:
-		return fmt.Sprintf("its view of %s was frozen for a while, beginning %s", view, when), true
+		return fmt.Sprintf("its cache of %s was stale for a while, starting %s", view, when), true
 	case fault.Skip:
-		return fmt.Sprintf("its view of %s was frozen for a while, beginning %s, and it was never shown what happened meanwhile", view, when), true
+		return fmt.Sprintf("its cache of %s was stale for a while, starting %s, and it missed the events in between", view, when), true
 	case fault.Relist:
-		return fmt.Sprintf("its watch of %s ended with 410 Gone %s, so that it had to list again", view, when), true
+		return fmt.Sprintf("its watch of %s ended with 410 Gone %s, so it had to list again", view, when), true
 	case fault.Past:
 		past := "before its last write"
 		switch {
@@ -68,7 +68,7 @@ func frozen(f *fault.Fault, when string) (string, bool) {
 		case f.Back > 1:
 			past = fmt.Sprintf("before its last %d writes", f.Back)
 		}
-		return fmt.Sprintf("killed %s, and the next instance saw %s as it was %s", when, view, past), true
+		return fmt.Sprintf("killed %s, and the next instance saw the state of %s %s", when, view, past), true
 	}
 	return "", false
 }
@@ -87,9 +87,9 @@ func answered(f *fault.Fault, what string) string {
 		answer += fmt.Sprintf(", retry after %ds", max(f.RetryAfter, fault.DefaultRetryAfter))
 	}
 	if f.Moment == fault.Effect {
-		return fmt.Sprintf("%s took effect, and was answered with %s all the same", what, answer)
+		return fmt.Sprintf("%s took effect, but the response was %s", what, answer)
 	}
-	return fmt.Sprintf("%s was refused with %s", what, answer)
+	return fmt.Sprintf("%s was rejected with %s", what, answer)
 }
 
 // answers are the status codes of faults that are answers.
@@ -106,9 +106,9 @@ func moment(f *fault.Fault) string {
 	case f.On.Verb == fault.Event:
 		return "before it saw " + what
 	case f.Moment == fault.Effect:
-		return "after " + what + " took effect, before it learned of it"
+		return "after " + what + " took effect, before it received the response"
 	case f.Moment == fault.Answer:
-		return "right after " + what + " was answered"
+		return "right after the response to " + what
 	}
 	return "before " + what + " reached the API server"
 }
@@ -206,8 +206,8 @@ func FaultClass(faults []fault.Fault) string {
 
 // classes are kinds of faults for which it makes no difference when they strike.
 var classes = map[fault.Kind]string{
-	fault.Hold: "frozen view", fault.Skip: "skipped states", fault.Relist: "watch ends with 410", fault.Past: "restart into the past",
-	fault.Outage: "API server away", fault.Expire: "token expired", fault.Overlap: "two instances", fault.LoseLease: "lease lost",
+	fault.Hold: "stale cache", fault.Skip: "missed events", fault.Relist: "watch ends with 410", fault.Past: "time travel",
+	fault.Outage: "API server unavailable", fault.Expire: "token expired", fault.Overlap: "two instances", fault.LoseLease: "lease lost",
 	fault.CutWatch: "watch cut",
 }
 

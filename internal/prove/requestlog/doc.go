@@ -1,6 +1,6 @@
-// Package requestlog keeps what an operator asks of an API server as data: each [Request] with its
-// verb and object, who wrote, the resource versions before and after, how long it took, what was
-// answered, a hash of what was sent, and whether it changed something.
+// Package requestlog records the requests of an operator as data: each [Request] with its verb and object, who wrote,
+// the resource versions before and after, how long it took, what was answered, a hash of what was sent, and whether
+// it changed something.
 //
 //	Of        reads a request's line and headers, as the API server's own authoriser does
 //	MetaOf    finds the metadata in a body, JSON or protobuf, also where only its beginning is there

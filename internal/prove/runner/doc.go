@@ -1,5 +1,5 @@
-// Package runner carries out one plan of `operon prove`: in a namespace of its own, with a proxy of
-// its own, and with an operator of its own, beside any number of others on the same cluster.
+// Package runner executes one test case of `operon prove`: in a namespace of its own, with a proxy of its own, and
+// with an operator of its own, beside any number of others on the same cluster.
 //
 //	stage := &world.Stage{Config: config, Witness: witness, Operator: world.Process{…}}
 //	trace, err := stage.Carry(ctx, plan, world.Pace{})

@@ -1,5 +1,4 @@
-// Package testplan says what a run of `operon prove` does, and finds out which runs are worth their
-// time.
+// Package testplan defines the test cases of `operon prove` and proposes the most promising ones.
 //
 // A [Plan] is a workload and the faults that happen meanwhile. It is a file that says everything,
 // so that a run can be repeated from it. [Of] reads the traces of runs without faults and returns

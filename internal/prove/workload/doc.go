@@ -1,5 +1,5 @@
-// Package workload is what is done to an operator's objects while it is tested: steps, each of
-// which changes something and then waits until the operator has dealt with it.
+// Package workload defines the scenarios that an operator is tested with: steps, each of which changes something and
+// then waits until the operator has dealt with it.
 //
 //	create    the samples, as their author wrote them
 //	change    a field becomes another valid value, and later what it was

@@ -1,7 +1,6 @@
-// Package apply carries out what a plan says: it writes children with server-side apply
-// as one field manager, deletes and releases them, and remembers each write until the caches
-// show it, so that the next reconcile of the same object does not decide on the state before
-// its own writes.
+// Package apply carries out a plan: it writes children with server-side apply as one field manager, deletes and
+// releases them, and remembers each write until the caches show it, so that the next reconcile of the same object
+// does not decide on the state before its own writes.
 package apply
 
 import (

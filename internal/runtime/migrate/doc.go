@@ -1,6 +1,5 @@
-// Package migrate rewrites the stored objects of a kind in the version that its
-// CustomResourceDefinition stores now, and then strikes the older versions out of
-// status.storedVersions, so that a later release may drop them.
+// Package migrate rewrites stored objects of a kind in the storage version of its CustomResourceDefinition and then
+// removes older versions from status.storedVersions, so that a later release may drop them.
 //
 // An object stays stored in the version that it was last written in, for years if nobody writes
 // it. So the objects are written as they are, one after the other: the API server reads them in

@@ -1,5 +1,5 @@
-// Package reconcilelog holds what the last reconciles of each object were for, what they did and
-// what they wait for, so that an operator can be asked why.
+// Package reconcilelog records the triggers, actions and pending conditions of the last reconciles of each object, so
+// that an operator can explain them.
 //
 // A Pass is the record of one reconcile: logs, metrics and traces are made of it, and a Store
 // keeps the last ones in bounded memory. A Store is an http.Handler too, which answers with

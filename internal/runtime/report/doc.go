@@ -1,4 +1,4 @@
-// Package report is how the outcome of a reconcile reaches people: Kubernetes events, log lines,
-// metrics, the record for `operon explain`, and the preview of a dry run. The status of the object is
-// written by package reconcile, in its last step.
+// Package report reports the outcome of a reconcile to people: Kubernetes events, log lines, metrics, the record for
+// `operon explain`, and the preview of a dry run. The status of the object is written by package reconcile, in its
+// last step.
 package report

@@ -1,5 +1,5 @@
-// Package resourceclient speaks to the API server about the objects of one kind, in the form that
-// costs least: their metadata alone, Go types (in protobuf, for built-in kinds), or maps.
+// Package resourceclient reads and writes objects of one kind in the form that costs least: their metadata alone, Go
+// types (in protobuf, for built-in kinds), or maps.
 //
 // It is three clients of client-go behind one interface, so that what watches and what
 // writes an object choose the same form, and the answer of a write can stand for what a

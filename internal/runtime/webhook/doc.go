@@ -1,6 +1,6 @@
-// Package webhook serves what API servers ask an operator before they store an object: its defaults,
-// whether it is valid, whether it may be deleted, and what it is in another version. It makes the
-// certificates for that, and tells the API servers whom to ask.
+// Package webhook serves the admission and conversion webhooks of an operator: its defaults, whether it is valid,
+// whether it may be deleted, and what it is in another version. It makes the certificates for that, and tells the API
+// servers whom to ask.
 //
 // A Server is fed with hooks, made of an author's roles by [Defaulting], [Validating] and
 // [ValidatingDeletion], and with policies, which API servers judge by themselves. One loop, keep,

@@ -1,6 +1,6 @@
-// Package build makes the container image of an operator from its project: the main package as a
-// static program for each platform, in an image that has besides it the CAs to trust, a name for the
-// user that it runs as, and /tmp; and to each the list of modules that went into it.
+// Package build builds the container image of an operator from its project: the main package as a static program for
+// each platform, in an image that has besides it the CAs to trust, a name for the user that it runs as, and /tmp; and
+// to each the list of modules that went into it.
 //
 //	result, err := build.Run(ctx, dir, build.Options{Platforms: []string{"linux/amd64", "linux/arm64"}})
 //	err = result.Store.WriteArchive(ctx, "web.tar", name, result.Image)

@@ -1,4 +1,4 @@
-// Package deploy brings an operator into a cluster, to run there in pods, and removes it again.
+// Package deploy deploys an operator to a cluster, to run there in pods, and removes it again.
 //
 // [Run] is `operon deploy DIR`. What it applies is built by package generate/install, and the image, where none is named,
 // by package build; what it sees to is that a deployment is all there or not at all, and is as the project says:

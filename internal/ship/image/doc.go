@@ -1,6 +1,6 @@
-// Package image makes container images without a daemon: layers from lists of files, the images
-// and indexes over them, and what is attached to them, all as blobs in a [Store], which is an OCI
-// image layout in a folder. From there they go to a file, a folder or a registry:
+// Package image builds container images without a daemon: layers from lists of files, the images and indexes over
+// them, and what is attached to them, all as blobs in a [Store], which is an OCI image layout in a folder. From there
+// they go to a file, a folder or a registry:
 //
 //	store, err := image.Open(folder)
 //	layer, err := store.Layer(ctx, files)

@@ -1,5 +1,5 @@
-// Package box is the kind that the operators of tests manage: test/testdata/boxes.yaml defines it. A Box
-// holds data, and a composer makes of it what the test is about.
+// Package box defines the kind that operators in tests manage: test/testdata/boxes.yaml defines it. A Box holds data,
+// and a composer makes of it what the test is about.
 package box
 
 import (

@@ -1,6 +1,6 @@
-// Package scenario runs tests of pure functions that are told in files: what goes in, a line of four
-// dashes, and what has to come out. The flag -rewrite writes what comes out into the files, to be
-// read as a difference before it is committed.
+// Package scenario runs tests of pure functions that are described in files: what goes in, a line of four dashes, and
+// what has to come out. The flag -rewrite writes what comes out into the files, to be read as a difference before it
+// is committed.
 package scenario
 
 import (

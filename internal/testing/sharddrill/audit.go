@@ -1,6 +1,6 @@
-// Package sharddrill proves from an API server's audit log that replicas which share objects by package
-// shard did not get in each other's way, and plays with replicas so that there is something
-// to prove: it kills, stops, freezes and adds them at random while objects change.
+// Package sharddrill proves from the audit log of an API server that replicas which share objects by package shard do
+// not interfere, and starts and stops replicas to provoke interference: it kills, stops, freezes and adds them at
+// random while objects change.
 package sharddrill
 
 import (

@@ -1,4 +1,4 @@
-// Package testaid is what tests of several packages need and is about no part of Operon: files that are
+// Package testaid has helpers for the tests of several packages that belong to no part of Operon: files that are
 // written and edited, copies of a project with other names in it, an address that is free.
 package testaid
 

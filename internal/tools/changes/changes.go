@@ -1,5 +1,5 @@
-// Package changes writes files into a folder, all or none of them: it is how a command that
-// scaffolds or generates keeps its promise that a failed run leaves the tree as it was.
+// Package changes writes files to a directory, all or none of them: it is how a command that scaffolds or generates
+// keeps its promise that a failed run leaves the tree as it was.
 //
 // A [Set] collects what files are to hold, and touches nothing. It can say what would change
 // ([Set.Stale], [Set.Diff]), and make it so ([Set.Apply]): the new contents go to a staging

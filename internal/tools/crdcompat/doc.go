@@ -1,5 +1,5 @@
-// Package crdcompat tells, before a changed CustomResourceDefinition is applied, what it would do to
-// the objects that are stored.
+// Package crdcompat reports what a changed CustomResourceDefinition would do to the stored objects before it is
+// applied.
 //
 // An API server takes a definition without looking at objects. A field that the new schema lacks is
 // dropped from each object when it is next read, and gone for good when it is next written; an object

@@ -41,10 +41,10 @@ func olderDefinitions(ctx context.Context, dir, against string) (map[string]*api
 // atRevision reads config/crd as it was in a revision, from a copy that goes again.
 func atRevision(ctx context.Context, dir, revision string) (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
 	if strings.HasPrefix(revision, "-") {
-		return nil, fmt.Errorf("--against %s: neither a file, nor a folder, nor a revision of git", revision)
+		return nil, fmt.Errorf("--against %s: not a file, directory or git revision", revision)
 	}
 	if _, err := git(ctx, dir, "rev-parse", "--verify", "--quiet", revision+"^{commit}"); err != nil {
-		return nil, fmt.Errorf("--against %s: neither a file, nor a folder, nor a revision of git in %s", revision, dir)
+		return nil, fmt.Errorf("--against %s: not a file, directory or git revision in %s", revision, dir)
 	}
 	listed, err := git(ctx, dir, "ls-tree", "-r", "-z", "--name-only", revision, "--", project.CRDFolder)
 	if err != nil {
@@ -96,7 +96,7 @@ func definitions(where string, objects []project.Object, err error) (map[string]
 		all[object.GetName()] = typed
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("--against %s has no CustomResourceDefinition in it: name a file or a folder of older ones, or a revision of git", where)
+		return nil, fmt.Errorf("--against %s contains no CRDs: name a file, a directory or a git revision with the older CRDs", where)
 	}
 	return all, nil
 }

@@ -43,11 +43,11 @@ func TestAgainstARevision(t *testing.T) {
 		t.Errorf("found %v, %v", found, err)
 	}
 	for against, want := range map[string]string{
-		"v9":                    "--against v9: neither a file, nor a folder, nor a revision of git in ",
-		"--upload-pack=x":       "neither a file, nor a folder, nor a revision of git",
-		t.TempDir():             "has no CustomResourceDefinition in it",
+		"v9":                    "--against v9: not a file, directory or git revision in ",
+		"--upload-pack=x":       "not a file, directory or git revision",
+		t.TempDir():             "contains no CRDs",
 		file:                    "webs.yaml:1: ",
-		"testdata/rules/nosuch": "neither a file",
+		"testdata/rules/nosuch": "not a file",
 	} {
 		if _, err := olderDefinitions(t.Context(), dir, against); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("--against %s: %v", against, err)

@@ -1,6 +1,6 @@
-// Package doctor reads an operator's project and names what will hurt in production: rights that are
-// too broad, a status that says too little, children that stay behind, loops that never rest, samples
-// that an API server refuses.
+// Package doctor checks an operator project for problems that will cause trouble in production: rights that are too
+// broad, a status that says too little, children that stay behind, loops that never rest, samples that an API server
+// refuses.
 //
 // It is a list of named rules ([Rules]), as a linter is. [Examine] reads the project once, its
 // manifests and its type-checked Go code, and asks each rule. Nothing is run and no cluster is needed.

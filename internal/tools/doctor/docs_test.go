@@ -11,10 +11,10 @@ import (
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
 )
 
-// TestDocs: docs/doctor.md lists the rules in their own words, each with what it finds in its bad case.
+// TestDocs: docs/lint.md lists the rules in their own words, each with what it finds in its bad case.
 func TestDocs(t *testing.T) {
 	t.Parallel()
-	const file, heading = "../../../docs/doctor.md", "## The rules\n"
+	const file, heading = "../../../docs/lint.md", "## The rules\n"
 	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

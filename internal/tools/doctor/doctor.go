@@ -58,7 +58,7 @@ func (o Options) Check() error {
 	var problems []error
 	for _, name := range slices.Concat(o.Only, o.Skip) {
 		if !known[name] {
-			problems = append(problems, fmt.Errorf("there is no rule %q%s; `operon lint --rules` lists them", name, near(name)))
+			problems = append(problems, fmt.Errorf("unknown rule %q%s; `operon lint --rules` lists them", name, near(name)))
 		}
 	}
 	return errors.Join(problems...)

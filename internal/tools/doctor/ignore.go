@@ -16,15 +16,15 @@ import (
 var (
 	ignoreComment = &rule.Rule{
 		Name: "ignore-comment", Severity: rule.Error,
-		About:  "A comment operon:ignore without a reason, or of a rule that there is not.",
-		Reason: "Nobody can tell later whether what is ignored is still right, and a rule that is misspelled is not ignored.",
-		Fix:    "//operon:ignore RULE why it is right here (in YAML # operon:ignore)",
+		About:  "A comment operon:ignore without a reason, or for an unknown rule.",
+		Reason: "Without a reason, nobody can tell later whether ignoring the rule is still correct, and a misspelled rule is not ignored.",
+		Fix:    "//operon:ignore RULE why this is correct here (in YAML: # operon:ignore)",
 		Check:  func(*rule.Subject, *rule.Findings) {},
 	}
 	ignoreUnused = &rule.Rule{
 		Name: "ignore-unused", Severity: rule.Advice,
 		About:  "A comment operon:ignore where the rule finds nothing.",
-		Reason: "It hides the next mistake that is made there.",
+		Reason: "It hides the next bug at this place.",
 		Fix:    "delete the comment",
 		Check:  func(*rule.Subject, *rule.Findings) {},
 	}
@@ -162,7 +162,7 @@ func (all ignores) findings(options Options) []Finding {
 		all.each(func(one *ignored) {
 			switch {
 			case known[one.rule] == nil:
-				found.Add(one.Place, "there is no rule %q%s", one.rule, near(one.rule))
+				found.Add(one.Place, "unknown rule %q%s", one.rule, near(one.rule))
 			case one.reason == "":
 				found.Add(one.Place, "the comment does not say why %s is ignored here", one.rule)
 			}

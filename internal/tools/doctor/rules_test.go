@@ -17,7 +17,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-var update = flag.Bool("update", false, "write what is found, and docs/doctor.md, as they are now")
+var update = flag.Bool("update", false, "write what is found, and docs/lint.md, as they are now")
 
 // cases are all Go packages of testdata, type-checked in one load: dear, so that tests share it.
 var cases = sync.OnceValues(func() ([]*packages.Package, error) {

@@ -67,7 +67,7 @@ func (l Look) finding(out *strings.Builder, f *Finding) {
 	l.put(out, "", f.Message+". "+f.Reason)
 	fix := "fix: "
 	if f.Fixable {
-		fix = "fix (--fix does it): "
+		fix = "fix (applied by --fix): "
 	}
 	l.put(out, green, fix+f.Fix)
 	out.WriteString("\n")
@@ -96,7 +96,7 @@ func (l Look) summary(r *Report) string {
 		}
 	}
 	if len(parts) == 0 {
-		parts = []string{l.paint(green, "nothing found")}
+		parts = []string{l.paint(green, "no findings")}
 	}
 	text := strings.Join(parts, ", ") + fmt.Sprintf("; %d rules", r.Rules)
 	if r.Ignored > 0 {

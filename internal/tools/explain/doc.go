@@ -1,5 +1,5 @@
-// Package explain tells why an object is as it is: whether it is ready, what it waits for and
-// which child is the trouble, why its operator reconciled it last, and what was done.
+// Package explain explains the state of an object: whether it is ready, what it waits for and which child is the
+// trouble, why its operator reconciled it last, and what was done.
 //
 // It asks three sources, and says what it lacks where one of them is silent: the object and
 // what it owns, as they stand in the cluster; their events; and the operator itself, whose

@@ -1,5 +1,5 @@
-// Package flagerror says what is wrong with a flag in the words of whoever typed it. The library of
-// flags tells of a value in those of the function that read it: strconv.ParseInt, and what it was given.
+// Package flagerror describes an invalid flag in the words of the command line. The library of flags tells of a value
+// in those of the function that read it: strconv.ParseInt, and what it was given.
 package flagerror
 
 import (

@@ -1,6 +1,5 @@
-// Package generate makes everything in a project that can be derived from its Go types:
-// deepcopy methods, CustomResourceDefinitions, Roles, webhook configurations, and on
-// request more. It is what `operon generate` runs.
+// Package generate generates everything in a project that can be derived from its Go types: deepcopy methods,
+// CustomResourceDefinitions, Roles, webhook configurations, and on request more. It is what `operon generate` runs.
 //
 // A run goes like this: the project's folder tells what is wanted ([Options], a
 // `//go:generate operon generate …` line, or the Makefile of a kubebuilder project), the

@@ -1,5 +1,5 @@
-// Package kube reads objects from a cluster and writes them there, whatever their kinds are. Every
-// tool that puts objects into a cluster uses it, so that they are all written in the same way:
+// Package kube reads and writes objects of any kind in a cluster. Every tool that puts objects into a cluster uses
+// it, so that they are all written in the same way:
 //
 //   - by server-side apply that takes over conflicting fields and validates all fields strictly,
 //     under the tool's own field manager;

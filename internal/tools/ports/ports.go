@@ -1,6 +1,6 @@
-// Package ports keeps ports on loopback for programs that are told where to listen. A port that was
-// only looked for belongs to nobody until the program listens, which takes it a while; whatever asks the
-// system for any port meanwhile may be given the same one.
+// Package ports reserves ports on loopback for programs that are told where to listen. A port that was only looked
+// for belongs to nobody until the program listens, which takes it a while; whatever asks the system for any port
+// meanwhile may be given the same one.
 //
 //	port, err := ports.Reserve()
 //	defer port.Close() // when the program has ended

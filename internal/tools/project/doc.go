@@ -1,6 +1,5 @@
-// Package project reads an operator's project from its folder, as its author keeps it:
-// the Go module and its main package, the CustomResourceDefinitions, the permissions that
-// the operator asks for, and the samples.
+// Package project reads an operator project from its directory: the Go module and its main package, the
+// CustomResourceDefinitions, the permissions that the operator asks for, and the samples.
 //
 // It knows two layouts, and nobody has to say which: Operon's own, and kubebuilder's
 // (Operator SDK's too), with main.go or cmd/main.go:

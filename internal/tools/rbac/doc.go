@@ -1,5 +1,5 @@
-// Package rbac is what all tools know about permissions. A [Permission] is one verb on one kind of objects;
-// API servers and manifests speak of rules, which grant many at once. The package converts between the two:
+// Package rbac contains what all tools know about RBAC permissions. A [Permission] is one verb on one kind of
+// objects; API servers and manifests speak of rules, which grant many at once. The package converts between the two:
 //
 //	Permissions(rule)     all permissions of a rule
 //	Rules(permissions)    the fewest rules that grant permissions, and no more

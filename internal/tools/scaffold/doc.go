@@ -1,6 +1,6 @@
-// Package scaffold writes what an author starts from: a project (`operon init`), and in it
-// kinds, controllers, webhooks and further versions of an API (`operon create …`). What
-// can be derived from that is not scaffolded: it comes from package generate, in the same go.
+// Package scaffold writes the files of new projects, kinds and versions: a project (`operon init`), and in it kinds,
+// controllers, webhooks and further versions of an API (`operon create …`). What can be derived from that is not
+// scaffolded: it comes from package generate, in the same go.
 //
 // Each command is a struct of what is wanted, whose method Plan looks at all of it first: the
 // names ([CheckKind] and its likes), what is there already, where in main.go the new kind

@@ -1,4 +1,4 @@
-// Package up runs an operator's project while its author edits it, and removes it again.
+// Package up runs an operator project while its author edits it, and removes it again.
 //
 // [Run] is `operon up DIR`. It brings everything that an operator needs to a cluster, and runs the
 // operator itself on this machine:

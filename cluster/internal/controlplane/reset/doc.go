@@ -1,4 +1,4 @@
-// Package reset takes a running cluster back to its first state: the one in which the controllers settle after the
+// Package reset restores the initial state of a running cluster: the one in which the controllers settle after the
 // start. It writes to etcd, below finalizers and admission, and restarts nothing. API server and controllers see
 // ordinary deletions.
 package reset

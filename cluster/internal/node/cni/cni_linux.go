@@ -1,7 +1,6 @@
-// Package cni connects the pods of a node: a CNI plugin, one program for the link to the
-// bridge and for the addresses. The plugins that others use for that are programs, which
-// cannot be linked in, and each of them starts the next; this one is this program itself
-// and takes a few milliseconds.
+// Package cni connects the pods of a node to its network: a CNI plugin, one program for the link to the bridge and
+// for the addresses. The plugins that others use for that are programs, which cannot be linked in, and each of them
+// starts the next; this one is this program itself and takes a few milliseconds.
 //
 // Pods reach each other, the node and Services, and are reached at ports of the node's
 // (hostPort) if they ask for some.

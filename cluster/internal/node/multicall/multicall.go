@@ -1,6 +1,5 @@
-// Package multicall lets the program be, for a moment or for good, one of the small programs
-// that a node needs: the process with the number 1 of its namespaces, the shim that holds
-// a pod's containers, the CNI plugin that connects a pod.
+// Package multicall makes the program act as one of the small programs that a node needs: the process with the number
+// 1 of its namespaces, the shim that holds a pod's containers, the CNI plugin that connects a pod.
 //
 // They run from this package's initialisation, before main: a node runs several of them for
 // each pod. Packages are initialised in the order of their import paths, as far as they do

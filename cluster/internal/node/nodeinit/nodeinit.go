@@ -1,6 +1,5 @@
-// Package nodeinit is the process with the number 1 of a node: it gives the node a view of
-// the file system of its own, starts what the node consists of, and ends when the cluster's
-// process does, in whatever way.
+// Package nodeinit is the init process of a node: it gives the node a view of the file system of its own, starts what
+// the node consists of, and ends when the cluster's process does, in whatever way.
 //
 // The kernel ends every process of a process namespace with its number 1, and with the last
 // of them go the mounts, links, addresses and rules of the namespaces that they were in. So

@@ -1,6 +1,6 @@
-// Package pause makes the image that every pod's sandbox runs: a program that waits. It is
-// a hundred bytes of machine code in an ELF file, since this program itself would be two
-// hundred megabytes of image, and no compiler may be at hand where a node runs.
+// Package pause builds the image that every pod's sandbox runs: a program that waits. It is a hundred bytes of
+// machine code in an ELF file, since this program itself would be two hundred megabytes of image, and no compiler may
+// be at hand where a node runs.
 package pause
 
 import (

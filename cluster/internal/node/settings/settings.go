@@ -1,6 +1,5 @@
-// Package settings holds what the cluster's process and the node's process have to agree
-// on: addresses, the files that one writes and the other reads, and the words that they
-// exchange.
+// Package settings defines the settings that the cluster process and the node process share: addresses, the files
+// that one writes and the other reads, and the words that they exchange.
 package settings
 
 import (

@@ -1,6 +1,6 @@
-// Package supervisor is what runs in a node: containerd, kubelet, kube-proxy and CoreDNS, as
-// goroutines of one process, which is in namespaces of its own. Package node starts it from
-// outside, and package nodeinit is its parent.
+// Package supervisor runs the components of a node: containerd, kubelet, kube-proxy and CoreDNS, as goroutines of one
+// process, which is in namespaces of its own. Package node starts it from outside, and package nodeinit is its
+// parent.
 package supervisor
 
 import (

@@ -1,6 +1,5 @@
-// Package crd knows what a CustomResourceDefinition allows, without a cluster: it admits or
-// refuses objects as an API server does, and makes variants of an object, each of which differs
-// from it in one place.
+// Package crd evaluates what a CustomResourceDefinition allows, without a cluster: it admits or refuses objects as an
+// API server does, and makes variants of an object, each of which differs from it in one place.
 //
 //	Read      the versions of a definition, as kinds
 //	Admit     defaults, schema, lists, and rules in CEL, those about changes among them

@@ -1,5 +1,5 @@
-// Package debian gives the files of Debian packages, for images on machines that reach their own
-// package source and no registry of images:
+// Package debian provides the files of Debian packages for images, on machines that reach a package source but no
+// image registry:
 //
 //	root, err := debian.Unpack(ctx, folder, debian.Options{Packages: []string{"memcached"}})
 //	layer, err := store.Layer(ctx, "memcached", root.Files)

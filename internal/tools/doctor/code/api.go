@@ -10,9 +10,9 @@ import (
 
 var conditionGeneration = &rule.Rule{
 	Name: "condition-generation", Severity: rule.Warning,
-	About:  "Conditions that are set without observedGeneration, in a status that has none either.",
-	Reason: "Right after a change of the spec the old Ready=True still stands: whoever waits for it, such as kubectl wait or a pipeline, goes on too early.",
-	Fix:    "ObservedGeneration: obj.Generation in each condition, or status.observedGeneration",
+	About:  "Conditions without observedGeneration in a status that has none either.",
+	Reason: "Right after a change of the spec, the old Ready=True is still there: clients that wait for it, such as kubectl wait or a pipeline, continue too early.",
+	Fix:    "set ObservedGeneration: obj.Generation in each condition, or status.observedGeneration",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, f := range s.Code.Functions {
 			if mentionsGeneration(s.Code.Functions) {
@@ -23,7 +23,7 @@ var conditionGeneration = &rule.Rule{
 				if !ok || len(literal.Elts) < 2 || !rule.IsType(f.Info().TypeOf(literal), metaPackage, "Condition") {
 					return
 				}
-				add(s, found, f, literal, "the condition does not say which generation it is about")
+				add(s, found, f, literal, "the condition has no observedGeneration")
 			})
 		}
 	},
@@ -50,9 +50,9 @@ func mentionsGeneration(functions []*rule.Function) bool {
 
 var requiredOmitted = &rule.Rule{
 	Name: "required-omitted", Severity: rule.Error,
-	About:  "A required field whose zero value is allowed, and left out by omitempty.",
-	Reason: "An object that has 0, false or \"\" there is sent without the field, and the API server refuses it: operators and Go clients cannot write what users can.",
-	Fix:    "drop omitempty, or make the field a pointer, or forbid the zero value (Minimum=1, MinLength=1)",
+	About:  "A required field with omitempty whose zero value is valid.",
+	Reason: "If its value is 0, false or \"\", a Go client sends the object without the field and the API server rejects it: operators cannot write what users can.",
+	Fix:    "remove omitempty, make the field a pointer, or forbid the zero value (Minimum=1, MinLength=1)",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, v := range s.Versions() {
 			for _, part := range []string{"spec", "status"} {
@@ -77,7 +77,7 @@ func checkOmitted(s *rule.Subject, found *rule.Findings, f *rule.Field) {
 	if !strings.Contains(tag, ",omitempty") || !s.Once(origin.Place) {
 		return
 	}
-	one := found.Add(origin.Place, "%s is required, and omitempty leaves out its zero value", f)
+	one := found.Add(origin.Place, "%s is required, but omitempty drops its zero value", f)
 	one.Also = origin.Also
 }
 

@@ -17,9 +17,9 @@ const (
 
 var staleRead = &rule.Rule{
 	Name: "stale-read", Severity: rule.Warning,
-	About:  "An object that is read through the cache right after it was written.",
-	Reason: "The cache hears of the write only later: what is read is the object as it was, and what follows decides by the past or runs into a conflict.",
-	Fix:    "go on with the object that the write filled in, or return and wait for the event that the write makes",
+	About:  "An object that is read from the cache right after it was written.",
+	Reason: "The cache receives the write later: the read returns the old object, and the code decides based on stale data or causes a conflict.",
+	Fix:    "continue with the object that the write returned, or return and wait for the event that the write triggers",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, f := range s.Code.Reach(s.Code.Reconcilers()...) {
 			f.Inspect(func(node ast.Node, _ []ast.Node) {
@@ -84,9 +84,9 @@ func cached(f *rule.Function, r *rule.Request) bool {
 
 var sharedState = &rule.Rule{
 	Name: "shared-state", Severity: rule.Error,
-	About:  "A map of the reconciler that reconciles write without a lock, while several run at once.",
-	Reason: "Two writes at once end the process; a write and a read at once may.",
-	Fix:    "guard it with a sync.Mutex, or use a sync.Map; or keep no state in the reconciler: it is lost at each restart, too",
+	About:  "A map in the reconciler that concurrent reconciles write without a lock.",
+	Reason: "Two concurrent writes crash the process; a concurrent write and read may do so.",
+	Fix:    "guard it with a sync.Mutex, or use a sync.Map; or keep no state in the reconciler, because a restart loses it",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		if !concurrent(s.Code.Functions) {
 			return
@@ -97,7 +97,7 @@ var sharedState = &rule.Rule{
 			}
 			f.Inspect(func(node ast.Node, _ []ast.Node) {
 				if field := written(f, node); field != nil && !locksAbove(s, f) {
-					add(s, found, f, node, "%s is written by several reconciles at once", text(field))
+					add(s, found, f, node, "%s is written by concurrent reconciles", text(field))
 				}
 			})
 		}

@@ -1,6 +1,6 @@
-// Package code has the doctor's rules that read Go: what reconcilers and composers do that goes wrong
-// only in production. They look at type-checked code and at what a Reconcile leads to, never at names
-// alone, and rather miss a mistake than name one that is none.
+// Package code contains the lint rules for Go code: what reconcilers and composers do that goes wrong only in
+// production. They look at type-checked code and at what a Reconcile leads to, never at names alone, and rather miss
+// a mistake than name one that is none.
 package code
 
 import "github.com/operon-framework/operon/internal/tools/doctor/rule"

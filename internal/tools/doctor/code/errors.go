@@ -13,20 +13,20 @@ const apiErrors = "k8s.io/apimachinery/pkg/api/errors"
 
 var errorSwallowed = &rule.Rule{
 	Name: "error-swallowed", Severity: rule.Error,
-	About:  "A reconcile that ends well although a request failed: the error is only logged, or nobody looks at it.",
-	Reason: "What failed is tried again only when something else changes, which may be never: one busy moment of the API server leaves the object half done.",
-	Fix:    "return the error: it is logged and the object tried again later; where it does not matter, compare it, as client.IgnoreNotFound does",
+	About:  "A reconcile that succeeds although a request failed: the error is only logged, or ignored.",
+	Reason: "The failed request is retried only when something else changes, which may be never: one busy moment of the API server leaves the object half finished.",
+	Fix:    "return the error: it is logged and the object is retried with backoff; if the error does not matter, compare it, as client.IgnoreNotFound does",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, f := range s.Code.Reach(s.Code.Reconcilers()...) {
 			f.Inspect(func(node ast.Node, within []ast.Node) {
 				switch n := node.(type) {
 				case *ast.IfStmt:
 					if at := swallows(f, n); at != nil {
-						add(s, found, f, at, "%s returns no error where %s", f.Object.Name(), text(n.Cond))
+						add(s, found, f, at, "%s returns no error if %s", f.Object.Name(), text(n.Cond))
 					}
 				case *ast.ExprStmt:
 					if r := unseen(f.Info(), n.X); r != nil {
-						add(s, found, f, n, "nobody looks at the error of %s", text(r.Call.Fun))
+						add(s, found, f, n, "the error of %s is ignored", text(r.Call.Fun))
 					}
 				case *ast.AssignStmt:
 					if r := dropped(f.Info(), n); r != nil {
@@ -170,9 +170,9 @@ func dropped(info *types.Info, n *ast.AssignStmt) *rule.Request {
 
 var errorAsNotFound = &rule.Rule{
 	Name: "error-as-not-found", Severity: rule.Error,
-	About:  "Any error of a Get taken for NotFound: the object is made anew.",
-	Reason: "A busy API server, or one that refuses the read, looks like an object that is not there: what is then made takes the place of what was.",
-	Fix:    "make it only where apierrors.IsNotFound(err), and return every other error",
+	About:  "Every error of a Get treated as NotFound: the object is created again.",
+	Reason: "If the API server is busy or rejects the read, the object seems not to exist, and a new one replaces it.",
+	Fix:    "create the object only if apierrors.IsNotFound(err), and return every other error",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, f := range s.Code.Reach(s.Code.Reconcilers()...) {
 			f.Inspect(func(node ast.Node, _ []ast.Node) {
@@ -232,9 +232,9 @@ func has(info *types.Info, node ast.Node, verb string) bool {
 
 var deleteNotFound = &rule.Rule{
 	Name: "delete-not-found", Severity: rule.Error,
-	About:  "A clean-up that fails where what it deletes is gone already, and so never removes the finalizer.",
-	Reason: "An operator that ends between the deletion and the removal of the finalizer finds nothing to delete ever after, and the object stays in deletion for good.",
-	Fix:    "client.IgnoreNotFound(err): what is gone is what was wanted",
+	About:  "A cleanup that fails if the object to delete is already gone, and therefore never removes the finalizer.",
+	Reason: "If the operator exits between the deletion and the removal of the finalizer, it finds nothing to delete from then on, and the object stays in deletion forever.",
+	Fix:    "client.IgnoreNotFound(err): an object that is gone is the desired result",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, f := range s.Code.Reach(s.Code.Reconcilers()...) {
 			if !calls(f.Info(), f.Decl.Body, rule.UtilPackage, "RemoveFinalizer") {
@@ -242,7 +242,7 @@ var deleteNotFound = &rule.Rule{
 			}
 			f.Inspect(func(node ast.Node, _ []ast.Node) {
 				if n, ok := node.(*ast.IfStmt); ok && insists(f, n) {
-					add(s, found, f, n, "an object that is gone already keeps %s from removing the finalizer", f.Object.Name())
+					add(s, found, f, n, "%s does not remove the finalizer if the object is already gone", f.Object.Name())
 				}
 			})
 		}

@@ -9,9 +9,9 @@ import (
 
 var secretCache = &rule.Rule{
 	Name: "secret-cache", Severity: rule.Warning,
-	About:  "A manager that keeps every Secret of the cluster in memory, because something reads or watches Secrets.",
-	Reason: "The operator needs the right to list all Secrets, holds all of them, and its memory grows with what others store: clusters with large Helm releases kill it.",
-	Fix:    "read them uncached (client.CacheOptions.DisableFor), or limit the cache by label or namespace (cache.Options.ByObject), and watch with builder.OnlyMetadata",
+	About:  "A manager that caches every Secret of the cluster because the operator reads or watches Secrets.",
+	Reason: "The operator needs permission to list all Secrets and keeps all of them in memory, which grows with what others store: in clusters with large Helm releases it runs out of memory.",
+	Fix:    "read Secrets uncached (client.CacheOptions.DisableFor), or limit the cache by label or namespace (cache.Options.ByObject), and watch with builder.OnlyMetadata",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		limits := limitsOf(s.Code)
 		if !limits.manager || limits.cache {
@@ -24,7 +24,7 @@ var secretCache = &rule.Rule{
 				how = secret.read(f, call)
 			}
 			if how != "" && s.Once(secretCacheOnce{}) {
-				add(s, found, f, call, "%s holds all Secrets of the cluster in memory", how)
+				add(s, found, f, call, "%s caches all Secrets of the cluster", how)
 			}
 		})
 	},
@@ -32,9 +32,9 @@ var secretCache = &rule.Rule{
 
 var configMapCache = &rule.Rule{
 	Name: "configmap-cache", Severity: rule.Advice,
-	About:  "A manager that keeps every ConfigMap of the cluster in memory, because something reads one of them, and nothing watches any.",
-	Reason: "The first Get starts a watch of all ConfigMaps: the operator needs the right to list them, and its memory grows with what others store. Nobody asked for events.",
-	Fix:    "read it uncached (client.CacheOptions.DisableFor), or limit the cache by name or namespace (cache.Options.ByObject)",
+	About:  "A manager that caches every ConfigMap of the cluster because the operator reads one of them, although it watches none.",
+	Reason: "The first Get starts a watch of all ConfigMaps: the operator needs permission to list them, and its memory grows with what others store. Nothing uses the events.",
+	Fix:    "read the ConfigMap uncached (client.CacheOptions.DisableFor), or limit the cache by name or namespace (cache.Options.ByObject)",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		limits := limitsOf(s.Code)
 		if !limits.manager || limits.cache {
@@ -50,7 +50,7 @@ var configMapCache = &rule.Rule{
 		}
 		eachCall(s.Code, func(f *rule.Function, call *ast.CallExpr) {
 			if how := configMap.read(f, call); how != "" && s.Once(configMapCacheOnce{}) {
-				add(s, found, f, call, "%s holds all ConfigMaps of the cluster in memory", how)
+				add(s, found, f, call, "%s caches all ConfigMaps of the cluster", how)
 			}
 		})
 	},

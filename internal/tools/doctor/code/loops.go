@@ -14,8 +14,8 @@ import (
 var statusClock = &rule.Rule{
 	Name: "status-clock", Severity: rule.Error,
 	About:  "A time or a random value that every reconcile writes into the status.",
-	Reason: "Each reconcile changes the object, which leads to the next reconcile: the operator never rests, and with it the API server.",
-	Fix:    "set it only when something else in the status changes, as meta.SetStatusCondition does",
+	Reason: "Each reconcile changes the object, which triggers the next reconcile: a hot loop that also loads the API server.",
+	Fix:    "set it only if something else in the status changes, as meta.SetStatusCondition does",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, f := range s.Code.Reach(s.Code.Workers()...) {
 			f.Inspect(func(node ast.Node, within []ast.Node) {
@@ -25,7 +25,7 @@ var statusClock = &rule.Rule{
 				}
 				for i, left := range n.Lhs {
 					if ofStatus(left) && i < len(n.Rhs) && changing(f, n.Rhs[i]) {
-						add(s, found, f, n, "%s is another one in each reconcile", text(left))
+						add(s, found, f, n, "%s has a different value in each reconcile", text(left))
 					}
 				}
 			})
@@ -108,9 +108,9 @@ func comparesBefore(f *rule.Function, before ast.Node) bool {
 
 var statusUnconditional = &rule.Rule{
 	Name: "status-unconditional", Severity: rule.Advice,
-	About:  "A status that every reconcile writes, without looking whether it changed.",
-	Reason: "Each reconcile of each object costs a write, also where there is nothing to tell: with many objects, a restart of the operator writes all of them.",
-	Fix:    "keep a copy of the status as it was, and write where equality.Semantic.DeepEqual says that it differs",
+	About:  "A status that every reconcile writes, even if it has not changed.",
+	Reason: "Each reconcile of each object costs a write: with many objects, a restart of the operator writes all of them.",
+	Fix:    "keep a copy of the original status, and write only if equality.Semantic.DeepEqual reports a difference",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		reached := s.Code.Reach(s.Code.Reconcilers()...)
 		for _, f := range reached {
@@ -119,7 +119,7 @@ var statusUnconditional = &rule.Rule{
 			}
 			f.Requests(func(r *rule.Request, within []ast.Node) {
 				if r.Status && r.Verb == "Update" && !conditional(r.Call, within) {
-					add(s, found, f, r.Call, "%s writes the status, changed or not", f.Object.Name())
+					add(s, found, f, r.Call, "%s writes the status even if it has not changed", f.Object.Name())
 				}
 			})
 		}
@@ -138,9 +138,9 @@ func comparesAbove(s *rule.Subject, f *rule.Function, reached []*rule.Function) 
 
 var selfUpdate = &rule.Rule{
 	Name: "self-update", Severity: rule.Warning,
-	About:  "A Reconcile that writes its own object whole in each pass.",
-	Reason: "What it writes leads to the next reconcile, and a field that others changed meanwhile, or that comes out differently each time, makes that a loop or a fight.",
-	Fix:    "write only where something changed (as `if controllerutil.AddFinalizer(obj, name)` does), keep what is observed in the status, and give the controller predicate.GenerationChangedPredicate{}",
+	About:  "A Reconcile that updates its own object every time.",
+	Reason: "The update triggers the next reconcile: a field that others change, or whose value differs each time, makes this a hot loop or a conflict.",
+	Fix:    "update only if something changed (as `if controllerutil.AddFinalizer(obj, name)` does), keep observations in the status, and use predicate.GenerationChangedPredicate{}",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		if anywhereNamed(s.Code.Functions, "GenerationChangedPredicate") {
 			return
@@ -154,7 +154,7 @@ var selfUpdate = &rule.Rule{
 				if r.Status || r.Verb != "Update" || f.TypeOf(r.Object) != primary || conditional(r.Call, within) || comparesBefore(f, r.Call) || guarded(f, r.Call) {
 					return
 				}
-				add(s, found, f, r.Call, "%s is written in each reconcile of it", short(primary))
+				add(s, found, f, r.Call, "%s is updated in each of its own reconciles", short(primary))
 			})
 		}
 	},
@@ -179,9 +179,9 @@ const soon = time.Second
 
 var requeueHot = &rule.Rule{
 	Name: "requeue-hot", Severity: rule.Error,
-	About:  "A reconcile that always asks for the next one, at once or in less than a second.",
-	Reason: "It is a loop for each object, and never rests: with a thousand objects it is the whole of what the operator and its API server do.",
-	Fix:    "return ctrl.Result{}, nil once there is nothing to do, and watch what is waited for (Owns, Watches); for what cannot be watched, RequeueAfter of minutes",
+	About:  "A reconcile that always requeues immediately or in less than a second.",
+	Reason: "Each object has its own endless loop: with a thousand objects, the operator and its API server do nothing else.",
+	Fix:    "return ctrl.Result{}, nil if there is nothing to do, and watch what you wait for (Owns, Watches); if you cannot watch it, use a RequeueAfter of minutes",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, f := range s.Code.Reach(s.Code.Reconcilers()...) {
 			f.Inspect(func(node ast.Node, within []ast.Node) {
@@ -190,7 +190,7 @@ var requeueHot = &rule.Rule{
 					return
 				}
 				if why := hot(f.Info(), n.Results[0]); why != "" {
-					add(s, found, f, n, "%s ends with %s, whatever was done", f.Object.Name(), why)
+					add(s, found, f, n, "%s always ends with %s", f.Object.Name(), why)
 				}
 			})
 		}
@@ -225,9 +225,9 @@ func hot(info *types.Info, e ast.Expr) string {
 
 var writeInLoop = &rule.Rule{
 	Name: "write-in-loop", Severity: rule.Warning,
-	About:  "One object that is written in each turn of a loop.",
-	Reason: "A list of a hundred makes a hundred writes of the same object, each of which others see half done and which conflict with every write in between.",
-	Fix:    "change the object in the loop, and write it once after it",
+	About:  "An object that is written in each iteration of a loop.",
+	Reason: "A list of a hundred items causes a hundred writes of the same object; others see intermediate states, and each write may conflict with theirs.",
+	Fix:    "change the object in the loop, and write it once after the loop",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, f := range s.Code.Reach(s.Code.Reconcilers()...) {
 			f.Requests(func(r *rule.Request, within []ast.Node) {
@@ -242,7 +242,7 @@ var writeInLoop = &rule.Rule{
 				if set := setIn(f, loop, root); set {
 					return
 				}
-				add(s, found, f, r.Call, "%s is written in each turn of the loop", text(r.Object))
+				add(s, found, f, r.Call, "%s is written in each iteration of the loop", text(r.Object))
 			})
 		}
 	},

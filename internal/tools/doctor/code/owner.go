@@ -12,9 +12,9 @@ const metaPackage = "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 var ownerMissing = &rule.Rule{
 	Name: "owner-missing", Severity: rule.Error,
-	About:  "A child that a reconcile creates without an owner reference, and that no finalizer sees removed.",
-	Reason: "When its owner is deleted, nothing deletes it: it stays, costs, and is in the way of an owner of the same name.",
-	Fix:    "controllerutil.SetControllerReference(owner, child, scheme) before it is created; for what is in another namespace or in none, a finalizer that deletes it",
+	About:  "A child that a reconcile creates without an owner reference and that no finalizer cleans up.",
+	Reason: "Nothing deletes the child when its owner is deleted: it uses resources and conflicts with a later owner of the same name.",
+	Fix:    "call controllerutil.SetControllerReference(owner, child, scheme) before you create the child; for cluster-scoped children and those in other namespaces, use a finalizer that deletes them",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, reconciler := range s.Code.Reconcilers() {
 			primary := s.Code.Primary(reconciler)
@@ -153,9 +153,9 @@ func finalized(reached []*rule.Function, made *types.TypeName) bool {
 
 var finalizerStays = &rule.Rule{
 	Name: "finalizer-stays", Severity: rule.Error,
-	About:  "A finalizer that is added and nowhere removed.",
-	Reason: "No object that has it can be deleted any more, nor can its namespace.",
-	Fix:    "when the object is being deleted, clean up, then controllerutil.RemoveFinalizer and write it; or do not add it",
+	About:  "A finalizer that is added and never removed.",
+	Reason: "Objects with this finalizer cannot be deleted, and neither can their namespaces.",
+	Fix:    "when the object is being deleted, clean up, call controllerutil.RemoveFinalizer and update the object; or do not add the finalizer",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		removed := removedFinalizers(s.Code.Functions)
 		for _, f := range s.Code.Functions {
@@ -168,7 +168,7 @@ var finalizerStays = &rule.Rule{
 				if removed.all || name == "" && len(removed.names) > 0 || removed.names[name] {
 					return
 				}
-				add(s, found, f, call, "nothing removes the finalizer %s", text(call.Args[1]))
+				add(s, found, f, call, "the finalizer %s is never removed", text(call.Args[1]))
 			})
 		}
 	},

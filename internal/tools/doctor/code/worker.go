@@ -8,9 +8,9 @@ import (
 
 var sleep = &rule.Rule{
 	Name: "reconcile-sleep", Severity: rule.Error,
-	About:  "time.Sleep or time.After in what a reconcile calls.",
-	Reason: "A worker that sleeps works for no other object, and does not stop when the operator is told to: some objects that wait are enough to stop all of them.",
-	Fix:    "return ctrl.Result{RequeueAfter: d}, nil (with Operon: out.Wait, or an error), or watch what is waited for",
+	About:  "time.Sleep or time.After in code that a reconcile calls.",
+	Reason: "A sleeping worker reconciles no other object and does not stop when the operator shuts down: a few waiting objects block all workers.",
+	Fix:    "return ctrl.Result{RequeueAfter: d}, nil (with Operon: out.Wait, or an error), or watch the object that the code waits for",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, f := range s.Code.Reach(s.Code.Workers()...) {
 			f.Inspect(func(node ast.Node, within []ast.Node) {
@@ -18,7 +18,7 @@ var sleep = &rule.Rule{
 				if !ok || !rule.Calls(f.Info(), call, "time", "Sleep") || apart(within) {
 					return
 				}
-				add(s, found, f, call, "%s sleeps while it reconciles", f.Object.Name())
+				add(s, found, f, call, "%s sleeps during a reconcile", f.Object.Name())
 			})
 		}
 	},
@@ -36,9 +36,9 @@ func apart(within []ast.Node) bool {
 
 var background = &rule.Rule{
 	Name: "reconcile-background", Severity: rule.Warning,
-	About:  "context.Background or context.TODO in what a reconcile calls.",
-	Reason: "Requests with it do not end when the operator stops or the reconcile's time is up, and traces and loggers that the context carries are lost.",
-	Fix:    "hand on the ctx that Reconcile is given; where something has to be done although it ended, use context.WithoutCancel(ctx) with a time-out",
+	About:  "context.Background or context.TODO in code that a reconcile calls.",
+	Reason: "Requests with this context do not end when the operator stops or the reconcile times out, and traces and loggers in the original context are lost.",
+	Fix:    "pass on the ctx of Reconcile; for work that must be done even after it was canceled, use context.WithoutCancel(ctx) with a timeout",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, f := range s.Code.Reach(s.Code.Workers()...) {
 			f.Inspect(func(node ast.Node, within []ast.Node) {
@@ -46,7 +46,7 @@ var background = &rule.Rule{
 				if !ok || !rule.Calls(f.Info(), call, "context", "Background", "TODO") || !given(f) || apart(within) {
 					return
 				}
-				add(s, found, f, call, "%s uses %s, and not the context that it is given", f.Object.Name(), text(call))
+				add(s, found, f, call, "%s uses %s instead of the context passed to it", f.Object.Name(), text(call))
 			})
 		}
 	},

@@ -13,9 +13,9 @@ import (
 
 var crdUnsafe = &rule.Rule{
 	Name: "crd-unsafe", Severity: rule.Error,
-	About:  "A CustomResourceDefinition that is no safe upgrade of the older one that --against names.",
-	Reason: "Objects that are stored, or clients of users, are of the older version: fields are dropped, or objects can no longer be written.",
-	Fix:    "keep what there was, and add a new version beside it; `operon crd check` looks at the objects of a cluster",
+	About:  "A CRD that is not a safe upgrade of the older one given with --against.",
+	Reason: "Stored objects and users' clients are of the older version: fields are dropped, or objects can no longer be written.",
+	Fix:    "keep the old version as it was and add a new one; `operon crd check` checks the objects in a cluster",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, d := range s.Definitions {
 			older := s.Against[d.GetName()]
@@ -29,7 +29,7 @@ var crdUnsafe = &rule.Rule{
 			}
 			for _, one := range compared.Result().Findings {
 				at := rule.At(d.Object, placeIn(d, one.Version, one.Path))
-				finding := found.Add(at, "%s is no safe upgrade: %s", d.GetName(), upgrade(one))
+				finding := found.Add(at, "%s is not a safe upgrade: %s", d.GetName(), upgrade(one))
 				finding.Also = []rule.Place{rule.At(d.Object, "")}
 				if one.Rule == crdcompat.StorageChanged || one.Rule == crdcompat.ConversionAwaited || one.Rule == crdcompat.VersionUnserved {
 					finding.Severity = rule.Warning
@@ -74,14 +74,14 @@ func placeIn(d *rule.Definition, version, field string) string {
 
 var statusSubresource = &rule.Rule{
 	Name: "status-subresource", Severity: rule.Error,
-	About:  "A kind with a status, and without the subresource status.",
-	Reason: "Users overwrite the status when they apply the object, each write of it counts as a change of the spec, and the operator's writes of it run into conflicts.",
+	About:  "A kind with a status but without the status subresource.",
+	Reason: "Users overwrite the status when they apply the object, each status write counts as a change of the spec, and the operator's status writes cause conflicts.",
 	Fix:    "+kubebuilder:subresource:status above the type",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, v := range s.OwnVersions() {
 			if _, has := v.Root().Properties["status"]; has && (v.Subresources == nil || v.Subresources.Status == nil) {
 				at, also := s.PlaceOfKind(v, v.Path())
-				found.Add(at, "%s has a status and no subresource status", v.Title()).Also = also
+				found.Add(at, "%s has a status but no status subresource", v.Title()).Also = also
 			}
 		}
 	},
@@ -108,7 +108,7 @@ func hasStatus(v *rule.Version) bool {
 var statusConditions = &rule.Rule{
 	Name: "status-conditions", Severity: rule.Warning,
 	About:  "A status without conditions.",
-	Reason: "kubectl wait, Argo CD, Flux and Helm know an object's state by its conditions: without, they take it for ready at once.",
+	Reason: "kubectl wait, Argo CD, Flux and Helm derive the state of an object from its conditions: without conditions, they consider it ready immediately.",
 	Fix:    "Conditions []metav1.Condition `json:\"conditions,omitempty\"` in the status, with a condition Ready",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, v := range s.OwnVersions() {
@@ -122,9 +122,9 @@ var statusConditions = &rule.Rule{
 
 var observedGeneration = &rule.Rule{
 	Name: "observed-generation", Severity: rule.Warning,
-	About:  "A status that cannot say which generation of the spec it is about.",
-	Reason: "Right after a change of the spec the status still speaks of the one before, and nobody can tell: pipelines go on too early.",
-	Fix:    "ObservedGeneration int64 `json:\"observedGeneration,omitempty\"` in the status, set to obj.Generation; conditions of type metav1.Condition have one, too",
+	About:  "A status without observedGeneration.",
+	Reason: "Right after a change of the spec, the status still describes the previous generation, and clients cannot tell: pipelines continue too early.",
+	Fix:    "ObservedGeneration int64 `json:\"observedGeneration,omitempty\"` in the status, set to obj.Generation; conditions of type metav1.Condition also have the field",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, v := range s.OwnVersions() {
 			if !hasStatus(v) {
@@ -146,8 +146,8 @@ var observedGeneration = &rule.Rule{
 
 var conditionsMap = &rule.Rule{
 	Name: "conditions-map", Severity: rule.Warning,
-	About:  "Conditions that are a plain list, and not a map by type.",
-	Reason: "With server-side apply two writers, each of which keeps a condition of its own, replace each other's list, over and over.",
+	About:  "Conditions that are a plain list instead of a map keyed by type.",
+	Reason: "With server-side apply, two writers that each manage one condition keep replacing each other's list.",
 	Fix:    "+listType=map and +listMapKey=type above the field",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, v := range s.OwnVersions() {
@@ -158,7 +158,7 @@ var conditionsMap = &rule.Rule{
 			v.Fields("status", func(f *rule.Field) {
 				if slices.Equal(f.Steps, []string{"status", "conditions"}) {
 					at, also := s.PlaceOf(f)
-					found.Add(at, "the conditions of %s are no map by type", v.Title()).Also = also
+					found.Add(at, "the conditions of %s are not a map keyed by type", v.Title()).Also = also
 				}
 			})
 		}

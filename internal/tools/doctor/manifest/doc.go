@@ -1,6 +1,6 @@
-// Package manifest has the doctor's rules that read manifests: CustomResourceDefinitions, Roles,
-// samples, webhooks and the Deployment of the operator. They judge as an API server does, by its own
-// libraries, and hold Roles against the code.
+// Package manifest contains the lint rules for manifests: CustomResourceDefinitions, Roles, samples, webhooks and the
+// Deployment of the operator. They judge as an API server does, by its own libraries, and hold Roles against the
+// code.
 package manifest
 
 import "github.com/operon-framework/operon/internal/tools/doctor/rule"

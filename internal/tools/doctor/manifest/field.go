@@ -34,9 +34,9 @@ var (
 
 var numberBounds = &rule.Rule{
 	Name: "number-bounds", Severity: rule.Warning,
-	About:  "A number of replicas, or a port, that may be anything.",
-	Reason: "A typing mistake is stored, and only the operator, or a child that the API server refuses, finds it: the object is stuck instead of refused.",
-	Fix:    "+kubebuilder:validation:Minimum=0 and a Maximum; for ports 1 and 65535",
+	About:  "A replica count or port without bounds.",
+	Reason: "The API server stores typos, and only the operator, or a rejected child, discovers them: the object gets stuck instead of being rejected.",
+	Fix:    "+kubebuilder:validation:Minimum=0 and a Maximum; for ports, 1 and 65535",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		each(s, func(f *rule.Field) {
 			if f.Schema.Type != "integer" || f.Schema.XIntOrString || len(f.Schema.Enum) > 0 || ruled(f) || !s.Own(f) {
@@ -44,9 +44,9 @@ var numberBounds = &rule.Rule{
 			}
 			switch {
 			case counts.MatchString(f.Name()) && f.Schema.Minimum == nil:
-				report(s, found, f, "%s takes numbers below 0", f)
+				report(s, found, f, "%s accepts numbers below 0", f)
 			case ports.MatchString(f.Name()) && (f.Schema.Minimum == nil || f.Schema.Maximum == nil):
-				report(s, found, f, "%s takes numbers that are no port", f)
+				report(s, found, f, "%s accepts numbers that are not valid ports", f)
 			}
 		})
 	},
@@ -67,8 +67,8 @@ func ruled(f *rule.Field) bool {
 var mapKeyLength = &rule.Rule{
 	Name: "map-key-length", Severity: rule.Advice,
 	About:  "A string without maxLength that is the key of a list.",
-	Reason: "Keys are compared and kept by every writer of the list; a rule in CEL about the list has to reckon with keys of megabytes, and is refused for it.",
-	Fix:    "+kubebuilder:validation:MaxLength=63 (or what the name may have)",
+	Reason: "Every writer of the list stores and compares its keys, and the API server assumes keys of megabytes when it estimates the cost of CEL rules for the list, so it may reject the rules.",
+	Fix:    "+kubebuilder:validation:MaxLength=63 (or the actual limit of the name)",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		each(s, func(f *rule.Field) {
 			if f.Schema.Items == nil || f.Schema.Items.Schema == nil {
@@ -79,7 +79,7 @@ var mapKeyLength = &rule.Rule{
 				if !ok || key.Type != "string" || key.MaxLength != nil || len(key.Enum) > 0 || foreign(s, f) {
 					continue
 				}
-				report(s, found, f.Below(name), "%s is the key of a list, and may have any length", f.Below(name))
+				report(s, found, f.Below(name), "%s is the key of a list and has no maximum length", f.Below(name))
 			}
 		})
 	},
@@ -93,15 +93,15 @@ func foreign(s *rule.Subject, f *rule.Field) bool {
 
 var rulesUnbounded = &rule.Rule{
 	Name: "list-unbounded", Severity: rule.Warning,
-	About:  "A list or map without a limit, with CEL rules in its elements or over them.",
-	Reason: "What the rule may cost is reckoned for the longest list that fits into a request: one more rule, and the API server refuses the whole definition in an upgrade.",
-	Fix:    "+kubebuilder:validation:MaxItems=100 (or MaxProperties), as many as make sense",
+	About:  "An unbounded list or map with CEL rules on it or its elements.",
+	Reason: "The API server estimates the cost of a rule for the longest list that fits into a request: with one more rule, it may reject the CRD during an upgrade.",
+	Fix:    "+kubebuilder:validation:MaxItems=100 (or MaxProperties), with a reasonable limit",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		each(s, func(f *rule.Field) {
 			list := f.Schema.Type == "array" && f.Schema.MaxItems == nil
 			table := f.Schema.AdditionalProperties != nil && f.Schema.AdditionalProperties.Schema != nil && f.Schema.MaxProperties == nil
 			if (list || table) && s.Own(f) && (len(f.Schema.XValidations) > 0 || rulesBelow(elementOf(f.Schema))) {
-				report(s, found, f, "%s has CEL rules, and no limit to its length", f)
+				report(s, found, f, "%s has CEL rules and no maximum length", f)
 			}
 		})
 	},
@@ -136,8 +136,8 @@ var phases = regexp.MustCompile(`^(phase|mode|policy|strategy|.*Policy|.*Strateg
 
 var phaseEnum = &rule.Rule{
 	Name: "word-enum", Severity: rule.Warning,
-	About:  "A mode, policy or strategy in the spec that takes any word.",
-	Reason: "A word that the operator does not know is stored, and becomes whatever the last branch of a switch does.",
+	About:  "A mode, policy or strategy in the spec that accepts any string.",
+	Reason: "Unknown values are stored, and the operator treats them like the last branch of a switch.",
 	Fix:    "+kubebuilder:validation:Enum=One;Another",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		each(s, func(f *rule.Field) {
@@ -147,16 +147,16 @@ var phaseEnum = &rule.Rule{
 			if len(f.Schema.Enum) > 0 || f.Schema.Pattern != "" || f.Schema.Format != "" || ruled(f) || !s.Own(f) {
 				return
 			}
-			report(s, found, f, "%s takes any word", f)
+			report(s, found, f, "%s accepts any string", f)
 		})
 	},
 }
 
 var fieldDescription = &rule.Rule{
 	Name: "field-description", Severity: rule.Advice,
-	About:  "A field of the spec that nothing describes.",
-	Reason: "kubectl explain, editors and generated documentation show nothing for it: users guess.",
-	Fix:    "a comment above the field: what it does, its unit, what its default means",
+	About:  "A field of the spec without a description.",
+	Reason: "kubectl explain, editors and generated documentation show nothing for it, so users have to guess.",
+	Fix:    "add a comment above the field: what it does, its unit, what its default means",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		each(s, func(f *rule.Field) {
 			if len(f.Steps) < 2 || f.Steps[len(f.Steps)-1] == "[]" || f.Schema.Description != "" {
@@ -198,9 +198,9 @@ func describesNothing(schema *apiextensionsv1.JSONSchemaProps) bool {
 
 var printerColumns = &rule.Rule{
 	Name: "printer-columns", Severity: rule.Advice,
-	About:  "A kind that kubectl get shows without its readiness, or without its age.",
-	Reason: "Whoever looks for what is broken has to open each object; a kind with columns of its own shows no age unless one of them is.",
-	Fix:    "a marker +kubebuilder:printcolumn above the type for the status of the condition Ready, and name=Age,type=date,JSONPath=.metadata.creationTimestamp",
+	About:  "A kind for which kubectl get shows no readiness or no age.",
+	Reason: "To find broken objects, users have to open each of them; a kind with custom columns shows no age unless one of them is the age.",
+	Fix:    "add +kubebuilder:printcolumn markers above the type for the status of the condition Ready, and for name=Age,type=date,JSONPath=.metadata.creationTimestamp",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, v := range s.OwnVersions() {
 			if v.Deprecated {
@@ -230,8 +230,8 @@ func shows(v *rule.Version, path string) bool {
 
 var shortName = &rule.Rule{
 	Name: "short-name", Severity: rule.Advice,
-	About:  "A kind with a long name, and no short one.",
-	Reason: "Whoever works with it types the whole name each time.",
+	About:  "A kind with a long name and no short name.",
+	Reason: "Users have to type the full name each time.",
 	Fix:    "+kubebuilder:resource:shortName=abc above the type",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, v := range s.OwnVersions() {

@@ -24,9 +24,9 @@ import (
 
 var crdInvalid = &rule.Rule{
 	Name: "crd-invalid", Severity: rule.Error,
-	About:  "A CustomResourceDefinition that an API server refuses: by its schema, its defaults, or by what its CEL rules are and may cost.",
-	Reason: "The operator cannot be installed, or not upgraded.",
-	Fix:    "mend what is named; a rule that may cost too much needs maxItems, maxLength or maxProperties on what it goes through",
+	About:  "A CRD that the API server rejects because of its schema, its defaults, or the syntax or cost of its CEL rules.",
+	Reason: "The operator cannot be installed or upgraded.",
+	Fix:    "fix what the message names; a CEL rule that is too expensive needs maxItems, maxLength or maxProperties on the fields that it reads",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, v := range s.Versions() {
 			for _, problem := range refused(v) {

@@ -68,9 +68,9 @@ func add(s *rule.Subject, found *rule.Findings, p *permission, below, format str
 
 var rbacWildcard = &rule.Rule{
 	Name: "rbac-wildcard", Severity: rule.Error,
-	About:  "A Role that grants every verb, every resource or every API group by *.",
-	Reason: "Whoever takes over the operator has all of it, kinds that are installed later included, and nobody who installs it can tell what it needs.",
-	Fix:    "name what is used; `operon prove --rbac` prints the smallest Role that the operator needs",
+	About:  "A Role that grants every verb, resource or API group with *.",
+	Reason: "An attacker who takes over the operator gets all of it, including kinds that are installed later, and administrators cannot tell what the operator needs.",
+	Fix:    "list what the operator uses; `operon prove --print-rbac` prints the least-privilege Role",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		permissions(s, func(p *permission) {
 			for _, part := range []struct {
@@ -90,9 +90,9 @@ var rbacWildcard = &rule.Rule{
 
 var rbacSecrets = &rule.Rule{
 	Name: "rbac-secrets", Severity: rule.Warning,
-	About:  "The right to read the Secrets of all namespaces.",
-	Reason: "Whoever takes over the operator has the credentials of everybody in the cluster, its administrators included.",
-	Fix:    "a Role in each namespace that the operator works for, or resourceNames; where users name any Secret, say why in a comment that ignores this",
+	About:  "Permission to read the Secrets of all namespaces.",
+	Reason: "An attacker who takes over the operator gets all credentials in the cluster, including those of its administrators.",
+	Fix:    "grant a Role in each namespace that the operator serves, or use resourceNames; if users may reference any Secret, ignore the finding in a comment that explains why",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		permissions(s, func(p *permission) {
 			if p.grant.Scope != rule.ClusterScope || !slices.Contains(p.Resources, "secrets") || !has(p.APIGroups, "") || len(p.ResourceNames) > 0 {
@@ -111,9 +111,9 @@ var rbacSecrets = &rule.Rule{
 
 var rbacEscalate = &rule.Rule{
 	Name: "rbac-escalate", Severity: rule.Error,
-	About:  "The verbs escalate, bind and impersonate, and tokens for other ServiceAccounts: rights to get any right.",
-	Reason: "Each of them makes the operator an administrator of the cluster, whatever else its Role says.",
-	Fix:    "leave the verb out: an operator that creates Roles needs the rights that are in them, and no escalate; with resourceNames, bind to certain Roles only",
+	About:  "The verbs escalate, bind and impersonate, and tokens for other ServiceAccounts: permissions that lead to all other permissions.",
+	Reason: "Each of them makes the operator a cluster administrator, whatever else its Role says.",
+	Fix:    "remove the verb: an operator that creates Roles needs the permissions in these Roles and no escalate; use resourceNames to bind only certain Roles",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		permissions(s, func(p *permission) {
 			for i, verb := range p.Verbs {
@@ -122,7 +122,7 @@ var rbacEscalate = &rule.Rule{
 				}
 			}
 			if i := slices.Index(p.Resources, "serviceaccounts/token"); i >= 0 && has(p.Verbs, "create") && len(p.ResourceNames) == 0 {
-				add(s, found, p, fmt.Sprintf(".resources[%d]", i), "%s %s grants tokens of every ServiceAccount", p.grant.Kind, p.grant.Name)
+				add(s, found, p, fmt.Sprintf(".resources[%d]", i), "%s %s grants tokens for every ServiceAccount", p.grant.Kind, p.grant.Name)
 			}
 		})
 	},
@@ -130,9 +130,9 @@ var rbacEscalate = &rule.Rule{
 
 var rbacExec = &rule.Rule{
 	Name: "rbac-exec", Severity: rule.Warning,
-	About:  "The right to run commands in pods, or to reach them and nodes through the API server.",
-	Reason: "Whoever takes over the operator is in every container that it reaches, with all that is mounted there.",
-	Fix:    "let the program in the pod do it, or a Job; else grant it in a Role of one namespace",
+	About:  "Permission to run commands in pods, or to connect to pods and nodes through the API server.",
+	Reason: "An attacker who takes over the operator gets into every container that it can reach, with everything that is mounted there.",
+	Fix:    "let a program in the pod or a Job do the work; otherwise grant the permission in a Role of one namespace",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		permissions(s, func(p *permission) {
 			for i, resource := range p.Resources {
@@ -153,9 +153,9 @@ var needless = map[string]bool{
 
 var rbacUnused = &rule.Rule{
 	Name: "rbac-unused", Severity: rule.Warning,
-	About:  "A right to a built-in kind that the code names nowhere.",
-	Reason: "It serves only whoever takes over the operator, and makes administrators ask what it is for.",
-	Fix:    "leave it out; `operon prove --rbac` prints the smallest Role that the operator needs",
+	About:  "A permission for a built-in kind that the code never uses.",
+	Reason: "It helps only attackers, and administrators will question it.",
+	Fix:    "remove it; `operon prove --print-rbac` prints the least-privilege Role",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		if len(s.Code.Functions) == 0 {
 			return
@@ -168,7 +168,7 @@ var rbacUnused = &rule.Rule{
 				if !builtin || needless[plural] || !builtinGroup(p.APIGroups) || named[kind] || named[plural] || named[strings.ToLower(kind)] {
 					continue
 				}
-				add(s, found, p, fmt.Sprintf(".resources[%d]", i), "%s %s grants %s of %s, and no code names a %s", p.grant.Kind, p.grant.Name, strings.Join(p.Verbs, ", "), resource, kind)
+				add(s, found, p, fmt.Sprintf(".resources[%d]", i), "%s %s grants %s on %s, but the code uses no %s", p.grant.Kind, p.grant.Name, strings.Join(p.Verbs, ", "), resource, kind)
 			}
 		})
 	},

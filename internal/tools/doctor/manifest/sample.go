@@ -10,9 +10,9 @@ import (
 
 var sampleInvalid = &rule.Rule{
 	Name: "sample-invalid", Severity: rule.Error,
-	About:  "A sample that an API server refuses, or of which it drops a field.",
-	Reason: "It is the first thing that users try, and what tests begin with.",
-	Fix:    "write it as the CustomResourceDefinition says, or mend that",
+	About:  "A sample that the API server rejects, or from which it drops a field.",
+	Reason: "Samples are the first thing that users try, and tests start with them.",
+	Fix:    "change the sample to match the CRD, or fix the CRD",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		for _, sample := range s.Samples {
 			kind := sample.GroupVersionKind()

@@ -51,9 +51,9 @@ var vital = []string{"*", "*/*", "pods", "nodes", "namespaces", "leases", "servi
 
 var webhookBroad = &rule.Rule{
 	Name: "webhook-broad", Severity: rule.Error,
-	About:  "A webhook that fails closed, and is asked about kinds that the cluster itself, or the webhook, needs to come up.",
-	Reason: "When no pod of it runs, none can be created, not even its own: the cluster stays as it is until somebody removes the webhook by hand.",
-	Fix:    "failurePolicy: Ignore, or a namespaceSelector that leaves out kube-system and the operator's own namespace, or an objectSelector; or a ValidatingAdmissionPolicy, which needs no pod",
+	About:  "A webhook that fails closed and applies to kinds that the cluster or the webhook itself needs to start.",
+	Reason: "If none of its pods is running, no pod can be created, not even its own: the cluster is blocked until someone deletes the webhook configuration.",
+	Fix:    "failurePolicy: Ignore, or a namespaceSelector that excludes kube-system and the operator's namespace, or an objectSelector; or a ValidatingAdmissionPolicy, which needs no pod",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		hooks(s, func(h *hook) {
 			if !h.fails() || h.selects() {
@@ -76,13 +76,13 @@ var webhookBroad = &rule.Rule{
 
 var webhookTimeout = &rule.Rule{
 	Name: "webhook-timeout", Severity: rule.Advice,
-	About:  "A webhook that fails closed, and may take ten seconds or more.",
-	Reason: "While it does not answer, each write of these objects waits so long before it fails, and whoever writes them, garbage collection included, stands still.",
-	Fix:    "timeoutSeconds: 5, or less (controller-gen: timeoutSeconds=5 in the marker)",
+	About:  "A webhook that fails closed with a timeout of ten seconds or more.",
+	Reason: "If it does not respond, every write of these objects blocks that long before it fails, and so do clients such as the garbage collector.",
+	Fix:    "timeoutSeconds: 5 or less (controller-gen: timeoutSeconds=5 in the marker)",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		hooks(s, func(h *hook) {
 			if h.fails() && (h.TimeoutSeconds == nil || *h.TimeoutSeconds >= 10) {
-				reportIn(found, h.object, h.path, "%s may hold up a write for %d seconds", h.Name, seconds(h.TimeoutSeconds))
+				reportIn(found, h.object, h.path, "%s may block a write for %d seconds", h.Name, seconds(h.TimeoutSeconds))
 			}
 		})
 	},

@@ -43,9 +43,9 @@ func reportIn(found *rule.Findings, object project.Object, path, format string, 
 
 var deployLimits = &rule.Rule{
 	Name: "deploy-limits", Severity: rule.Warning,
-	About:  "An operator without a memory limit, or without requests.",
-	Reason: "A leak, or a cluster that is larger than yours, takes the memory of the node and with it whatever runs there; without requests the operator is the first to be evicted.",
-	Fix:    "resources: requests of cpu and memory, and a memory limit with room: some times of what it takes in your tests",
+	About:  "An operator without a memory limit or without resource requests.",
+	Reason: "With a leak, or in a cluster larger than yours, it uses up the memory of the node and harms other pods; without requests, it is evicted first.",
+	Fix:    "set requests for CPU and memory, and a memory limit that is several times the usage in your tests",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		containers(s, func(object project.Object, path string, _ *appsv1.Deployment, c *corev1.Container) {
 			var missing []string
@@ -65,7 +65,7 @@ var deployLimits = &rule.Rule{
 var deployRoot = &rule.Rule{
 	Name: "deploy-root", Severity: rule.Warning,
 	About:  "An operator that may run as root.",
-	Reason: "Namespaces that enforce the restricted pod security standard refuse it, and elsewhere a way out of the container leads to the node's root.",
+	Reason: "Namespaces with the restricted pod security standard reject it; elsewhere, escaping the container leads to root on the node.",
 	Fix:    "securityContext: {runAsNonRoot: true} for the pod, {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}} for the container",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		containers(s, func(object project.Object, path string, d *appsv1.Deployment, c *corev1.Container) {
@@ -89,7 +89,7 @@ func isTrue(b *bool) bool { return b != nil && *b }
 var deployProbes = &rule.Rule{
 	Name: "deploy-probes", Severity: rule.Warning,
 	About:  "An operator without probes.",
-	Reason: "One that hangs is never started again, and a rollout goes on with one that does not work: with webhooks, requests go to a pod that does not serve yet.",
+	Reason: "An operator that hangs is never restarted, and a rollout continues although the new pod does not work: with webhooks, requests reach a pod that does not serve yet.",
 	Fix:    "livenessProbe on /healthz and readinessProbe on /readyz, which managers serve on --health-probe-bind-address",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		deployments(s, func(object project.Object, d *appsv1.Deployment) {
@@ -119,8 +119,8 @@ const placeholder = "controller:latest"
 var deployLatest = &rule.Rule{
 	Name: "deploy-latest", Severity: rule.Warning,
 	About:  "An image without a version: :latest, or no tag.",
-	Reason: "A pod that moves to another node is another program than it was, nobody can tell which, and a rollback changes nothing.",
-	Fix:    "a tag that never moves, or better a digest",
+	Reason: "A pod that moves to another node may run another program, nobody can tell which one, and a rollback has no effect.",
+	Fix:    "use a tag that never moves, or preferably a digest",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		containers(s, func(object project.Object, path string, _ *appsv1.Deployment, c *corev1.Container) {
 			name := c.Image[strings.LastIndex(c.Image, "/")+1:]
@@ -138,8 +138,8 @@ var deployLatest = &rule.Rule{
 var deployElection = &rule.Rule{
 	Name: "deploy-election", Severity: rule.Error,
 	About:  "Several replicas without leader election.",
-	Reason: "Each of them reconciles each object: they run into each other's writes, and what is made with a generated name, or outside of the cluster, is made twice.",
-	Fix:    "--leader-elect among the arguments (and LeaderElection in the manager's options), or one replica",
+	Reason: "All of them reconcile every object: their writes conflict, and objects with generated names and external resources are created twice.",
+	Fix:    "add --leader-elect to the arguments (and LeaderElection to the manager's options), or use one replica",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		if s.Framework == project.Operon {
 			return // replicas share the objects, or elect, by themselves
@@ -148,7 +148,7 @@ var deployElection = &rule.Rule{
 			if d.Spec.Replicas == nil || *d.Spec.Replicas < 2 || elects(d) || s.Code.Sets("LeaderElection") {
 				return
 			}
-			reportIn(found, object, "spec.replicas", "%s has %d replicas that all work", d.Name, *d.Spec.Replicas)
+			reportIn(found, object, "spec.replicas", "%s has %d replicas without leader election", d.Name, *d.Spec.Replicas)
 		})
 	},
 }

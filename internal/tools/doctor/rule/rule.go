@@ -1,7 +1,7 @@
-// Package rule says what a rule of the doctor is, and what it looks at: a [Subject], which is an
-// operator's project read once. Its manifests are typed and know their lines, its Go code is
-// type-checked and indexed by who calls whom, and the two are tied together: a field of a
-// CustomResourceDefinition has a place in the Go type that it was generated from.
+// Package rule defines what a lint rule is, and what it checks: a [Subject], which is an operator's project read
+// once. Its manifests are typed and know their lines, its Go code is type-checked and indexed by who calls whom, and
+// the two are tied together: a field of a CustomResourceDefinition has a place in the Go type that it was generated
+// from.
 //
 // A rule is a [Rule]: its words, and one function from a Subject to findings. It never writes,
 // runs or asks anything outside of the project.

@@ -1,5 +1,4 @@
-// Package chart writes a Helm chart that installs an operator, and keeps what its author edits
-// in it.
+// Package chart writes a Helm chart that installs an operator and keeps the edits of its author.
 //
 // The chart has what [install] builds, with a value for each thing that users choose: the
 // image, replicas, resources, the namespaces to work in, whether definitions are installed and kept, whether

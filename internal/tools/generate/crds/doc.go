@@ -1,5 +1,4 @@
-// Package crds makes CustomResourceDefinitions as controller-tools does, and heeds two markers
-// more:
+// Package crds generates CustomResourceDefinitions like controller-tools, with two additional markers:
 //
 //	+operon:feature-gate=NAME       on a field: only with the gate named is it in the definition
 //	+operon:description:max=BYTES   on a type or a field: how long its descriptions may be

@@ -1,5 +1,4 @@
-// Package kustomize writes a base that installs an operator, for those who build upon it with
-// kustomize, and builds the one that a project of kubebuilder's layout has.
+// Package kustomize writes a kustomize base that installs an operator, and builds the one of a kubebuilder project.
 //
 // The base has the objects of package manifests, and refers to the project's definitions where they are. It
 // is generated and never edited: what a place wants to have different stands in an overlay of its own.

@@ -1,7 +1,6 @@
-// Package manifests builds the objects that an operator runs by in a cluster, all that there
-// are: its namespace, definitions, identity, rights, Deployment, and what goes with that. It is the
-// one source of plain manifests, of the Helm chart, of the kustomize base, and of a deployment
-// itself.
+// Package manifests builds all objects that install an operator in a cluster: its namespace, definitions, identity,
+// rights, Deployment, and what goes with that. It is the one source of plain manifests, of the Helm chart, of the
+// kustomize base, and of a deployment itself.
 //
 //	operator, err := install.Of(p, "registry.example.com/web:1.0")
 //	objects, err := operator.Objects()

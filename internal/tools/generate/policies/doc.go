@@ -1,5 +1,5 @@
-// Package policies makes ValidatingAdmissionPolicies of markers: rules in CEL that API servers judge
-// by themselves, for which nobody has to answer.
+// Package policies generates ValidatingAdmissionPolicies from markers: rules in CEL that API servers judge by
+// themselves, for which nobody has to answer.
 //
 // A marker stands on an API type, or, for kinds of others, anywhere in a package:
 //

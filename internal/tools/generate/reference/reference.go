@@ -1,6 +1,5 @@
-// Package reference writes an API's reference documentation in Markdown, from nothing but
-// its CustomResourceDefinitions and samples: one page for each group and version, for people
-// who write objects of it.
+// Package reference writes reference documentation in Markdown from an API's CustomResourceDefinitions and samples:
+// one page for each group and version, for people who write objects of it.
 //
 // A page has the kinds one after the other: what it is for, an example, and a table of fields for each
 // type, with type, default and what is allowed. A type that holds others leads to them by a link;

@@ -1,5 +1,5 @@
-// Package schema writes JSON schemas from CustomResourceDefinitions, so that editors complete
-// and check objects while they are typed.
+// Package schema generates JSON schemas from CustomResourceDefinitions, so that editors can complete and validate
+// objects.
 //
 // The schemas are of draft 7, which all editors read. What OpenAPI in definitions says otherwise is
 // translated: integer-or-string, nullable, exclusive bounds, sets, embedded objects. A field

@@ -1,6 +1,5 @@
-// Package makefile reads what the recipes of a Makefile would run, without running anything:
-// projects keep the arguments of their generators there, behind variables, conditions and line
-// continuations, and nowhere else.
+// Package makefile finds out what the recipes of a Makefile would run, without running anything: projects keep the
+// arguments of their generators there, behind variables, conditions and line continuations, and nowhere else.
 //
 // [Parse] evaluates the variables as GNU make does (deferred and immediate ones, ?= and +=, define,
 // those of a target), follows conditions and includes, and takes the recipes apart into

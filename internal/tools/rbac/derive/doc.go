@@ -1,4 +1,4 @@
-// Package derive makes the Roles of an operator: of kubebuilder:rbac markers, and of what its
+// Package derive derives the Roles of an operator from its code: of kubebuilder:rbac markers, and of what its
 // composers declare, so that nobody has to write down what the code says already.
 //
 // What is declared is found in the code itself: the packages of a project are type-checked, with

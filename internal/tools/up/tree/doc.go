@@ -1,6 +1,5 @@
-// Package tree watches what an operator makes of its custom resources: the resources
-// themselves, their children by ownerReferences, and theirs, down to the pods; whether each
-// is ready, and if not, why.
+// Package tree watches what an operator creates for its custom resources: the resources themselves, their children by
+// ownerReferences, and theirs, down to the pods; whether each is ready, and if not, why.
 //
 //	watcher, err := tree.Watch(ctx, config, roots)
 //	for range watcher.Changed() {

@@ -1,5 +1,5 @@
-// Package view shows how an operator under `operon up` is doing: as a live picture on a
-// terminal, and as plain lines, one for each change, elsewhere.
+// Package view shows the state of an operator under `operon up`: as a live picture on a terminal, and as plain lines,
+// one for each change, elsewhere.
 //
 // A [State] is all that there is to show. [Render] makes the picture from it, a pure
 // function of its arguments, so that tests compare text; [Terminal] keeps the picture in

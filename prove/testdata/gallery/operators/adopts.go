@@ -18,7 +18,7 @@ import (
 var adopts = Operator{
 	Name:  "adopts",
 	About: "makes itself the owner of a Secret of the user",
-	Model: "wrong owner: an object of others that is adopted",
+	Model: "wrong owner: an adopted foreign object",
 	Class: finding.Leak, Property: finding.NothingForeign, Also: []finding.Property{finding.DataKept},
 	Needs: []Need{Create, Delete}, CRDs: apps, Samples: "config/samples/app.yaml",
 	Setup: func(m ctrl.Manager) error {

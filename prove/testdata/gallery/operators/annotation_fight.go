@@ -14,7 +14,7 @@ import (
 // Deployment's own controller puts its revision there, the operator takes it away, without end.
 var annotationFight = Operator{
 	Name:  "annotation-fight",
-	About: "takes away annotations of others, who put them there again",
+	About: "removes annotations of another controller, which adds them again",
 	Model: "two controllers that fight over one object",
 	Class: finding.HotLoop, Property: finding.Silent, Also: []finding.Property{finding.NothingForeign},
 	Needs: []Need{Create}, CRDs: apps, Samples: "config/samples/app-plain.yaml",

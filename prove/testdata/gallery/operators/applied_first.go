@@ -15,8 +15,8 @@ import (
 // operator that ends between the two finds the note, and never writes the settings.
 var appliedFirst = Operator{
 	Name:  "applied-first",
-	About: "notes a spec as applied before it has applied all of it",
-	Model: "Sieve, intermediate state (a resize in the RabbitMQ operator that is never finished)",
+	About: "records a spec as applied before it has applied all of it",
+	Model: "Sieve, intermediate state (a resize in the RabbitMQ operator that never finishes)",
 	Class: finding.Intermediate, Property: finding.SameState, Also: []finding.Property{finding.SameFresh},
 	Needs: []Need{Kill}, CRDs: stores, Samples: "config/samples/store.yaml",
 	Setup: func(m ctrl.Manager) error {

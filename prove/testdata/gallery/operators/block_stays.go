@@ -13,8 +13,8 @@ import (
 // Wrong: the Service is kept while the App asks for one. When the App does no longer, nobody removes it.
 var blockStays = Operator{
 	Name:  "block-stays",
-	About: "leaves the Service when the optional block that asked for it is removed",
-	Model: "Acto, an optional part that is removed and stays",
+	About: "leaves the Service when the optional block that requested it is removed",
+	Model: "Acto, a removed optional block that stays",
 	Class: finding.Misoperation, Property: finding.SameFresh,
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {

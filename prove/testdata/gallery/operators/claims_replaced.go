@@ -16,7 +16,7 @@ import (
 var claimsReplaced = Operator{
 	Name:  "claims-replaced",
 	About: "deletes StatefulSet and claims to install another version",
-	Model: "delete and recreate of a claim on change",
+	Model: "a claim deleted and recreated on a change",
 	Class: finding.Misoperation, Property: finding.DataKept,
 	Needs: []Need{Change}, CRDs: stores, Samples: "config/samples/store.yaml",
 	Setup: func(m ctrl.Manager) error {

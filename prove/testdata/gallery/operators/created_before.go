@@ -17,8 +17,8 @@ import (
 // does not show yet. When somebody deletes it, it is never made again.
 var createdBefore = Operator{
 	Name:  "created-before",
-	About: "does not make a Deployment again that it has made before",
-	Model: "state in memory in place of what is there",
+	About: "does not recreate a Deployment that it has created before",
+	Model: "in-memory state in place of the actual state",
 	Class: finding.Unobserved, Property: finding.Restored, Also: []finding.Property{finding.SameState},
 	Needs: []Need{Drift}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {

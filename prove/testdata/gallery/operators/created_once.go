@@ -17,7 +17,7 @@ import (
 var createdOnce = Operator{
 	Name:  "created-once",
 	About: "reads environment, tier and memory only when it creates the Deployment",
-	Model: "Acto, a change of the spec without effect",
+	Model: "Acto, a spec change without effect",
 	Class: finding.Misoperation, Property: finding.SameFresh,
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {

@@ -19,8 +19,8 @@ import (
 // has defaulted many fields. They always differ, so it is written and looked at again without end.
 var defaultedLoop = Operator{
 	Name:  "defaulted-loop",
-	About: "compares a whole spec with the one that the API server defaulted, and writes it again and again",
-	Model: "hot loop by defaulted fields, in many operators",
+	About: "compares a complete spec with the one that the API server defaulted, and keeps writing it",
+	Model: "hot loop caused by defaulted fields, in many operators",
 	Class: finding.HotLoop, Property: finding.Silent,
 	Needs: []Need{Create}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {

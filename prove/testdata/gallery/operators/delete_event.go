@@ -20,8 +20,8 @@ import (
 // An operator that ends before that, or whose removal fails, never removes it.
 var deleteEvent = Operator{
 	Name:  "delete-event",
-	About: "cleans up when it sees the event of the deletion, without a finalizer",
-	Model: "Sieve, unobserved state; missing finalizer",
+	About: "cleans up on the deletion event, without a finalizer",
+	Model: "Sieve, unobserved state: a missing finalizer",
 	Class: finding.Unobserved, Property: finding.NothingLeft,
 	Needs: []Need{Delete, Kill}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {

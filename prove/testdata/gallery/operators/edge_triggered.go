@@ -23,7 +23,7 @@ import (
 var edgeTriggered = Operator{
 	Name:  "edge-triggered",
 	About: "needs to see the event in which the Job finishes",
-	Model: "Sieve, unobserved state (called observability gap there at first)",
+	Model: "Sieve, unobserved state (first called observability gap)",
 	Class: finding.Unobserved, Property: finding.SameState, Also: []finding.Property{finding.Truthful},
 	Needs: []Need{Kill}, CRDs: backups, Samples: "config/samples/backup.yaml",
 	Setup: func(m ctrl.Manager) error {

@@ -96,6 +96,6 @@ func tables() string {
 		}
 		fmt.Fprintf(&wrong, "| `%s` | %s | %s | `%s` | %s |\n", o.Name, o.About, o.Model, o.Property, strings.Join(needs, ", "))
 	}
-	return "\n| operator | the mistake | modelled on | property | shows by |\n| --- | --- | --- | --- | --- |\n" + wrong.String() +
-		"\n| correct operator | what it does |\n| --- | --- |\n" + correct.String() + "\n"
+	return "\n| operator | bug | modeled on | invariant | shows by |\n| --- | --- | --- | --- | --- |\n" + wrong.String() +
+		"\n| correct operator | behavior |\n| --- | --- |\n" + correct.String() + "\n"
 }

@@ -17,8 +17,8 @@ import (
 // is busy for a moment costs the password.
 var errorNotFound = Operator{
 	Name:  "error-not-found",
-	About: "takes an API server that is not available for a Secret that is not there",
-	Model: "an error that is taken for NotFound, in many operators",
+	About: "treats an unavailable API server as a Secret that does not exist",
+	Model: "an error treated as NotFound, in many operators",
 	Class: finding.LostUpdate, Property: finding.DataKept, Also: []finding.Property{finding.SameState},
 	Needs: []Need{Answer}, CRDs: stores, Samples: "config/samples/store.yaml",
 	Setup: func(m ctrl.Manager) error {

@@ -16,7 +16,7 @@ import (
 // Wrong: every look at the App, several times in a second, is an event of its own.
 var eventFlood = Operator{
 	Name:  "event-flood",
-	About: "reports each look at an App as a new event",
+	About: "emits a new event each time it looks at an App",
 	Model: "unbounded growth of events",
 	Class: finding.Leak, Property: finding.Bounded, Also: []finding.Property{finding.Silent},
 	Needs: []Need{Create}, CRDs: apps, Samples: "config/samples/app-plain.yaml",

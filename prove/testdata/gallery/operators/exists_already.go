@@ -18,8 +18,8 @@ import (
 // first child again.
 var existsAlready = Operator{
 	Name:  "exists-already",
-	About: "installs several children in one go, and never gets past one that is there already",
-	Model: "Sieve, intermediate state; a multi-object create that is not idempotent",
+	About: "installs several children in one pass, and never gets past one that already exists",
+	Model: "Sieve, intermediate state: a non-idempotent create of several objects",
 	Class: finding.Intermediate, Property: finding.SameState, Also: []finding.Property{finding.Silent, finding.Truthful},
 	Needs: []Need{Kill}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {

@@ -15,8 +15,8 @@ import (
 // Wrong: an error that the author did not think of ends the whole operator, and not the one reconcile.
 var exits = Operator{
 	Name:  "exits",
-	About: "ends itself at an error that it does not expect",
-	Model: "an exit at an API error, in many operators",
+	About: "exits on an unexpected error",
+	Model: "exit on an API error, in many operators",
 	Class: finding.Crash, Property: finding.Alive,
 	Needs: []Need{Answer}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {

@@ -16,8 +16,8 @@ import (
 // ends, or loses the answer, between the removal and the end of the finalizer never gets past it.
 var finalizerStuck = Operator{
 	Name:  "finalizer-stuck",
-	About: "never removes its finalizer when the ClusterRole is gone already",
-	Model: "finalizer that is never removed, in many operators",
+	About: "never removes its finalizer if the ClusterRole is already gone",
+	Model: "a finalizer that is never removed, in many operators",
 	Class: finding.Intermediate, Property: finding.Deletable, Also: []finding.Property{finding.NothingLeft, finding.Silent},
 	Needs: []Need{Delete, Kill}, CRDs: sites, Samples: "config/samples/site.yaml",
 	Setup: func(m ctrl.Manager) error {

@@ -16,7 +16,7 @@ import (
 var generatedTwice = Operator{
 	Name:  "generated-twice",
 	About: "creates a Job with a generated name whenever its status does not name one",
-	Model: "Sieve, intermediate state; a create with a generated name that is not idempotent",
+	Model: "Sieve, intermediate state: a non-idempotent create with a generated name",
 	Class: finding.Intermediate, Property: finding.SameState, Also: []finding.Property{finding.Bounded, finding.SameFresh},
 	Needs: []Need{Kill}, CRDs: backups, Samples: "config/samples/backup.yaml",
 	Setup: func(m ctrl.Manager) error {

@@ -17,7 +17,7 @@ import (
 // that ends between the two finds a Deployment afterwards, and never makes the Service.
 var halfMade = Operator{
 	Name:  "half-made",
-	About: "makes the Service only right after it has made the Deployment",
+	About: "creates the Service only right after it has created the Deployment",
 	Model: "Sieve, intermediate state",
 	Class: finding.Intermediate, Property: finding.SameState,
 	Needs: []Need{Kill}, CRDs: apps, Samples: "config/samples/app-plain.yaml",

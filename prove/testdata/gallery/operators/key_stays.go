@@ -15,8 +15,8 @@ import (
 // no longer stays there.
 var keyStays = Operator{
 	Name:  "key-stays",
-	About: "adds and changes keys of a ConfigMap, and removes none",
-	Model: "Acto, an entry of a map that is removed and stays",
+	About: "adds and changes keys of a ConfigMap but removes none",
+	Model: "Acto, a removed map entry that stays",
 	Class: finding.Misoperation, Property: finding.SameFresh,
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {

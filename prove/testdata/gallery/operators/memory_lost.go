@@ -15,8 +15,8 @@ import (
 // since does not know, and leaves it.
 var memoryLost = Operator{
 	Name:  "memory-lost",
-	About: "remembers in memory what it has made and may have to remove",
-	Model: "state in memory that is lost at a restart",
+	About: "keeps in memory what it has created and may have to delete",
+	Model: "in-memory state lost at a restart",
 	Class: finding.Intermediate, Property: finding.SameState, Also: []finding.Property{finding.SameFresh},
 	Needs: []Need{Change, Kill}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {

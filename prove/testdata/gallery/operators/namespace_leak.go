@@ -14,7 +14,7 @@ import (
 var namespaceLeak = Operator{
 	Name:  "namespace-leak",
 	About: "leaves a ConfigMap in another namespace",
-	Model: "namespace leak: what garbage collection does not reach",
+	Model: "namespace leak: a child that garbage collection does not reach",
 	Class: finding.Leak, Property: finding.NothingLeft,
 	Needs: []Need{Delete}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {

@@ -16,8 +16,8 @@ import (
 // Wrong: the port of the Service is read, whether there is one or not.
 var nilBlock = Operator{
 	Name:  "nil-block",
-	About: "panics when an optional block is not there",
-	Model: "Acto, a panic by an optional field",
+	About: "panics if an optional block is missing",
+	Model: "Acto, a panic caused by an optional field",
 	Class: finding.Crash, Property: finding.Alive, Also: []finding.Property{finding.SameFresh},
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {

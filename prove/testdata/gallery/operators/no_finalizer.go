@@ -14,8 +14,8 @@ import (
 // operator does not either.
 var noFinalizer = Operator{
 	Name:  "no-finalizer",
-	About: "leaves the ClusterRole of a Site that is deleted",
-	Model: "missing finalizer: what garbage collection does not reach",
+	About: "leaves the ClusterRole of a deleted Site",
+	Model: "missing finalizer for a child that garbage collection does not reach",
 	Class: finding.Leak, Property: finding.NothingLeft,
 	Needs: []Need{Delete}, CRDs: sites, Samples: "config/samples/site.yaml",
 	Setup: func(m ctrl.Manager) error {

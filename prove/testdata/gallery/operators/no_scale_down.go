@@ -15,8 +15,8 @@ import (
 // Wrong: a Deployment that has more replicas than the App asks for is left as it is.
 var noScaleDown = Operator{
 	Name:  "no-scale-down",
-	About: "scales up, and never down",
-	Model: "Acto, a change of the spec without effect (scaling down that is refused or forgotten)",
+	About: "scales up but never down",
+	Model: "Acto, a spec change without effect (scaling down is rejected or forgotten)",
 	Class: finding.Misoperation, Property: finding.SameFresh,
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {

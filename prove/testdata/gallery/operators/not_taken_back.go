@@ -16,8 +16,8 @@ import (
 // had set before stays.
 var notTakenBack = Operator{
 	Name:  "not-taken-back",
-	About: "sets nothing for a default, and so does not take back what was set before",
-	Model: "Acto, a value that is taken back and does not restore",
+	About: "sets nothing for a default value, so it does not revert what was set before",
+	Model: "Acto, reverting a value does not restore the state",
 	Class: finding.Misoperation, Property: finding.SameFresh,
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {

@@ -14,7 +14,7 @@ import (
 // Correct: every reconcile keeps every child, whatever was before, and reports last.
 var okApp = Operator{
 	Name: "ok-app", Correct: true,
-	About: "keeps ConfigMap, Deployment and Service on every reconcile, and starts the program again when its Secret changes",
+	About: "keeps ConfigMap, Deployment and Service up to date on every reconcile, and restarts the program when its Secret changes",
 	CRDs:  apps, Samples: "config/samples/app.yaml", Role: "config/rbac/app.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return build(m, "ok-app", &api.App{}, appKinds()...).

@@ -14,7 +14,7 @@ import (
 // Correct: the ConfigMap in another namespace goes with a finalizer, which is there before it.
 var okAppElsewhere = Operator{
 	Name: "ok-app-elsewhere", Correct: true,
-	About: "removes its ConfigMap in another namespace by a finalizer",
+	About: "deletes its ConfigMap in another namespace with a finalizer",
 	CRDs:  apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &withdrawnApp{wholeApp{m.GetClient()}, m.GetAPIReader()}

@@ -16,7 +16,7 @@ import (
 // that the App owns, whatever labels others have.
 var okAppHash = Operator{
 	Name: "ok-app-hash", Correct: true,
-	About: "names its ConfigMap by the content, and removes its earlier ones",
+	About: "names its ConfigMap after a hash of the content, and deletes earlier ones",
 	CRDs:  apps, Samples: "config/samples/app-shared.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "ok-app-hash", &hashedApp{m.GetClient()}, &api.App{}, appKinds()...)

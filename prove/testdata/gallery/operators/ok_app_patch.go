@@ -21,7 +21,7 @@ import (
 // version read, and the next child is next.
 var okAppPatch = Operator{
 	Name: "ok-app-patch", Correct: true,
-	About: "creates what its cache does not have, and patches what is there already",
+	About: "creates what its cache does not have, and patches what exists",
 	CRDs:  apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &patchedApp{m.GetClient(), m.GetAPIReader()}

@@ -14,7 +14,7 @@ import (
 // Correct: looks again every second, into its caches. That costs the API server nothing.
 var okAppResync = Operator{
 	Name: "ok-app-resync", Correct: true,
-	About: "as ok-app, and looks into its caches again every second",
+	About: "like ok-app, and checks its caches again every second",
 	CRDs:  apps, Samples: "config/samples/app.yaml", Role: "config/rbac/app.yaml",
 	Setup: func(m ctrl.Manager) error {
 		r := &resyncedApp{wholeApp{m.GetClient()}}

@@ -16,7 +16,7 @@ import (
 // Correct: the Job's name follows from the Backup's, so that there cannot be two.
 var okBackup = Operator{
 	Name: "ok-backup", Correct: true,
-	About: "creates a Job of the Backup's name, and follows what becomes of it",
+	About: "creates a Job with the name of the Backup, and follows its progress",
 	CRDs:  backups, Samples: "config/samples/backup.yaml", Role: "config/rbac/backup.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "ok-backup", &namedBackup{m.GetClient()}, &api.Backup{}, &batchv1.Job{})

@@ -14,7 +14,7 @@ import (
 // whether there is one, and leader election sees to it that nobody else does the same.
 var okBackupElected = Operator{
 	Name: "ok-backup-elected", Correct: true, Elects: true,
-	About: "creates a Job with a generated name after asking the API server whether there is one, as the only instance",
+	About: "creates a Job with a generated name after it has checked the API server for one, with leader election",
 	CRDs:  backups, Samples: "config/samples/backup.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "ok-backup-elected", &generatedBackup{m.GetClient(), m.GetAPIReader()}, &api.Backup{}, &batchv1.Job{})

@@ -18,7 +18,7 @@ import (
 // that is made for a Site of the past, so the API server is asked before one is made.
 var okSite = Operator{
 	Name: "ok-site", Correct: true,
-	About: "removes its ClusterRole with a finalizer, and makes none for a Site that only its cache shows",
+	About: "deletes its ClusterRole with a finalizer, and creates none for a Site that exists only in its cache",
 	CRDs:  sites, Samples: "config/samples/site.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return build(m, "ok-site", &api.Site{}).

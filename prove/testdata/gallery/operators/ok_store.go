@@ -13,7 +13,7 @@ import (
 // deleted by the operator itself.
 var okStore = Operator{
 	Name: "ok-store", Correct: true,
-	About: "keeps password, settings, Service and StatefulSet, and leaves claims to the StatefulSet",
+	About: "manages password, settings, Service and StatefulSet, and leaves claims to the StatefulSet",
 	CRDs:  stores, Samples: "config/samples/store.yaml", Role: "config/rbac/store.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "ok-store", &wholeStore{m.GetClient()}, &api.Store{}, storeKinds()...)

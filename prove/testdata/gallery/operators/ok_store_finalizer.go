@@ -15,7 +15,7 @@ import (
 // another of the same name.
 var okStoreFinalizer = Operator{
 	Name: "ok-store-finalizer", Correct: true,
-	About: "deletes with a finalizer, and only what this very Store owns",
+	About: "deletes with a finalizer, and only what this Store owns",
 	CRDs:  stores, Samples: "config/samples/store.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "ok-store-finalizer", &finishedStore{m.GetClient()}, &api.Store{}, storeKinds()...)

@@ -14,7 +14,7 @@ import (
 // Correct: a Tenant has no namespace, nor has its ClusterRole, so the one can own the other.
 var okTenant = Operator{
 	Name: "ok-tenant", Correct: true, Wide: true,
-	About: "keeps a ClusterRole that a Tenant, of a kind without a namespace, owns",
+	About: "manages a ClusterRole that is owned by a cluster-scoped Tenant",
 	CRDs:  tenants, Samples: "config/samples/tenant.yaml",
 	Setup: func(m ctrl.Manager) error {
 		return run(m, "ok-tenant", &wholeTenant{m.GetClient()}, &api.Tenant{}, &rbacv1.ClusterRole{})

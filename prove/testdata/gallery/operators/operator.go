@@ -35,9 +35,9 @@ const (
 	// Kill: the operator ends between two writes.
 	Kill Need = "kill"
 	// Answer: a request is answered with an error, with or without effect.
-	Answer Need = "error answer"
+	Answer Need = "error response"
 	// Freeze: caches show the past, where needed after a restart.
-	Freeze Need = "frozen view"
+	Freeze Need = "stale cache"
 	// Cut: a watch ends.
 	Cut Need = "cut watch"
 	// Expire: the token is replaced by another.
@@ -45,7 +45,7 @@ const (
 	// Two: a second instance runs.
 	Two Need = "two instances"
 	// Role: the operator runs with the rights of its role.
-	Role Need = "its own rights"
+	Role Need = "RBAC"
 )
 
 // Operator is one operator of the gallery.

@@ -18,8 +18,8 @@ import (
 // time-out, or a connection that was lost, both Jobs run.
 var otherName = Operator{
 	Name:  "other-name",
-	About: "tries again under another name when it does not know whether the Job was created",
-	Model: "a time-out that is taken for a failure",
+	About: "retries under another name if it does not know whether the Job was created",
+	Model: "a timeout treated as a failure",
 	Class: finding.Intermediate, Property: finding.SameState, Also: []finding.Property{finding.Bounded},
 	Needs: []Need{Answer}, CRDs: backups, Samples: "config/samples/backup.yaml",
 	Setup: func(m ctrl.Manager) error {

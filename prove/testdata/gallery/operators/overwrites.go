@@ -16,8 +16,8 @@ import (
 // with what was read before. The change of the user's is gone.
 var overwrites = Operator{
 	Name:  "overwrites",
-	About: "answers a conflict by writing its old copy over the user's change",
-	Model: "a conflict that is overwritten, in many operators",
+	About: "resolves a conflict by overwriting the user's change with its old copy",
+	Model: "an overwritten conflict, in many operators",
 	Class: finding.LostUpdate, Property: finding.SameState, Also: []finding.Property{finding.NothingForeign, finding.SameFresh},
 	Needs: []Need{Change, Freeze}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {

@@ -17,7 +17,7 @@ import (
 // for all at once: who waits for each answer looks seldom enough on a slow machine.
 var polls = Operator{
 	Name:  "polls",
-	About: "asks the API server again and again instead of watching",
+	About: "polls the API server instead of watching",
 	Model: "unbounded requeue",
 	Class: finding.HotLoop, Property: finding.Silent,
 	Needs: []Need{Create}, CRDs: apps, Samples: "config/samples/app-plain.yaml",

@@ -14,8 +14,8 @@ import (
 // Wrong: Ready is said as soon as the Deployment is written, whatever its pods do.
 var readyLie = Operator{
 	Name:  "ready-lie",
-	About: "says Ready without a look at the pods",
-	Model: "a status that does not tell what is",
+	About: "reports Ready without checking the pods",
+	Model: "a status that does not reflect the actual state",
 	Class: finding.Lie, Property: finding.Truthful,
 	Needs: []Need{Fail}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {

@@ -15,7 +15,7 @@ import (
 var renamed = Operator{
 	Name:  "renamed",
 	About: "leaves the ConfigMaps of earlier configurations",
-	Model: "orphaned children of earlier names",
+	Model: "orphaned children with earlier names",
 	Class: finding.Leak, Property: finding.SameFresh, Also: []finding.Property{finding.Bounded, finding.SameState},
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {

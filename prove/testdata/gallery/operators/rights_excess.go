@@ -12,7 +12,7 @@ import (
 // Wrong in its role, not in its code: it may delete nodes, and write Secrets, and does neither.
 var rightsExcess = Operator{
 	Name:  "rights-excess",
-	About: "its role allows to delete nodes and to write Secrets, which it never does",
+	About: "may delete nodes and write Secrets, which it never does",
 	Model: "excessive permissions, in most operators",
 	Class: finding.Privilege, Property: finding.Needed,
 	Needs: []Need{Role}, CRDs: apps, Samples: "config/samples/app.yaml", Role: "config/rbac/rights-excess.yaml",

@@ -11,8 +11,8 @@ import (
 // verb for that was forgotten.
 var rightsMissing = Operator{
 	Name:  "rights-missing",
-	About: "its role lacks the verb that only the removal of a Service needs",
-	Model: "missing permission on a path that is seldom taken",
+	About: "lacks the permission that only the deletion of a Service needs",
+	Model: "missing permission on a rare code path",
 	Class: finding.Privilege, Property: finding.Permitted, Also: []finding.Property{finding.SameFresh},
 	Needs: []Need{Role, Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml", Role: "config/rbac/rights-missing.yaml",
 	Setup: func(m ctrl.Manager) error {

@@ -11,8 +11,8 @@ import (
 // again until something else happens.
 var secretUnwatched = Operator{
 	Name:  "secret-unwatched",
-	About: "reads the Secret of an App, and does not watch it",
-	Model: "a dependency that is not watched: secrets in many operators",
+	About: "reads the Secret of an App but does not watch it",
+	Model: "an unwatched dependency: Secrets in many operators",
 	Class: finding.Misoperation, Property: finding.SameFresh, Also: []finding.Property{finding.SameState},
 	Needs: []Need{ChangeOther}, CRDs: apps, Samples: "config/samples/app.yaml",
 	Setup: func(m ctrl.Manager) error {

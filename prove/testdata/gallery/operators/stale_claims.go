@@ -17,8 +17,8 @@ import (
 // sees the size of yesterday deletes the claims of members that are at work.
 var staleClaims = Operator{
 	Name:  "stale-claims",
-	About: "deletes claims of members beyond the size that its cache shows",
-	Model: "Sieve, stale state (the operators of ZooKeeper and Cassandra delete claims in use)",
+	About: "deletes the claims of members beyond the size that its cache shows",
+	Model: "Sieve, stale state (the ZooKeeper and Cassandra operators delete claims in use)",
 	Class: finding.Stale, Property: finding.DataKept,
 	Needs: []Need{Change, Freeze}, CRDs: stores, Samples: "config/samples/store.yaml",
 	Setup: func(m ctrl.Manager) error {

@@ -12,8 +12,8 @@ import (
 // While the cache shows the past, each try creates another Job, with another name.
 var staleList = Operator{
 	Name:  "stale-list",
-	About: "asks only its cache whether there is a Job before it creates one with a generated name",
-	Model: "Sieve, stale state; duplicates by stale informers, which the ReplicaSet controller's expectations are against",
+	About: "checks only its cache for a Job before it creates one with a generated name",
+	Model: "Sieve, stale state: duplicates caused by stale informers, which the ReplicaSet controller's expectations prevent",
 	Class: finding.Stale, Property: finding.SameState, Also: []finding.Property{finding.Bounded},
 	Needs: []Need{Freeze}, CRDs: backups, Samples: "config/samples/backup.yaml",
 	Setup: func(m ctrl.Manager) error {

@@ -14,8 +14,8 @@ import (
 // Wrong: each reconcile writes the time into the status. That is a change, and leads to the next.
 var statusClock = Operator{
 	Name:  "status-clock",
-	About: "writes the time of each reconcile into its status",
-	Model: "hot loop by a status that changes always",
+	About: "writes the time of each reconcile to its status",
+	Model: "hot loop caused by a status that always changes",
 	Class: finding.HotLoop, Property: finding.Silent,
 	Needs: []Need{Create}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {

@@ -16,8 +16,8 @@ import (
 // none comes, the status stays what it was.
 var statusConflict = Operator{
 	Name:  "status-conflict",
-	About: "drops its status when that is refused with a conflict",
-	Model: "lost status update: a conflict that is ignored, in many operators",
+	About: "drops its status update on a conflict",
+	Model: "lost status update: an ignored conflict, in many operators",
 	Class: finding.LostUpdate, Property: finding.SameState, Also: []finding.Property{finding.Truthful},
 	Needs: []Need{Answer}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {

@@ -18,7 +18,7 @@ import (
 // of the spec leads to another, so nobody tries again.
 var swallowed = Operator{
 	Name:  "swallowed",
-	About: "logs that the ClusterRole could not be made, and does not try again",
+	About: "logs that the ClusterRole could not be created, and does not retry",
 	Model: "swallowed error, in many operators",
 	Class: finding.LostUpdate, Property: finding.SameState,
 	Needs: []Need{Answer}, CRDs: sites, Samples: "config/samples/site.yaml",

@@ -16,8 +16,8 @@ import (
 // Wrong: the ClusterRole of a Tenant has no owner, though it could, and no finalizer removes it.
 var tenantOrphan = Operator{
 	Name: "tenant-orphan", Wide: true,
-	About: "leaves the ClusterRole of a Tenant that is deleted",
-	Model: "orphaned child, of kinds without a namespace",
+	About: "leaves the ClusterRole of a deleted Tenant",
+	Model: "orphaned child of a cluster-scoped kind",
 	Class: finding.Leak, Property: finding.NothingLeft,
 	Needs: []Need{Delete}, CRDs: tenants, Samples: "config/samples/tenant.yaml",
 	Setup: func(m ctrl.Manager) error {

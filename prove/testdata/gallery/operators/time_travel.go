@@ -17,8 +17,8 @@ import (
 // sees a Store's end from before it was made again, deletes the data of the new one.
 var timeTravel = Operator{
 	Name:  "time-travel",
-	About: "deletes by name what belongs to a Store that its cache shows as being deleted",
-	Model: "Sieve, time travel (the operators of RabbitMQ and Cassandra, among others)",
+	About: "deletes by name the children of a Store that its cache shows as being deleted",
+	Model: "Sieve, time travel (the RabbitMQ and Cassandra operators, among others)",
 	Class: finding.Stale, Property: finding.DataKept,
 	Needs: []Need{Delete, Freeze}, CRDs: stores, Samples: "config/samples/store.yaml",
 	Setup: func(m ctrl.Manager) error {

@@ -16,8 +16,8 @@ import (
 // instances, as there are during each update, get there at the same time, find no check, and both begin one.
 var twoAtOnce = Operator{
 	Name:  "two-at-once",
-	About: "runs without leader election, and creates a Job with a generated name at a set time",
-	Model: "leader overlap",
+	About: "runs without leader election, and creates a Job with a generated name on a schedule",
+	Model: "overlapping leaders",
 	Class: finding.Overlap, Property: finding.SameState, Also: []finding.Property{finding.Bounded},
 	Needs: []Need{Two}, CRDs: backups, Samples: "config/samples/backup.yaml",
 	Setup: func(m ctrl.Manager) error {

@@ -18,8 +18,8 @@ import (
 // token is replaced every hour, and the old one may have just run out.
 var unauthorizedFinal = Operator{
 	Name:  "unauthorized-final",
-	About: "does not try again what was refused because its token had run out",
-	Model: "a passing error that is taken for a final one",
+	About: "does not retry a request that was rejected because its token had expired",
+	Model: "a transient error treated as permanent",
 	Class: finding.LostUpdate, Property: finding.SameState, Also: []finding.Property{finding.NothingLeft, finding.Deletable, finding.SameFresh},
 	Needs: []Need{Expire}, CRDs: sites, Samples: "config/samples/site.yaml",
 	Setup: func(m ctrl.Manager) error {

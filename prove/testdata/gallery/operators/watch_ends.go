@@ -21,8 +21,8 @@ import (
 // change of an App is seen.
 var watchEnds = Operator{
 	Name:  "watch-ends",
-	About: "never watches again after its watch has ended",
-	Model: "a watch that is not begun again, in operators with loops of their own",
+	About: "does not restart its watch after it has ended",
+	Model: "a watch that is not restarted, in operators with their own watch loops",
 	Class: finding.Unobserved, Property: finding.SameState, Also: []finding.Property{finding.SameFresh, finding.NothingLeft},
 	Needs: []Need{Change, Cut}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {

@@ -16,8 +16,8 @@ import (
 // again, not even when the value is right.
 var wedged = Operator{
 	Name:  "wedged",
-	About: "gives an App up after a value that it cannot read, for good",
-	Model: "Acto, an operation that no later one recovers from",
+	About: "gives up an App permanently after a value that it cannot parse",
+	Model: "Acto, an operation from which no later one recovers",
 	Class: finding.Misoperation, Property: finding.SameFresh, Also: []finding.Property{finding.Refusing, finding.SameState, finding.Truthful},
 	Needs: []Need{Change}, CRDs: apps, Samples: "config/samples/app-plain.yaml",
 	Setup: func(m ctrl.Manager) error {

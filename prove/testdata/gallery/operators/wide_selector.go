@@ -15,8 +15,8 @@ import (
 // user's is deleted.
 var wideSelector = Operator{
 	Name:  "wide-selector",
-	About: "removes whatever ConfigMap has the label with the name of the App",
-	Model: "a selector that is too wide: objects of others are deleted",
+	About: "deletes every ConfigMap whose label has the name of the App",
+	Model: "a selector that is too wide: objects of other owners are deleted",
 	Class: finding.Leak, Property: finding.NothingForeign, Also: []finding.Property{finding.SameState, finding.SameFresh, finding.DataKept},
 	Needs: []Need{Create}, CRDs: apps, Samples: "config/samples/app-shared.yaml",
 	Setup: func(m ctrl.Manager) error {
