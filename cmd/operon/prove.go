@@ -33,6 +33,7 @@ type proving struct {
 	output         string
 	kubeconfig     string
 	role           bool
+	trustFile      bool
 }
 
 func newProve() *cobra.Command {
@@ -75,6 +76,7 @@ operator could not be tested.`,
 	set.IntVar(&v.workers, "workers", 0, "how many plans at once (default twice the processors)")
 	set.Int64Var(&v.seed, "seed", 1, "chooses between plans of equal promise")
 	set.StringVar(&v.replay, "replay", "", "repeat the finding of a plan `FILE`")
+	set.BoolVar(&v.trustFile, "trust-file", false, "with --replay: run the command, and read the paths, that the plan file names")
 	set.StringVar(&v.out, "out", prove.Output, "folder for the reports")
 	set.StringVarP(&v.output, "output", "o", "text", "what to print: text or json")
 	set.StringVar(&v.kubeconfig, "kubeconfig", "", "kubeconfig of a cluster to use, instead of one that is started and thrown away; not one that anybody needs")
@@ -98,10 +100,10 @@ func (v *proving) accept(args []string, rbac string) error {
 	switch {
 	case v.output != "text" && v.output != "json":
 		return usageError{fmt.Errorf("-o %s: want text or json", v.output)}
-	case v.replay != "" && (v.target != prove.Target{} || len(args) > 0):
-		return usageError{errors.New("--replay takes everything from its file: leave the other flags that say what is tested")}
+	case v.trustFile && v.replay == "":
+		return usageError{errors.New("--trust-file is for --replay")}
 	case v.replay != "":
-		return nil
+		return v.acceptReplay(args)
 	case v.target.Run != "" && rbac == "-" && len(args) == 1:
 		v.target.RBAC = args[0] // --rbac PATH: pflag takes a value that may be left out only after =
 		return nil
@@ -149,7 +151,9 @@ func (v *proving) test(ctx context.Context, folder string, progress *report.Prog
 		if file, err = prove.ReadFile(v.replay); err != nil {
 			return nil, prove.Options{}, err
 		}
-		v.target = file.Target
+		if v.target, err = v.consent(file); err != nil {
+			return nil, prove.Options{}, err
+		}
 	}
 	options, err := v.target.Load(ctx, folder, progress.Update)
 	if err != nil {
