@@ -41,23 +41,6 @@ func GroupKinds(kinds map[schema.GroupKind]bool) string {
 	return strings.Join(names, ",")
 }
 
-// Limits of an annotation that lists kinds. Whoever may write an owner may write its annotations.
-const (
-	maxClaimed      = 64
-	maxClaimedBytes = 8 << 10
-)
-
-// ClaimedKinds returns the kinds that the annotation of an owner lists. Of a list that is longer than any
-// operator writes, only the beginning counts.
-func ClaimedKinds(annotations map[string]string) []schema.GroupKind {
-	text := annotations[KindsAnnotation]
-	if len(text) > maxClaimedBytes {
-		text = text[:strings.LastIndexByte(text[:maxClaimedBytes], ',')+1]
-	}
-	kinds := ParseGroupKinds(text)
-	return kinds[:min(len(kinds), maxClaimed)]
-}
-
 // ParseGroupKinds reads what GroupKinds wrote.
 func ParseGroupKinds(text string) []schema.GroupKind {
 	kinds := map[schema.GroupKind]bool{}

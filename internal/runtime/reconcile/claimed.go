@@ -1,12 +1,15 @@
 package reconcile
 
 import (
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/internal/core/plan"
 )
 
 // Limits of kinds that only an owner's annotation names.
@@ -17,6 +20,23 @@ const (
 	// unknownFor is how long an unknown kind is not looked up again.
 	unknownFor = 10 * time.Minute
 )
+
+// Limits of an annotation that lists kinds. Whoever may write an owner may write its annotations.
+const (
+	maxClaimed      = 64
+	maxClaimedBytes = 8 << 10
+)
+
+// claimedKinds returns the kinds that the annotation of an owner lists. Of a list that is longer than any
+// operator writes, only the beginning counts.
+func claimedKinds(annotations map[string]string) []schema.GroupKind {
+	text := annotations[plan.KindsAnnotation]
+	if len(text) > maxClaimedBytes {
+		text = text[:strings.LastIndexByte(text[:maxClaimedBytes], ',')+1]
+	}
+	kinds := plan.ParseGroupKinds(text)
+	return kinds[:min(len(kinds), maxClaimed)]
+}
 
 // claimed looks up the kinds that only the annotation of an owner names. Whoever may write the owner writes
 // the annotation, and each lookup of an unknown kind makes the mapper, which all kinds of the process share,

@@ -156,7 +156,7 @@ func (r *reader) allKinds(ctx context.Context) ([]schema.GroupVersionKind, error
 		}
 		kinds = append(kinds, mapping.GroupVersionKind)
 	}
-	for _, kind := range plan.ClaimedKinds(r.owner.GetAnnotations()) {
+	for _, kind := range claimedKinds(r.owner.GetAnnotations()) {
 		if contains(kinds, kind) {
 			continue
 		}

@@ -18,6 +18,9 @@ const (
 
 var errBusy = errors.New("too many requests are being answered: try again later")
 
+// load is what the server holds of the bodies of requests.
+type load struct{ reviews, conversions bodies }
+
 // bodies limits the bytes of all request bodies that are held at a time.
 type bodies struct {
 	limit int64

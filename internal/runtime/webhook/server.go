@@ -33,8 +33,7 @@ type Server struct {
 	Config
 	served
 	routes  *http.ServeMux
-	reviews bodies
-	changed bodies         // those of conversions
+	load    load
 	plain   webhook.Server // has the routes, with controller-runtime's metrics
 	foreign bool           // somebody has registered a handler of their own
 
@@ -70,8 +69,8 @@ func New(cfg Config) (*Server, error) {
 	routes := http.NewServeMux()
 	s := &Server{Config: cfg, routes: routes, wake: make(chan struct{}, 1), ended: make(chan struct{}), converts: make(chan struct{})}
 	s.plain = webhook.NewServer(webhook.Options{WebhookMux: routes})
-	s.reviews.limit, s.changed.limit = reviewsAtOnce, maxConversion
-	routes.Handle("/", s.reviews.limited(http.HandlerFunc(letThrough), maxReview))
+	s.load.reviews.limit, s.load.conversions.limit = reviewsAtOnce, maxConversion
+	routes.Handle("/", s.load.reviews.limited(http.HandlerFunc(letThrough), maxReview))
 	return s, nil
 }
 
@@ -79,7 +78,7 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) Add(hooks ...Hook) {
 	for _, hook := range hooks {
 		s.hooks = append(s.hooks, hook)
-		s.plain.Register(hook.path(), s.reviews.limited(hook.Handler, maxReview))
+		s.plain.Register(hook.path(), s.load.reviews.limited(hook.Handler, maxReview))
 	}
 }
 
@@ -91,7 +90,7 @@ func (s *Server) Judge(p Policy) { s.kinds = append(s.kinds, p) }
 // a kind. It is the same handler for all of them.
 func (s *Server) Convert(handler http.Handler, kind schema.GroupVersionKind) {
 	if len(s.converted) == 0 {
-		s.plain.Register(ConvertPath, s.changed.limited(handler, maxConversion))
+		s.plain.Register(ConvertPath, s.load.conversions.limited(handler, maxConversion))
 	}
 	s.converted = append(s.converted, kind)
 }
