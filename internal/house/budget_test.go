@@ -24,7 +24,7 @@ var budgets = map[string]budget{
 
 	"internal/runtime/reconcile": {3400, 17}, // fifteen steps, a file each
 	"internal/runtime/shard":     {1800, 8},
-	"internal/runtime/webhook":   {2700, 17},
+	"internal/runtime/webhook":   {2780, 17},
 	"operontest":                 {3700, 21},
 
 	"internal/prove/oracle":     {2000, 8},
@@ -39,7 +39,7 @@ var budgets = map[string]budget{
 	"internal/tools/project":    {1950, 31},
 	"internal/tools/scaffold":   {3350, 14},
 	"internal/tools/up":         {2700, 11},
-	"cmd/operon":                {2450, 1},
+	"cmd/operon":                {2550, 1},
 	"cluster/internal/instance": {2100, 19},
 	"cluster/internal/sim":      {2300, 5},
 

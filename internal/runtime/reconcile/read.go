@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -53,12 +54,15 @@ type reader struct {
 	owner   client.Object
 	self    schema.GroupKind
 	desired []*unstructured.Unstructured
+	// claimed are the kinds that only the owner's annotation names.
+	claimed []schema.GroupVersionKind
+	clock   clock.PassiveClock
 }
 
 func readerOf[T client.Object](r *Reconciler[T], p *pass[T]) *reader {
 	return &reader{
 		API: r.API, record: r.Record, applier: r.applier, kinds: &r.kinds, reads: p.reads, family: &p.known.family,
-		owner: p.object.now, self: r.kind.GroupKind(), desired: p.composed.desired,
+		owner: p.object.now, self: r.kind.GroupKind(), desired: p.composed.desired, clock: r.Clock,
 	}
 }
 
@@ -140,8 +144,8 @@ func (r *reader) allKinds(ctx context.Context) ([]schema.GroupVersionKind, error
 	if err != nil {
 		return nil, err
 	}
-	for _, kind := range append(earlier, plan.ParseGroupKinds(r.owner.GetAnnotations()[plan.KindsAnnotation])...) {
-		if slices.ContainsFunc(kinds, func(k schema.GroupVersionKind) bool { return k.GroupKind() == kind }) {
+	for _, kind := range earlier {
+		if contains(kinds, kind) {
 			continue
 		}
 		mapping, err := r.Direct.RESTMapper().RESTMapping(kind)
@@ -153,14 +157,27 @@ func (r *reader) allKinds(ctx context.Context) ([]schema.GroupVersionKind, error
 		}
 		kinds = append(kinds, mapping.GroupVersionKind)
 	}
+	for _, kind := range claimedKinds(r.owner.GetAnnotations()) {
+		if contains(kinds, kind) {
+			continue
+		}
+		if found, ok := r.record.claimed.find(r.Direct.RESTMapper(), kind, r.clock.Now()); ok {
+			kinds, r.claimed = append(kinds, found), append(r.claimed, found)
+		}
+	}
 	return kinds, nil
 }
 
-// kindOfEarlier is kind where a kind may only have been composed by an earlier version.
-// This one may lack the permission to read it: that is logged, once, and stops nothing.
+func contains(kinds []schema.GroupVersionKind, kind schema.GroupKind) bool {
+	return slices.ContainsFunc(kinds, func(k schema.GroupVersionKind) bool { return k.GroupKind() == kind })
+}
+
+// kindOfEarlier is kind where a kind may only have been composed by an earlier version. This one may lack
+// the permission to read it: that is logged, once. It stops nothing, except for a deletion if the operator's
+// own record names the kind.
 func (r *reader) kindOfEarlier(ctx context.Context, writes *freshness.ChildView, kind schema.GroupVersionKind) ([]*plan.Live, error) {
 	if slices.ContainsFunc(r.desired, func(c *unstructured.Unstructured) bool { return c.GroupVersionKind() == kind }) ||
-		slices.Contains(r.family.Kinds(), kind) || r.owner.GetDeletionTimestamp() != nil {
+		slices.Contains(r.family.Kinds(), kind) || r.owner.GetDeletionTimestamp() != nil && !slices.Contains(r.claimed, kind) {
 		return r.kind(ctx, writes, kind)
 	}
 	if _, unreadable := r.kinds.unreadable.Load(kind); unreadable {

@@ -141,8 +141,8 @@ func changes(ctx context.Context, dir, root string, ours []string) (bool, error)
 }
 
 func git(ctx context.Context, dir string, arguments ...string) (string, error) {
-	// Looking must not take the lock that somebody's commit needs.
-	command := exec.CommandContext(ctx, "git", append([]string{"--no-optional-locks", "-C", dir}, arguments...)...)
+	// Reading must not take the lock that a commit needs, nor run programs that the repository's configuration names.
+	command := exec.CommandContext(ctx, "git", append([]string{"--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", dir}, arguments...)...)
 	output, err := command.Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
