@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/types"
 	"strings"
+
+	"golang.org/x/tools/go/types/typeutil"
 )
 
 // Paths of packages whose functions rules know.
@@ -74,23 +76,7 @@ func IsType(t types.Type, path string, names ...string) bool {
 
 // Callee is the function that a call calls, nil where that is a value.
 func Callee(info *types.Info, call *ast.CallExpr) *types.Func {
-	fun := ast.Unparen(call.Fun)
-	switch index := fun.(type) {
-	case *ast.IndexExpr:
-		fun = index.X
-	case *ast.IndexListExpr:
-		fun = index.X
-	}
-	var name *ast.Ident
-	switch f := fun.(type) {
-	case *ast.Ident:
-		name = f
-	case *ast.SelectorExpr:
-		name = f.Sel
-	default:
-		return nil
-	}
-	found, _ := info.Uses[name].(*types.Func)
+	found, _ := typeutil.Callee(info, call).(*types.Func)
 	return found
 }
 

@@ -6,18 +6,16 @@ import (
 	"strconv"
 	"strings"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-
-	"github.com/operon-framework/operon/internal/tools/rbac"
+	"sigs.k8s.io/controller-tools/pkg/rbac"
 )
 
 // Marker finds the first RBAC marker whose rule is wanted.
-func (c *Code) Marker(wanted func(rbacv1.PolicyRule) bool) (Place, bool) {
+func (c *Code) Marker(wanted func(rbac.Rule) bool) (Place, bool) {
 	for _, p := range c.Packages {
 		for _, file := range p.Syntax {
 			for _, group := range file.Comments {
 				for _, comment := range group.List {
-					if marker, ok := rbac.ParseMarker(comment.Text); ok && wanted(marker) {
+					if marker, ok := parseMarker(comment.Text); ok && wanted(marker) {
 						return c.At(comment), true
 					}
 				}
@@ -25,6 +23,22 @@ func (c *Code) Marker(wanted func(rbacv1.PolicyRule) bool) (Place, bool) {
 		}
 	}
 	return Place{}, false
+}
+
+// parseMarker reads a comment as controller-gen does, with the core group as the empty one.
+func parseMarker(comment string) (rbac.Rule, bool) {
+	text := strings.TrimSpace(strings.TrimPrefix(comment, "//"))
+	if !strings.HasPrefix(text, "+"+rbac.RuleDefinition.Name+":") {
+		return rbac.Rule{}, false
+	}
+	value, err := rbac.RuleDefinition.Parse(text)
+	rule, ok := value.(rbac.Rule)
+	for i, group := range rule.Groups {
+		if group == "core" {
+			rule.Groups[i] = ""
+		}
+	}
+	return rule, ok && err == nil
 }
 
 // Named are all names of types that the code uses, and all words of its strings: what it can be about.
