@@ -19,6 +19,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/changes"
 	"github.com/operon-framework/operon/internal/tools/glob"
 	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
 // tree is an Operon project as it lies in its folder.
@@ -126,14 +127,7 @@ func (t *tree) readMain() error {
 }
 
 func mentionsMain(s *source) bool {
-	found := false
-	ast.Inspect(s.tree, func(node ast.Node) bool {
-		if call, ok := node.(*ast.CallExpr); ok {
-			found = found || isName(call.Fun, s.importOf(Framework), "Main")
-		}
-		return !found
-	})
-	return found
+	return syntax.Any(s.tree, func(call *ast.CallExpr) bool { return isName(call.Fun, s.importOf(Framework), "Main") })
 }
 
 func (t *tree) readKinds() error {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/controller-tools/pkg/rbac"
+
+	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
 // Marker finds the first RBAC marker whose rule is wanted.
@@ -72,20 +74,18 @@ func (c *Code) Named() map[string]bool {
 
 // Sets tells whether the code sets a field of that name to true.
 func (c *Code) Sets(name string) bool {
-	found := false
 	for _, p := range c.Packages {
 		for _, file := range p.Syntax {
-			ast.Inspect(file, func(node ast.Node) bool {
-				if pair, ok := node.(*ast.KeyValueExpr); ok {
-					key, isName := pair.Key.(*ast.Ident)
-					value, isValue := pair.Value.(*ast.Ident)
-					found = found || isName && key.Name == name && isValue && value.Name == "true"
-				}
-				return !found
-			})
+			if syntax.Any(file, func(pair *ast.KeyValueExpr) bool {
+				key, isName := pair.Key.(*ast.Ident)
+				value, isValue := pair.Value.(*ast.Ident)
+				return isName && key.Name == name && isValue && value.Name == "true"
+			}) {
+				return true
+			}
 		}
 	}
-	return found
+	return false
 }
 
 // FirstUse is where the code first names one of the types of a package, and the function around it; nothing
