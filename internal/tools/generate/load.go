@@ -1,11 +1,13 @@
 package generate
 
 import (
+	"bytes"
 	"context"
 	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
@@ -16,8 +18,13 @@ import (
 
 // load loads the packages, once, for all generators.
 func (r run) load(ctx context.Context, dir string, files *token.FileSet) (*genall.GenerationContext, error) {
-	config := &packages.Config{Context: ctx, Dir: dir, Fset: files, BuildFlags: []string{"-tags=" + r.tags}}
-	roots, err := loader.LoadRootsWithConfig(config, r.patterns()...)
+	config := packages.Config{Context: ctx, Dir: dir, Fset: files, BuildFlags: []string{"-tags=" + r.tags}}
+	quick := config
+	quick.Env = append(os.Environ(), "CGO_ENABLED=0") // what cgo makes of the standard library takes as long as all the rest
+	roots, err := loader.LoadRootsWithConfig(&quick, r.patterns()...)
+	if err == nil && slices.ContainsFunc(roots, usesCgo) {
+		roots, err = loader.LoadRootsWithConfig(&config, r.patterns()...)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -50,6 +57,14 @@ func (r run) patterns() []string {
 		patterns[i] = "pattern=" + path
 	}
 	return patterns
+}
+
+// usesCgo reports whether a package that was loaded without cgo lacks sources for it.
+func usesCgo(root *loader.Package) bool {
+	return slices.ContainsFunc(root.IgnoredFiles, func(file string) bool {
+		content, err := os.ReadFile(file)
+		return err == nil && (bytes.Contains(content, []byte(`import "C"`)) || bytes.Contains(content, []byte("//go:build cgo")))
+	})
 }
 
 // inCache matches directories in the module cache, where nothing changes.
