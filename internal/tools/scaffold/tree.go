@@ -184,34 +184,12 @@ func (t *tree) declared(folder string) (map[string]string, error) {
 			return nil, project.NotCompiling(t.dir, err)
 		}
 		for _, declaration := range parsed.Decls {
-			for _, declared := range namesOf(declaration) {
+			for _, declared := range syntax.Declared(declaration) {
 				names[declared] = path.Join(folder, filepath.Base(name))
 			}
 		}
 	}
 	return names, nil
-}
-
-func namesOf(declaration ast.Decl) []string {
-	if function, ok := declaration.(*ast.FuncDecl); ok && function.Recv == nil {
-		return []string{function.Name.Name}
-	}
-	general, ok := declaration.(*ast.GenDecl)
-	if !ok {
-		return nil
-	}
-	var names []string
-	for _, spec := range general.Specs {
-		switch s := spec.(type) {
-		case *ast.TypeSpec:
-			names = append(names, s.Name.Name)
-		case *ast.ValueSpec:
-			for _, name := range s.Names {
-				names = append(names, name.Name)
-			}
-		}
-	}
-	return names
 }
 
 func (t *tree) place(folder string) string { return filepath.Join(t.dir, filepath.FromSlash(folder)) }

@@ -1,4 +1,5 @@
-// Package syntax has what the tools that read Go source share beyond go/ast.
+// Package syntax has what the tools that read Go source share beyond package go/ast: a search of the syntax tree by the
+// type of a node, and the names that a declaration introduces. It needs no types, so it works on code that does not compile.
 package syntax
 
 import "go/ast"
@@ -11,4 +12,27 @@ func Any[N ast.Node](root ast.Node, matches func(N) bool) bool {
 		}
 	}
 	return false
+}
+
+// Declared returns the names that a declaration adds to its package: none for an import or a method.
+func Declared(declaration ast.Decl) []string {
+	if function, ok := declaration.(*ast.FuncDecl); ok && function.Recv == nil {
+		return []string{function.Name.Name}
+	}
+	general, ok := declaration.(*ast.GenDecl)
+	if !ok {
+		return nil
+	}
+	var names []string
+	for _, spec := range general.Specs {
+		switch s := spec.(type) {
+		case *ast.TypeSpec:
+			names = append(names, s.Name.Name)
+		case *ast.ValueSpec:
+			for _, name := range s.Names {
+				names = append(names, name.Name)
+			}
+		}
+	}
+	return names
 }
