@@ -33,18 +33,18 @@ var budgets = map[string]budget{
 	"internal/prove/runner":     {2800, 13},
 	"internal/prove/workload":   {1700, 18},
 	"prove":                     {1900, 12},
-	"internal/ship/deploy":      {2850, 11},
-	"internal/ship/image":       {1650, 20},
-	"internal/tools/generate":   {2950, 6},
-	"internal/tools/project":    {1950, 31},
-	"internal/tools/scaffold":   {3350, 14},
+	"internal/ship/deploy":      {2810, 11},
+	"internal/ship/image":       {1620, 20},
+	"internal/tools/generate":   {2500, 6},
+	"internal/tools/project":    {1800, 31},
+	"internal/tools/scaffold":   {3300, 14},
 	"internal/tools/up":         {2700, 11},
 	"cmd/operon":                {2550, 1},
 	"cluster/internal/instance": {2100, 19},
 	"cluster/internal/sim":      {2300, 5},
 
-	"internal/tools/doctor/rule": {1150, 26},
-	"internal/tools/rbac/derive": {2450, 6},
+	"internal/tools/doctor/rule": {1100, 26},
+	"internal/tools/rbac/derive": {2380, 6},
 }
 
 func TestPackagesStayWithinTheirBudget(t *testing.T) {

@@ -72,12 +72,12 @@ func place(ctx context.Context, dir string) (root, folder string, err error) {
 
 // judge makes the revision dirty where a file that went into the program is not in the repository, such as one of a module that
 // go.mod or go.work has in a folder beside it: whatever repository that is in, the commit does not tell of it.
-func (r *revision) judge(inputs map[string]fingerprint) error {
+func (r *revision) judge(inputs map[string]string) error {
 	if r.Commit == "" || strings.HasSuffix(r.Commit, dirty) {
 		return nil
 	}
 	for file, looks := range inputs {
-		if looks.Sum == "" {
+		if looks == "" {
 			continue
 		}
 		real, err := filepath.EvalSymlinks(file)
