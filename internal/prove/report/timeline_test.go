@@ -9,6 +9,8 @@ import (
 	"github.com/operon-framework/operon/internal/prove/runlog"
 )
 
+var zero = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
 func TestWhenAFaultStruck(t *testing.T) {
 	t.Parallel()
 	changes := []runlog.Change{
