@@ -20,13 +20,13 @@ func watching(t *testing.T) (*Member, *clocktesting.FakePassiveClock) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.rename()
+	m.heartbeat.rename()
 	return m, clock
 }
 
 // leaseOfOther is the Lease of another member, as it writes it at a time of its own clock.
 func leaseOfOther(id string, runs time.Duration, at time.Time) *coordinationv1.Lease {
-	other := &Member{Config: Config{Operator: "op"}, timing: timing{lease: runs}}
+	other := &base{Config: Config{Operator: "op"}, timing: timing{lease: runs}}
 	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: other.leaseOf(id), ResourceVersion: id + at.String()}}
 	other.fill(l, at)
 	return l
@@ -76,7 +76,7 @@ func TestWhoseLeaseOneIsStaysAsItIs(t *testing.T) {
 	edited := leaseOfOther("b-1", lease, clock.Now())
 	edited.Spec.HolderIdentity = new("somebody")
 	m.shown(edited)
-	own := leaseOfOther(m.id, lease, clock.Now())
+	own := leaseOfOther(m.heartbeat.id, lease, clock.Now())
 	own.Spec.HolderIdentity = nil
 	m.shown(own)
 	m.mu.Lock()
@@ -96,7 +96,7 @@ func TestATableThatCannotBeRead(t *testing.T) {
 		defer m.mu.Unlock()
 		worker := leaseOfOther("b-1", lease, clock.Now()) // which renews all the time
 		worker.Annotations = map[string]string{WorksAnnotation: "true"}
-		m.seen["b-1"] = &sight{lease: worker, at: clock.Now()}
+		m.peers.seen["b-1"] = &sight{lease: worker, at: clock.Now()}
 		view, _ := m.view()
 		return shardtable.Decide(view)
 	}
@@ -105,7 +105,7 @@ func TestATableThatCannotBeRead(t *testing.T) {
 		l.Annotations = map[string]string{TableAnnotation: text}
 		m.shown(l)
 	}
-	shown("1", "0 "+m.id+"\n1 b-1\n")
+	shown("1", "0 "+m.heartbeat.id+"\n1 b-1\n")
 	if d := decide(); !slices.Equal(d.Work, []int{0}) || d.Write != nil {
 		t.Errorf("by a table it does %+v", d)
 	}
