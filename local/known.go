@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Status describes a cluster. A cluster that nobody knows is an error. Nothing is built for that.
@@ -36,7 +37,7 @@ func TakesImages(ctx context.Context, name string) error {
 	cluster, err := Status(ctx, name)
 	switch {
 	case errors.Is(err, errUnknown):
-		return fmt.Errorf("there is no local cluster %q: start it with %s", name, up)
+		return fmt.Errorf("unknown local cluster %q: start it with %s", name, up)
 	case err != nil:
 		return err
 	case cluster.State != Running:
@@ -87,14 +88,14 @@ func known() (folder string, names []string, err error) {
 	return folder, names, err
 }
 
-// errUnknown is about a cluster that there is not.
-var errUnknown = errors.New("there is no local cluster")
+// errUnknown is about a cluster that does not exist.
+var errUnknown = errors.New("unknown local cluster")
 
 func unknown(name string, names []string) error {
 	if len(names) == 0 {
-		return fmt.Errorf("%w %q, nor any other; `operon cluster up --cluster %s` starts it", errUnknown, name, name)
+		return fmt.Errorf("%w %q; start it with `operon cluster up --cluster %s`", errUnknown, name, name)
 	}
-	return fmt.Errorf("%w %q; there are: %q", errUnknown, name, names)
+	return fmt.Errorf("%w %q; existing clusters: %s", errUnknown, name, strings.Join(names, ", "))
 }
 
 // describe reads what is told of a cluster. Its error is fs.ErrNotExist where it is gone.
@@ -121,7 +122,7 @@ func describe(folder, name string) (*Cluster, error) {
 	}
 	cluster := &Cluster{}
 	if err := json.Unmarshal(content, cluster); err != nil {
-		return nil, fmt.Errorf("%s: %w; `operon cluster down --cluster %s` clears it", told, err, name)
+		return nil, fmt.Errorf("%s: %w; remove the cluster with `operon cluster down --cluster %s`", told, err, name)
 	}
 	if !running {
 		cluster.State, cluster.PID = Stopped, 0

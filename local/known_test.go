@@ -17,7 +17,7 @@ func TestKnownClusters(t *testing.T) {
 	if list, err := List(t.Context()); err != nil || list == nil || len(list) > 0 {
 		t.Errorf("where nothing is: %v, %v", list, err)
 	}
-	if _, err := Status(t.Context(), "a"); err == nil || err.Error() != "there is no local cluster \"a\", nor any other; `operon cluster up --cluster a` starts it" {
+	if _, err := Status(t.Context(), "a"); err == nil || err.Error() != "unknown local cluster \"a\"; start it with `operon cluster up --cluster a`" {
 		t.Errorf("where nothing is: %v", err)
 	}
 	folder := filepath.Join(home, "clusters")
@@ -45,13 +45,13 @@ func TestKnownClusters(t *testing.T) {
 	if one, err := Status(t.Context(), "runs"); err != nil || !reflect.DeepEqual(*one, runs) {
 		t.Errorf("got %+v, %v", one, err)
 	}
-	if _, err := Status(t.Context(), "../clusters/runs"); err == nil || err.Error() != `there is no local cluster "../clusters/runs"; there are: ["gone" "runs" "starts"]` {
+	if _, err := Status(t.Context(), "../clusters/runs"); err == nil || err.Error() != `unknown local cluster "../clusters/runs"; existing clusters: gone, runs, starts` {
 		t.Errorf("%v", err)
 	}
 	put(t, filepath.Join(folder, "gone", "cluster.json"), "nonsense")
 	_, err = List(t.Context())
 	_, alone := Status(t.Context(), "gone")
-	if err = errors.Join(err, alone); err == nil || strings.Count(err.Error(), "`operon cluster down --cluster gone` clears it") != 2 {
+	if err = errors.Join(err, alone); err == nil || strings.Count(err.Error(), "remove the cluster with `operon cluster down --cluster gone`") != 2 {
 		t.Errorf("%v", err)
 	}
 }

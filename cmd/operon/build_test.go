@@ -52,7 +52,7 @@ func TestBuildSaysWhatTheClusterCannotDo(t *testing.T) {
 	t.Parallel()
 	home := clusterFolders(t)
 	for cluster, want := range map[string]string{
-		"x":    "operon: there is no local cluster \"x\": start it with `operon cluster up --cluster x --node container`; --tar FILE, --layout DIR and --push NAME put the image elsewhere\n",
+		"x":    "operon: unknown local cluster \"x\": start it with `operon cluster up --cluster x --node container`; --tar FILE, --layout DIR and --push NAME put the image elsewhere\n",
 		"gone": "operon: cluster \"gone\" is not running: start it with `operon cluster up --cluster gone --node container`; --tar FILE, --layout DIR and --push NAME put the image elsewhere\n",
 		"simulated": "operon: cluster \"simulated\" has simulated nodes only, which run no image: take it down, and start it with `operon cluster up --cluster simulated --node container`; " +
 			"--tar FILE, --layout DIR and --push NAME put the image elsewhere\n",

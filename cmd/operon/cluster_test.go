@@ -90,11 +90,11 @@ func TestClusterList(t *testing.T) {
 // Without a cluster nothing is built, neither a binary nor an image, to say so.
 func TestNothingIsBuiltWithoutACluster(t *testing.T) {
 	t.Parallel()
-	const none = "operon: there is no local cluster \"default\""
+	const none = "operon: unknown local cluster \"default\""
 	for call, want := range map[string]string{
 		"build ../../examples/memcached":  none + ": start it with `operon cluster up --node container`; --tar FILE, --layout DIR and --push NAME put the image elsewhere\n",
 		"deploy ../../examples/memcached": none + ": start it with `operon cluster up --node container`; or name any image with --image NAME, of which simulated nodes run nothing\n",
-		"logs ../../examples/memcached":   none + ", nor any other; `operon cluster up --cluster default` starts it\n",
+		"logs ../../examples/memcached":   none + "; start it with `operon cluster up --cluster default`\n",
 	} {
 		if got := unbuildable(t, strings.Fields(call)...); got.code != exitFailed || got.stderr != want {
 			t.Errorf("%s: exit %d\n%s", call, got.code, got.stderr)

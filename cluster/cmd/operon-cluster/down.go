@@ -12,15 +12,15 @@ import (
 func newDown() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "down",
-		Short: "Stop a cluster and remove everything of it",
-		Long: `Stop a cluster and remove everything of it: process, files and sockets, and its
-context where --merge added one. A data folder stays.`,
+		Short: "Stop a cluster and remove all its files",
+		Long: `Stop a cluster and remove its process, files and sockets, and its context if
+--merge added one. The directory of --data is kept.`,
 		Example: `  operon cluster down
   operon cluster down --all`,
 		Args: noArguments,
 	}
 	name := nameFlag(command)
-	all := command.Flags().Bool("all", false, "every cluster")
+	all := command.Flags().Bool("all", false, "stop all clusters")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if *all {
 			return downAll(command)
@@ -36,7 +36,7 @@ func downAll(command *cobra.Command) error {
 		return err
 	}
 	if len(list) == 0 {
-		fmt.Fprintln(command.OutOrStdout(), "there is no cluster")
+		fmt.Fprintln(command.OutOrStdout(), "no clusters")
 	}
 	for _, facts := range list {
 		err = errors.Join(err, down(command, facts.Name))
@@ -51,7 +51,7 @@ func down(command *cobra.Command, name string) error {
 	}
 	fmt.Fprintf(command.OutOrStdout(), "cluster %q is down", name)
 	if facts.Data != "" {
-		fmt.Fprintf(command.OutOrStdout(), "; its state stays in %s", facts.Data)
+		fmt.Fprintf(command.OutOrStdout(), "; its state is kept in %s", facts.Data)
 	}
 	fmt.Fprintln(command.OutOrStdout())
 	return nil

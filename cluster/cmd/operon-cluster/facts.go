@@ -56,7 +56,7 @@ func newList() *cobra.Command {
 
 func printList(command *cobra.Command, list []instance.Facts) error {
 	if len(list) == 0 {
-		fmt.Fprintln(command.OutOrStdout(), "there is no cluster; `operon cluster up` starts one")
+		fmt.Fprintln(command.OutOrStdout(), "no clusters; start one with `operon cluster up`")
 		return nil
 	}
 	table := tabwriter.NewWriter(command.OutOrStdout(), 0, 0, 3, ' ', 0)
@@ -74,9 +74,9 @@ func printList(command *cobra.Command, list []instance.Facts) error {
 func newReset() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "reset",
-		Short: "Empty a cluster to its first state, without restarting it",
-		Long: `Empty a cluster to its first state, without restarting it: every object made since
-is gone, whatever finalizers it has, and what was changed is as it was.`,
+		Short: "Restore the initial state of a cluster without restarting it",
+		Long: `Restore the initial state of a cluster without restarting it: delete every object
+created since, regardless of finalizers, and revert every changed object.`,
 		Example: `  operon cluster reset`,
 		Args:    noArguments,
 	}
@@ -86,7 +86,7 @@ is gone, whatever finalizers it has, and what was changed is as it was.`,
 		if err := instance.Reset(command.Context(), *name); err != nil {
 			return err
 		}
-		fmt.Fprintf(command.OutOrStdout(), "cluster %q is as at its start, after %d ms\n", *name, time.Since(started).Milliseconds())
+		fmt.Fprintf(command.OutOrStdout(), "cluster %q is in its initial state again, after %d ms\n", *name, time.Since(started).Milliseconds())
 		return nil
 	}
 	return command
@@ -101,7 +101,7 @@ func newKubeconfig() *cobra.Command {
 		Args: noArguments,
 	}
 	name := nameFlag(command)
-	path := command.Flags().Bool("path", false, "print where the file is, not what is in it")
+	path := command.Flags().Bool("path", false, "print the path of the file instead of its content")
 	merge := command.Flags().Bool("merge", false, "add the cluster to your own kubeconfig, as its current context")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		facts, err := running(*name)
@@ -130,7 +130,7 @@ func mergeKubeconfig(command *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(command.OutOrStdout(), "your kubeconfig %s points to cluster %q\n", path, name)
+	fmt.Fprintf(command.OutOrStdout(), "your kubeconfig %s selects cluster %q\n", path, name)
 	return nil
 }
 
@@ -163,7 +163,7 @@ func running(name string) (instance.Facts, error) {
 		return instance.Facts{}, err
 	}
 	if facts.State != instance.Running {
-		return instance.Facts{}, fmt.Errorf("cluster %q is not running; `operon cluster up --cluster %s` starts it", name, name)
+		return instance.Facts{}, fmt.Errorf("cluster %q is not running; start it with `operon cluster up --cluster %s`", name, name)
 	}
 	return facts, nil
 }

@@ -28,10 +28,10 @@ func newImage() *cobra.Command {
 func newImageLoad() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "load FILE...",
-		Short: "Put images straight into the node's store",
-		Long: `Put images straight into the node's store, from tar files as "docker save" writes
-them, or in OCI's layout. Pods can use them at once; one whose tag is latest, or
-that has none, needs imagePullPolicy: IfNotPresent or Never.`,
+		Short: "Load images into the container node",
+		Long: `Load images into the container node from tar files as written by "docker save", or
+in OCI layout. Pods can use them immediately. Images with the tag latest, or without
+a tag, need imagePullPolicy: IfNotPresent or Never.`,
 		Example: `  operon image load memcached.tar
   operon image load --cluster dev a.tar b.tar`,
 		Args: atLeastOne("FILE"),
@@ -46,7 +46,7 @@ that has none, needs imagePullPolicy: IfNotPresent or Never.`,
 			return printJSON(command.OutOrStdout(), loaded)
 		}
 		for _, one := range loaded {
-			fmt.Fprintf(command.OutOrStdout(), "%s is loaded: %.1f MB\n", one.Name, megabytes(one))
+			fmt.Fprintf(command.OutOrStdout(), "loaded %s: %.1f MB\n", one.Name, megabytes(one))
 		}
 		return nil
 	}
@@ -57,7 +57,7 @@ func newImageList() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "ls",
 		Aliases: []string{"list"},
-		Short:   "List the images in the node's store",
+		Short:   "List the images on the container node",
 		Example: `  operon image ls -o json`,
 		Args:    noArguments,
 	}
@@ -72,7 +72,7 @@ func newImageList() *cobra.Command {
 				return printJSON(command.OutOrStdout(), list)
 			}
 			if len(list) == 0 {
-				fmt.Fprintln(command.OutOrStdout(), "there is no image; `operon image load FILE` brings some")
+				fmt.Fprintln(command.OutOrStdout(), "no images; load some with `operon image load FILE`")
 				return nil
 			}
 			table := tabwriter.NewWriter(command.OutOrStdout(), 0, 0, 3, ' ', 0)
@@ -89,7 +89,7 @@ func newImageList() *cobra.Command {
 func newImageRemove() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "rm NAME...",
-		Short:   "Remove images from the node's store",
+		Short:   "Remove images from the container node",
 		Example: `  operon image rm memcached:1.6`,
 		Args:    atLeastOne("NAME"),
 	}
@@ -100,7 +100,7 @@ func newImageRemove() *cobra.Command {
 				if err := store.Remove(command.Context(), one); err != nil {
 					return err
 				}
-				fmt.Fprintf(command.OutOrStdout(), "%s is removed\n", one)
+				fmt.Fprintf(command.OutOrStdout(), "removed %s\n", one)
 			}
 			return nil
 		})
@@ -123,7 +123,7 @@ func megabytes(one image.Image) float64 { return float64(one.Size) / 1e6 }
 func atLeastOne(what string) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return usageError{fmt.Errorf("which %s? see the example in `%s --help`", what, command.CommandPath())}
+			return usageError{fmt.Errorf("%s is required; see `%s --help`", what, command.CommandPath())}
 		}
 		return nil
 	}

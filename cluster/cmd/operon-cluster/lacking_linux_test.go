@@ -77,7 +77,7 @@ func TestNodeDiesWhileItStarts(t *testing.T) {
 	for killed := false; ; {
 		select {
 		case err := <-ended:
-			if !killed || err == nil || !strings.Contains(said.String(), "the node's process died") || !strings.Contains(said.String(), "the last that it said:") || !strings.Contains(said.String(), "signal 9") {
+			if !killed || err == nil || !strings.Contains(said.String(), "the node's process died") || !strings.Contains(said.String(), "its last output:") || !strings.Contains(said.String(), "signal 9") {
 				t.Errorf("killed: %v; %v: %s", killed, err, said.String())
 			}
 			if folders, err := os.ReadDir(filepath.Join(h.path, "clusters")); err != nil || len(folders) > 0 {

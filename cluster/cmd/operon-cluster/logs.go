@@ -19,7 +19,7 @@ func newLogs() *cobra.Command {
 		Args:    noArguments,
 	}
 	name := nameFlag(command)
-	follow := command.Flags().BoolP("follow", "f", false, "go on as the log grows")
+	follow := command.Flags().BoolP("follow", "f", false, "keep printing as the log grows")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		facts, err := instance.Status(*name)
 		if err != nil {

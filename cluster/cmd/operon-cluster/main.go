@@ -63,12 +63,12 @@ type usageError struct{ error }
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "operon-cluster",
-		Short: "Run a real Kubernetes on this machine, in about a second and without privileges",
-		Long: `Run a real Kubernetes on this machine, in about a second and without privileges.
+		Short: "Run a real Kubernetes on this machine, within about a second and without privileges",
+		Long: `Run a real Kubernetes on this machine, within about a second and without privileges.
 
 Each cluster is one process: etcd, kube-apiserver, kube-controller-manager,
-kube-scheduler and simulated nodes. It serves on loopback only, and everything
-that it writes lies under $OPERON_HOME (default ~/.operon).`,
+kube-scheduler and simulated nodes. It listens on loopback only, and all its files
+are below $OPERON_HOME (default ~/.operon).`,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: called()},
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -188,7 +188,7 @@ func TestLongFolder(t *testing.T) {
 	h := newHome(t)
 	h.env = []string{"OPERON_HOME=" + filepath.Join(h.path, strings.Repeat("long", 25))}
 	r := h.run("up")
-	if r.code != exitFailed || !strings.Contains(r.stderr, "bytes too long") || !strings.Contains(r.stderr, "set OPERON_HOME to a shorter folder") || strings.Count(r.stderr, "\n") != 1 {
+	if r.code != exitFailed || !strings.Contains(r.stderr, "bytes too long") || !strings.Contains(r.stderr, "set OPERON_HOME to a shorter path") || strings.Count(r.stderr, "\n") != 1 {
 		t.Errorf("%+v", r)
 	}
 	if left, err := os.ReadDir(h.path); err != nil || len(left) > 0 {
@@ -238,9 +238,9 @@ func TestMistakes(t *testing.T) {
 		{"unknown flag", []string{"up", "--nope"}, exitFailed, "unknown flag: --nope"},
 		{"argument", []string{"up", "mine"}, exitFailed, "named with --cluster"},
 		{"wrong format", []string{"list", "-o", "yaml"}, exitFailed, "want json"},
-		{"unknown name", []string{"status", "--cluster", "nope"}, exitFailed, `there is no cluster "nope"`},
-		{"down of unknown name", []string{"down", "--cluster", "nope"}, exitFailed, `there is no cluster "nope"`},
-		{"kubectl of unknown name", []string{"kubectl", "--cluster", "nope", "get", "pods"}, exitFailed, `there is no cluster "nope"`},
+		{"unknown name", []string{"status", "--cluster", "nope"}, exitFailed, `unknown cluster "nope"`},
+		{"down of unknown name", []string{"down", "--cluster", "nope"}, exitFailed, `unknown cluster "nope"`},
+		{"kubectl of unknown name", []string{"kubectl", "--cluster", "nope", "get", "pods"}, exitFailed, `unknown cluster "nope"`},
 		{"bad name", []string{"up", "--cluster", "No_Good"}, exitFailed, "lower-case letters"},
 		{"port taken", []string{"up", "--port", port}, exitFailed, "address already in use"},
 		{"registry without containers", []string{"up", "--config", pushing}, exitFailed, pushing + ": registryPort: 5000: only a node of containers pulls images"},

@@ -27,7 +27,7 @@ func (f *format) Type() string { return "json" }
 
 func (f *format) Set(value string) error {
 	if format(value) != formatJSON {
-		return fmt.Errorf("want json, or no -o for text")
+		return fmt.Errorf("want json, or omit -o for text")
 	}
 	*f = formatJSON
 	return nil
@@ -36,7 +36,7 @@ func (f *format) Set(value string) error {
 // outputFlag adds -o.
 func outputFlag(command *cobra.Command) *format {
 	var f format
-	command.Flags().VarP(&f, "output", "o", "print facts for programs: json")
+	command.Flags().VarP(&f, "output", "o", "output format for programs: json")
 	return &f
 }
 

@@ -32,11 +32,10 @@ func newUp() *cobra.Command {
 		Short: "Start a cluster, or find it running",
 		Long: `Start a cluster, or find it running. Returns when the API and the controllers serve.
 
-The state lies in temporary storage and ends with the cluster, unless --data
-names a folder that keeps it. Your own kubeconfig is not touched unless you say
---merge.
+The state is temporary and is lost when the cluster stops, unless --data names a
+directory for it. Your own kubeconfig is not changed unless you set --merge.
 
-A file given with --config holds the same settings and more:
+The file of --config has the same settings and more:
 
   nodes: 3
   featureGates: {ShardedListAndWatch: true}
@@ -82,19 +81,19 @@ var capital = regexp.MustCompile("[A-Z]")
 
 func (f *upFlags) add(command *cobra.Command) {
 	set := command.Flags()
-	set.StringVar(&f.config, "config", "", "file with settings; flags win over it")
-	set.StringVar(&f.node, "node", "sim", "what runs pods: sim, or container for a node that really runs them (Linux, root)")
-	set.IntVar(&f.nodes, "nodes", 1, "how many nodes to simulate; beside --node container, none unless given")
-	set.StringVar(&f.data, "data", "", "folder that keeps the state across down and up")
-	set.DurationVar(&f.ttl, "ttl", 0, "stop the cluster after so long without use, 0 for never")
-	set.IntVar(&f.port, "port", 0, "port of the API server on loopback, 0 for a free one")
-	set.BoolVar(&f.egress, "egress", false, "let pods reach what this machine reaches, by TCP and by name, and pull images from registries; with --node container")
-	set.StringSliceVar(&f.publish, "publish", nil, "[IP:]HOSTPORT:NODEPORT: lead a port of this machine, by default on loopback, to a NodePort or hostPort; with --node container")
-	set.IntVar(&f.registryPort, "registry-port", 0, "port of the image registry on loopback, with --node container; 0 for a free one, or the one that --data knows")
-	set.BoolVar(&f.plain, "plain", false, "turn off all accelerations: the components of Kubernetes do everything themselves, and start more slowly")
-	set.StringToStringVar(&f.gates, "feature-gates", nil, "feature gates of all components, as Name=true,Other=false")
-	set.IntVarP(&f.logLevel, "log-level", "v", 0, "verbosity of the components' log, 0 to 10")
-	set.StringVar(&f.auditPolicy, "audit-policy", "", "file with an audit policy; the log goes to audit.log in the cluster's folder")
+	set.StringVar(&f.config, "config", "", "configuration file; flags override it")
+	set.StringVar(&f.node, "node", "sim", "kind of the node: sim, or container for a node that runs containers (Linux, root)")
+	set.IntVar(&f.nodes, "nodes", 1, "number of simulated nodes; with --node container, none unless set")
+	set.StringVar(&f.data, "data", "", "directory that keeps the state across down and up")
+	set.DurationVar(&f.ttl, "ttl", 0, "stop the cluster after this time without use; 0 means never")
+	set.IntVar(&f.port, "port", 0, "port of the API server on loopback; 0 means a free port")
+	set.BoolVar(&f.egress, "egress", false, "with --node container: let pods connect to everything that this machine can reach by TCP, and pull images from registries")
+	set.StringSliceVar(&f.publish, "publish", nil, "with --node container: forward a port of this machine (default: on loopback) to a NodePort or hostPort, as [IP:]HOSTPORT:NODEPORT")
+	set.IntVar(&f.registryPort, "registry-port", 0, "with --node container: port of the image registry on loopback; 0 means a free port, or the port kept with --data")
+	set.BoolVar(&f.plain, "plain", false, "turn off all accelerations; the cluster starts more slowly")
+	set.StringToStringVar(&f.gates, "feature-gates", nil, "feature gates of all components: Name=true,Other=false")
+	set.IntVarP(&f.logLevel, "log-level", "v", 0, "verbosity of the component logs, 0 to 10")
+	set.StringVar(&f.auditPolicy, "audit-policy", "", "file with an audit policy; the log is written to audit.log in the cluster's directory")
 	set.BoolVar(&f.merge, "merge", false, "add the cluster to your own kubeconfig, as its current context")
 }
 
@@ -183,20 +182,20 @@ func sayUp(command *cobra.Command, facts instance.Facts, started bool, spec inst
 		fmt.Fprintf(out, "cluster %q is up: Kubernetes %s at %s, ready in %.1f s\n", facts.Name, facts.Version, facts.Server, facts.ReadySeconds)
 	}
 	if !started {
-		fmt.Fprintf(out, "cluster %q is up already, for %s: Kubernetes %s at %s\n", facts.Name, age(facts.StartedAt), facts.Version, facts.Server)
+		fmt.Fprintf(out, "cluster %q is already up, for %s: Kubernetes %s at %s\n", facts.Name, age(facts.StartedAt), facts.Version, facts.Server)
 		if spec.Nodes > 0 && spec.Nodes != facts.Nodes || spec.Data != "" && spec.Data != facts.Data || spec.Egress && !facts.Egress || spec.Plain && !facts.Plain || len(spec.Publish) > len(facts.Published) {
-			fmt.Fprintf(command.ErrOrStderr(), "its settings stay as they were; take it down first to change them\n")
+			fmt.Fprintf(command.ErrOrStderr(), "its settings have not changed; to change them, stop it with `operon cluster down` first\n")
 		}
 	}
 	if facts.Registry != "" {
-		fmt.Fprintf(out, "push images to %s/NAME, with any tool, and pods run them by that name\n", facts.Registry)
+		fmt.Fprintf(out, "push images to %s/NAME with any tool; pods use the same name\n", facts.Registry)
 	}
 	for _, port := range facts.Published {
 		at := port[:strings.LastIndexByte(port, ':')]
-		fmt.Fprintf(out, "%s leads to port %s of the node\n", at, port[len(at)+1:])
+		fmt.Fprintf(out, "%s is forwarded to port %s of the node\n", at, port[len(at)+1:])
 	}
 	if facts.MergedInto != "" {
-		fmt.Fprintf(out, "your kubeconfig %s points to it\n", facts.MergedInto)
+		fmt.Fprintf(out, "your kubeconfig %s selects it\n", facts.MergedInto)
 		return
 	}
 	suffix := ""

@@ -72,7 +72,7 @@ func Reset(ctx context.Context, name string) error {
 		return err
 	}
 	if facts.State != Running {
-		return fmt.Errorf("cluster %q is not running; `operon cluster up --cluster %s` starts it", name, name)
+		return fmt.Errorf("cluster %q is not running; start it with `operon cluster up --cluster %s`", name, name)
 	}
 	f, err := openFolder(name)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/operon-framework/operon/cluster/internal/pki"
@@ -55,9 +56,9 @@ type UnknownError struct {
 
 func (e *UnknownError) Error() string {
 	if len(e.Known) == 0 {
-		return fmt.Sprintf("there is no cluster %q, nor any other; `operon cluster up --cluster %s` starts it", e.Name, e.Name)
+		return fmt.Sprintf("unknown cluster %q; no clusters exist; start it with `operon cluster up --cluster %s`", e.Name, e.Name)
 	}
-	return fmt.Sprintf("there is no cluster %q; there are: %q", e.Name, e.Known)
+	return fmt.Sprintf("unknown cluster %q; existing clusters: %s", e.Name, strings.Join(e.Known, ", "))
 }
 
 // Status returns the facts of one cluster, or an *UnknownError.
@@ -113,7 +114,7 @@ func (f folder) readFacts() (Facts, error) {
 	}
 	var facts Facts
 	if err := json.Unmarshal(data, &facts); err != nil {
-		return Facts{}, fmt.Errorf("%s: %w; `operon cluster down --cluster %s` clears it", f.facts(), err, f.name)
+		return Facts{}, fmt.Errorf("%s: %w; remove the cluster with `operon cluster down --cluster %s`", f.facts(), err, f.name)
 	}
 	if !running {
 		facts.State, facts.PID = Stopped, 0

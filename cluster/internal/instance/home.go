@@ -27,7 +27,7 @@ func Home() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("find the home folder: %w; set OPERON_HOME", err)
+		return "", fmt.Errorf("find the home directory: %w; set OPERON_HOME", err)
 	}
 	return filepath.Join(home, ".operon"), nil
 }
@@ -65,7 +65,7 @@ func (f folder) checkSockets(kind NodeKind) error {
 	}
 	const most = len(unix.RawSockaddrUnix{}.Path) - 1 // a zero ends it
 	if over := len(longest) - most; over > 0 {
-		return fmt.Errorf("the folder %s is by %d bytes too long: paths of sockets in it have at most %d; set OPERON_HOME to a shorter folder, or choose a shorter --cluster", f.path, over, most)
+		return fmt.Errorf("the directory %s is %d bytes too long: socket paths in it may have at most %d; set OPERON_HOME to a shorter path, or choose a shorter --cluster", f.path, over, most)
 	}
 	return nil
 }

@@ -75,13 +75,13 @@ func takesImages(name string) error {
 	var unknown *UnknownError
 	switch {
 	case errors.As(err, &unknown):
-		return fmt.Errorf("there is no local cluster %q: start it with %s", name, up)
+		return fmt.Errorf("unknown local cluster %q: start it with %s", name, up)
 	case err != nil:
 		return err
 	case facts.State != Running:
 		return fmt.Errorf("cluster %q is not running: start it with %s", name, up)
 	case facts.Node != Container:
-		return fmt.Errorf("cluster %q has simulated nodes only, which run no image: take it down, and start it with %s", name, up)
+		return fmt.Errorf("cluster %q has simulated nodes only, which run no images: stop it, then start it with %s", name, up)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ var errHeld = errors.New("another process holds the lock")
 // file is closed or the process ends, however it ends.
 func tryLock(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("the folder for the cluster's state: %w; OPERON_HOME names another place", err)
+		return nil, fmt.Errorf("the directory for the cluster's state: %w; set OPERON_HOME to another one", err)
 	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -23,7 +23,7 @@ func Merge(name string) (string, error) {
 	access := clientcmd.NewDefaultPathOptions()
 	theirs, err := access.GetStartingConfig()
 	if err != nil {
-		return "", fmt.Errorf("the kubeconfig %s was left as it is: %w", access.GetDefaultFilename(), err)
+		return "", fmt.Errorf("the kubeconfig %s was not changed: %w", access.GetDefaultFilename(), err)
 	}
 	entry := contextName(name)
 	theirs.Clusters[entry], theirs.AuthInfos[entry] = ours.Clusters[entry], ours.AuthInfos[entry]
@@ -43,7 +43,7 @@ func Merge(name string) (string, error) {
 func unmerge(path, name string) error {
 	config, err := clientcmd.LoadFromFile(path)
 	if err != nil {
-		return fmt.Errorf("take cluster %q out of the kubeconfig: %w", name, err)
+		return fmt.Errorf("remove cluster %q from the kubeconfig: %w", name, err)
 	}
 	entry := contextName(name)
 	delete(config.Clusters, entry)

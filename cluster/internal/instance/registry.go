@@ -66,15 +66,15 @@ func listenForImages(folder string, spec Spec) (net.Listener, error) {
 	}
 	if port == 0 && err == nil {
 		if port, err = strconv.Atoi(strings.TrimSpace(string(kept))); err != nil {
-			return nil, fmt.Errorf("%s: %w; remove it, or say --registry-port", portFile(folder), err)
+			return nil, fmt.Errorf("%s: %w; remove it, or set --registry-port", portFile(folder), err)
 		}
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil && spec.RegistryPort == 0 {
-		return nil, fmt.Errorf("the images in %s are called by a port that is not free: %w; end what listens there, or call them anew with --registry-port", folder, err)
+		return nil, fmt.Errorf("the names of the images in %s contain a port that is in use: %w; stop the program that uses it, or rename the images with --registry-port", folder, err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w; choose another port with --registry-port, or none for a free one", err)
+		return nil, fmt.Errorf("%w; choose another port with --registry-port, or omit it for a free port", err)
 	}
 	return listener, nil
 }

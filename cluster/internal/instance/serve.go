@@ -136,11 +136,11 @@ func (s *server) startComponents(ctx context.Context) error {
 	}
 	if s.containers != nil {
 		if err := s.containers.join(ctx, s.plane); err != nil {
-			return fmt.Errorf("node of containers: %w", s.withLog(err))
+			return fmt.Errorf("container node: %w", s.withLog(err))
 		}
 	}
 	if err := s.resetter.RememberFirst(ctx, s.plane); err != nil {
-		return fmt.Errorf("remember the first state: %w", err)
+		return fmt.Errorf("record the initial state: %w", err)
 	}
 	return s.serveControl(ctx)
 }
@@ -163,7 +163,7 @@ func (s *server) withLog(err error) error {
 	if !errors.Is(err, node.ErrDied) {
 		return err
 	}
-	return fmt.Errorf("%w; the last that it said:\n%s", err, strings.Join(last(lastLines, ofOthers(lines(s.folder.log()))), "\n"))
+	return fmt.Errorf("%w; its last output:\n%s", err, strings.Join(last(lastLines, ofOthers(lines(s.folder.log()))), "\n"))
 }
 
 // ofOthers leaves out of a log what this process wrote to it.
@@ -202,15 +202,15 @@ func (s *server) lockData() error {
 		return nil
 	}
 	if err := os.MkdirAll(s.spec.Data, 0o700); err != nil {
-		return fmt.Errorf("data folder: %w", err)
+		return fmt.Errorf("data directory: %w", err)
 	}
 	if err := checkSpace(s.spec.Data); err != nil {
-		return fmt.Errorf("data folder: %w", err)
+		return fmt.Errorf("data directory: %w", err)
 	}
 	var err error
 	s.dataLock, err = tryLock(filepath.Join(s.spec.Data, ".lock"))
 	if errors.Is(err, errHeld) {
-		return fmt.Errorf("data folder %s: another cluster uses it", s.spec.Data)
+		return fmt.Errorf("data directory %s: in use by another cluster", s.spec.Data)
 	}
 	return err
 }

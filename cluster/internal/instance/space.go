@@ -17,7 +17,7 @@ func checkSpace(folder string) error {
 		return fmt.Errorf("%s: %w", folder, err)
 	}
 	if free := stat.Bavail * uint64(stat.Bsize); free < minSpace {
-		return fmt.Errorf("%s has %d MB of free space, and a cluster needs %d MB; make room, or name another place with OPERON_HOME or --data",
+		return fmt.Errorf("%s has %d MB of free space, but a cluster needs %d MB; free some space, or use another directory with OPERON_HOME or --data",
 			folder, free/1_000_000, minSpace/1_000_000)
 	}
 	return nil

@@ -54,7 +54,7 @@ func Up(ctx context.Context, name string, spec Spec) (facts Facts, started bool,
 	}
 	facts, err = f.readFacts()
 	if err == nil && facts.State != Running {
-		err = fmt.Errorf("cluster %q ended right after its start; see %s", name, f.log())
+		err = fmt.Errorf("cluster %q exited right after startup; see %s", name, f.log())
 	}
 	return facts, !running, err
 }
@@ -72,7 +72,7 @@ func (f folder) runs(ctx context.Context) (bool, error) {
 		case <-time.After(10 * timing.lockPeriod):
 		}
 	}
-	return false, fmt.Errorf("cluster %q runs and does not answer; `operon cluster down --cluster %s` ends it", f.name, f.name)
+	return false, fmt.Errorf("cluster %q is running but does not respond; stop it with `operon cluster down --cluster %s`", f.name, f.name)
 }
 
 // launch starts the cluster's process and waits until it serves.
@@ -145,7 +145,7 @@ func (f folder) awaitReport(ctx context.Context, process *exec.Cmd, ready *os.Fi
 	if report.Error != "" {
 		return fmt.Errorf("cluster %q: %s", f.name, report.Error)
 	}
-	return fmt.Errorf("cluster %q: its process died while starting:\n%s", f.name, strings.Join(last(lastLines, lines(f.log())), "\n"))
+	return fmt.Errorf("cluster %q: its process exited during startup:\n%s", f.name, strings.Join(last(lastLines, lines(f.log())), "\n"))
 }
 
 // lastLines is how much of a log is shown.

@@ -110,7 +110,7 @@ func (r *remover) findTarget(ctx context.Context, where Where) (*target, error) 
 		}
 	}
 	if r.options.Where.Name != "" {
-		return nil, fmt.Errorf("there is no local cluster %q; `operon cluster list` tells which there are", where.Name)
+		return nil, fmt.Errorf("unknown local cluster %q; `operon cluster list` lists the existing ones", where.Name)
 	}
 	return nil, fmt.Errorf("local cluster %q: %w", where.Name, errStopped)
 }
