@@ -67,7 +67,7 @@ func convertAll[To, From PreviewAction | report.PreviewAction](all []From) []To 
 }
 
 // errDryRun is the answer to a write that is tried in a dry run.
-var errDryRun = errors.New("this is a dry run: nothing is written")
+var errDryRun = errors.New("dry run: nothing is written")
 
 // ownRights is where the API server is asked what one may do. Nothing is stored of that.
 const ownRights = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"

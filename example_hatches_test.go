@@ -65,18 +65,18 @@ func Example_pause() {
 	//   write create ConfigMap box
 	//   write status Box box
 	//   event Created: created ConfigMap box
-	//   event Ready: everything is as the spec wants it
-	//   Ready=True Ready: everything is as the spec wants it
+	//   event Ready: all resources are up to date and ready
+	//   Ready=True Ready: all resources are up to date and ready
 	// a user pauses it and changes it
 	//   write status Box box
-	//   event Paused: nothing is done until the annotation operon.dev/paused is taken off
-	//   Ready=True Ready: everything is as the spec wants it
+	//   event Paused: reconciliation is paused; remove annotation operon.dev/paused to resume
+	//   Ready=True Ready: all resources are up to date and ready
 	// and lets it go on
 	//   write change ConfigMap box
 	//   write status Box box
-	//   event Resumed: the annotation operon.dev/paused was taken off
-	//   event Updated: updated as composed: ConfigMap box
-	//   Ready=True Ready: everything is as the spec wants it
+	//   event Resumed: annotation operon.dev/paused was removed
+	//   event Updated: updated: ConfigMap box
+	//   Ready=True Ready: all resources are up to date and ready
 }
 
 // Somebody changes a field back as often as it is put right: it is put back ever more slowly.
@@ -94,30 +94,30 @@ func Example_contested() {
 	//   write create ConfigMap box
 	//   write status Box box
 	//   event Created: created ConfigMap box
-	//   event Ready: everything is as the spec wants it
-	//   Ready=True Ready: everything is as the spec wants it
+	//   event Ready: all resources are up to date and ready
+	//   Ready=True Ready: all resources are up to date and ready
 	// somebody changes it
 	//   write change ConfigMap box
-	//   event Repaired: put back in ConfigMap box: data.a (changed by somebody)
-	//   Ready=True Ready: everything is as the spec wants it
+	//   event Repaired: reverted drift in ConfigMap box: data.a (changed by somebody)
+	//   Ready=True Ready: all resources are up to date and ready
 	// somebody changes it
 	//   write change ConfigMap box
-	//   event Repaired: put back in ConfigMap box: data.a (changed by somebody)
-	//   Ready=True Ready: everything is as the spec wants it
+	//   event Repaired: reverted drift in ConfigMap box: data.a (changed by somebody)
+	//   Ready=True Ready: all resources are up to date and ready
 	// somebody changes it
 	//   write change ConfigMap box
 	//   write status Box box
-	//   event Repaired: put back in ConfigMap box: data.a (changed by somebody)
-	//   event Contested: somebody keeps changing data.a of ConfigMap box; it is put back ever more slowly, once a minute in the end
-	//   Ready=False Contested: somebody keeps changing data.a of ConfigMap box; it is put back ever more slowly, once a minute in the end
+	//   event Repaired: reverted drift in ConfigMap box: data.a (changed by somebody)
+	//   event Contested: somebody keeps changing data.a of ConfigMap box; reverting it with backoff, up to 1m
+	//   Ready=False Contested: somebody keeps changing data.a of ConfigMap box; reverting it with backoff, up to 1m
 	// somebody changes it
-	//   Ready=False Contested: somebody keeps changing data.a of ConfigMap box; it is put back ever more slowly, once a minute in the end
+	//   Ready=False Contested: somebody keeps changing data.a of ConfigMap box; reverting it with backoff, up to 1m
 	// it stays for long enough
 	//   write change ConfigMap box
 	//   write status Box box
-	//   event Repaired: put back in ConfigMap box: data.a (changed by somebody)
-	//   event Ready: everything is as the spec wants it
-	//   Ready=True Ready: everything is as the spec wants it
+	//   event Repaired: reverted drift in ConfigMap box: data.a (changed by somebody)
+	//   event Ready: all resources are up to date and ready
+	//   Ready=True Ready: all resources are up to date and ready
 }
 
 // renamed is an operator of Boxes that called its ConfigMaps otherwise before version 2.

@@ -35,13 +35,13 @@ func Example() {
 	//   write create ConfigMap colour
 	//   write status Box box
 	//   event Created: created ConfigMap colour
-	//   event Ready: everything is as the spec wants it
-	//   Ready=True Ready: everything is as the spec wants it
+	//   event Ready: all resources are up to date and ready
+	//   Ready=True Ready: all resources are up to date and ready
 	// a user takes the colour out
 	//   write delete ConfigMap colour
 	//   write status Box box
-	//   event Pruned: deleted as no longer composed: ConfigMap colour
-	//   Ready=True Ready: everything is as the spec wants it
+	//   event Pruned: deleted because no longer declared: ConfigMap colour
+	//   Ready=True Ready: all resources are up to date and ready
 }
 
 // The web server is created when the database is ready, and goes before it.
@@ -61,13 +61,13 @@ func ExampleAfter() {
 	//   write create ConfigMap database
 	//   write status Box box
 	//   event Created: created ConfigMap database
-	//   Ready=False WaitingForChild: ConfigMap web waits until ConfigMap database is ready: it is not as composed yet
+	//   Ready=False WaitingForChild: ConfigMap web waits until ConfigMap database is ready: it is not up to date yet
 	// the database comes up
 	//   write create ConfigMap web
 	//   write status Box box
 	//   event Created: created ConfigMap web
-	//   event Ready: everything is as the spec wants it
-	//   Ready=True Ready: everything is as the spec wants it
+	//   event Ready: all resources are up to date and ready
+	//   Ready=True Ready: all resources are up to date and ready
 }
 
 // A function tells when a child is ready, where kstatus cannot know.
@@ -91,8 +91,8 @@ func ExampleReadyWhen() {
 	//   Ready=False ChildNotReady: ConfigMap database: it is down
 	// the database comes up
 	//   write status Box box
-	//   event Ready: everything is as the spec wants it
-	//   Ready=True Ready: everything is as the spec wants it
+	//   event Ready: all resources are up to date and ready
+	//   Ready=True Ready: all resources are up to date and ready
 }
 
 // An expression tells it, in the language of CRDs and admission policies.
@@ -150,15 +150,15 @@ func ExampleAdopt() {
 	// Without Adopt,
 	// the object is created
 	//   write status Box box
-	//   event Conflict: ConfigMap legacy exists already and was not made by this operator; it is left alone
-	//   Ready=False Conflict: ConfigMap legacy exists already and was not made by this operator; it is left alone
+	//   event Conflict: ConfigMap legacy exists already and was not created by this operator; it is left alone
+	//   Ready=False Conflict: ConfigMap legacy exists already and was not created by this operator; it is left alone
 	// With Adopt,
 	// the object is created
 	//   write change ConfigMap legacy
 	//   write status Box box
-	//   event Adopted: took over ConfigMap legacy, which exists already and was not made by this operator
-	//   event Ready: everything is as the spec wants it
-	//   Ready=True Ready: everything is as the spec wants it
+	//   event Adopted: adopted ConfigMap legacy, which exists already and was not created by this operator
+	//   event Ready: all resources are up to date and ready
+	//   Ready=True Ready: all resources are up to date and ready
 }
 
 // The backup outlives the box.
@@ -176,14 +176,14 @@ func ExampleOrphan() {
 	//   write create ConfigMap backup
 	//   write status Box box
 	//   event Created: created ConfigMap backup
-	//   event Ready: everything is as the spec wants it
-	//   Ready=True Ready: everything is as the spec wants it
+	//   event Ready: all resources are up to date and ready
+	//   Ready=True Ready: all resources are up to date and ready
 	// the box is deleted
 	//   write change ConfigMap backup
 	//   write status Box box
 	//   write change Box box
-	//   event Released: left ConfigMap backup behind, which has an owner that is being deleted
-	//   event Deleting: waits until ConfigMap backup is left behind
+	//   event Released: released ConfigMap backup, which has an owner that is being deleted
+	//   event Deleting: waits until ConfigMap backup is released
 	//   gone
 }
 
@@ -214,8 +214,8 @@ func ExampleComposition_Wait() {
 	//   write create ConfigMap paid
 	//   write status Box box
 	//   event Created: created ConfigMap paid
-	//   event Ready: everything is as the spec wants it
-	//   Ready=True Ready: everything is as the spec wants it
+	//   event Ready: all resources are up to date and ready
+	//   Ready=True Ready: all resources are up to date and ready
 }
 
 // One Box at a time: they share something that takes no more.
@@ -270,13 +270,13 @@ func ExampleObserved_List() {
 	// Output:
 	// the object is created
 	//   write status Box box
-	//   event Ready: everything is as the spec wants it
-	//   Ready=True Ready: everything is as the spec wants it
+	//   event Ready: all resources are up to date and ready
+	//   Ready=True Ready: all resources are up to date and ready
 	// a lid appears
 	//   write status Box box
-	//   Ready=True Ready: everything is as the spec wants it
+	//   Ready=True Ready: all resources are up to date and ready
 	// something else appears
-	//   Ready=True Ready: everything is as the spec wants it
+	//   Ready=True Ready: all resources are up to date and ready
 }
 
 // What Compose reads is watched too: the child follows a ConfigMap that somebody else keeps.
@@ -308,8 +308,8 @@ func ExampleComposition_Get() {
 	//   write create ConfigMap lid
 	//   write status Box box
 	//   event Created: created ConfigMap lid
-	//   event Ready: everything is as the spec wants it
-	//   Ready=True Ready: everything is as the spec wants it
+	//   event Ready: all resources are up to date and ready
+	//   Ready=True Ready: all resources are up to date and ready
 }
 
 // dressed tells in a Box's status what its child says of itself.
@@ -340,11 +340,11 @@ func ExampleObserved_Child() {
 	//   write create ConfigMap box
 	//   write status Box box
 	//   event Created: created ConfigMap box
-	//   event Ready: everything is as the spec wants it
-	//   Ready=True Ready: everything is as the spec wants it
+	//   event Ready: all resources are up to date and ready
+	//   Ready=True Ready: all resources are up to date and ready
 	// the child says something
 	//   write status Box box
-	//   Ready=True Ready: everything is as the spec wants it
+	//   Ready=True Ready: all resources are up to date and ready
 }
 
 // A reconcile that takes longer than ten seconds ends, and is tried again.

@@ -23,11 +23,11 @@ func (f *webhookFlags) define(set *flag.FlagSet, name string) {
 	if insideCluster() && os.Getenv("ENABLE_WEBHOOKS") != "false" {
 		address = ":9443"
 	}
-	set.StringVar(&f.address, "webhook-bind-address", address, "`ADDRESS` that API servers ask, 0 for none; outside a cluster on loopback, beside the API server")
+	set.StringVar(&f.address, "webhook-bind-address", address, "webhook bind `ADDRESS`, 0 disables; outside a cluster it must be loopback on the API server's host")
 	set.StringVar(&f.name, "webhook-name", "", "`NAME` of what is registered (default the operator's name and its namespaces)")
 	set.StringVar(&f.service, "webhook-service", service, "`NAME` of the Service that leads there, in $POD_NAMESPACE; none: API servers are told the address")
 	set.IntVar(&f.port, "webhook-service-port", 443, "`PORT` of that Service")
-	set.StringVar(&f.certs, "webhook-cert-dir", "", "`FOLDER` of tls.crt, tls.key and ca.crt that somebody else renews (default: the operator is its own CA)")
+	set.StringVar(&f.certs, "webhook-cert-dir", "", "`DIR` of tls.crt, tls.key and ca.crt that another program renews (default: the operator is its own CA)")
 }
 
 // config is what they say.

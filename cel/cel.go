@@ -27,7 +27,7 @@ const (
 )
 
 // ReadyWhen lets an expression tell whether the child is ready. The child is self; the
-// result is a bool. A field that is not there yet means not ready: has(self.status.x) asks
+// result is a bool. A field that does not exist yet means not ready: has(self.status.x) asks
 // for it. An expression that does not compile stalls the object with the reason
 // InvalidChild. Expressions are compiled once.
 func ReadyWhen(expression string) operon.ChildOption {

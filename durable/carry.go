@@ -126,7 +126,7 @@ func (r *Run) complete() error {
 			return nil
 		}
 	}
-	return &journal.ChangedError{Why: fmt.Sprintf("the step %q is to be undone, and the code does not take it any more", r.journal.Steps[reached].Name)}
+	return &journal.ChangedError{Why: fmt.Sprintf("the step %q must be undone, but the code no longer has it", r.journal.Steps[reached].Name)}
 }
 
 // cleans tells whether there is something to do about the step at a place as the run ends.

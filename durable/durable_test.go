@@ -474,10 +474,10 @@ func TestChangedCode(t *testing.T) {
 		changed work
 		want    string
 	}{
-		"another step": {take(w.step("s2", nil)), `step 1 of the journal is "s0", and the code now takes "s2" there`},
-		"a step less":  {take(w.step("s0", nil)), "which the code does not take any more"},
+		"another step": {take(w.step("s2", nil)), `step 1 of the journal is "s0", but the code now runs "s2" there`},
+		"a step less":  {take(w.step("s0", nil)), "which the code no longer runs"},
 		"another type": {take(durable.Step[int]{Name: "s0", Do: func(context.Context, *durable.Attempt) (int, error) { return 0, nil }}), `what step "s0" came to is not a int any more`},
-		"no step":      {func(context.Context, *durable.Run) error { return nil }, "which the code does not take any more"},
+		"no step":      {func(context.Context, *durable.Run) error { return nil }, "which the code no longer runs"},
 	} {
 		for _, cancel := range []string{"", "wanted"} {
 			_, err := w.call(t, cancel, test.changed)

@@ -103,7 +103,9 @@ type worker func(context.Context, *box.Box, *durable.Run) error
 
 func (worker) Compose(context.Context, *box.Box, *operon.Composition) error { return nil }
 
-func (w worker) RunWorkflow(ctx context.Context, b *box.Box, run *durable.Run) error { return w(ctx, b, run) }
+func (w worker) RunWorkflow(ctx context.Context, b *box.Box, run *durable.Run) error {
+	return w(ctx, b, run)
+}
 
 // reconcile runs the work in memory on a new object, and again after the changes and a minute.
 func reconcile(work worker, changes ...operontest.Change) {

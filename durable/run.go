@@ -61,10 +61,10 @@ func New(cfg Config) *Run { return &Run{Reader: cfg.Reader, cfg: cfg, journal: c
 func (r *Run) Journal() *journal.Journal { return r.journal }
 
 // ErrSuperseded says that somebody else goes on with the run.
-var ErrSuperseded = errors.New("somebody else has gone on with this work")
+var ErrSuperseded = errors.New("another operator has continued this workflow")
 
 // errStopped ends the work where a run that is over, or being undone, goes no further.
-var errStopped = errors.New("the run goes no further")
+var errStopped = errors.New("the run has ended")
 
 // suspended ends the work until later.
 type suspended struct{ outcome outcome.Outcome }

@@ -136,7 +136,7 @@ func (s Step[T]) plain() (plain, error) {
 		return p, fmt.Errorf("step %q has no Do", s.Name)
 	}
 	if s.Undo != nil && s.Finally != nil {
-		return p, fmt.Errorf("step %q has both Undo and Finally: let Finally do both", s.Name)
+		return p, fmt.Errorf("step %q has both Undo and Finally: use Finally for both", s.Name)
 	}
 	p.do = func(ctx context.Context, a *Attempt) (string, error) {
 		result, err := s.Do(ctx, a)

@@ -164,11 +164,11 @@ func (s Situation) observe() Action {
 	case s.ID != "" && s.Recorded:
 		return Action{Verb: Drop, ID: s.Entry.ID, Why: "is only observed from now on"}
 	case id == "":
-		return Action{Verb: Wait, Reason: ReasonMissing, Why: "is only to be observed, and there is no id of it"}
+		return Action{Verb: Wait, Reason: ReasonMissing, Why: "is only observed, but its id is unknown"}
 	case !s.Looked:
 		return Action{Verb: Look, ID: id}
 	case !s.Exists:
-		return Action{Verb: Wait, Reason: ReasonMissing, Why: "is only to be observed, and is not there"}
+		return Action{Verb: Wait, Reason: ReasonMissing, Why: "is only observed, but does not exist"}
 	case s.Waits != "":
 		return Action{Verb: Wait, ID: id, Reason: ReasonNotReady, Why: s.Waits}
 	}
@@ -195,30 +195,30 @@ func (s Situation) resume() Action {
 	case s.Made != "":
 		return Action{Verb: Note, ID: s.Made}
 	case !s.Called && s.Expired:
-		return Action{Verb: MarkIt, Why: "the mark is old"}
+		return Action{Verb: MarkIt, Why: "the intent record is old"}
 	case !s.Called:
 		return Action{Verb: Create}
 	case s.Said == None:
-		return Action{Verb: MarkIt, Why: "a person says that nothing was made"}
+		return Action{Verb: MarkIt, Why: "a person stated that nothing was created"}
 	case s.Said != "":
-		return Action{Verb: Note, ID: s.Said, Why: "a person says so"}
+		return Action{Verb: Note, ID: s.Said, Why: "a person stated that"}
 	case s.CanFind && !s.Asked:
 		return Action{Verb: Find}
 	case s.Found != "":
-		return Action{Verb: Note, ID: s.Found, Why: "was made before this operator could write that down"}
+		return Action{Verb: Note, ID: s.Found, Why: "was created before this operator could record that"}
 	case s.Once:
-		return Action{Verb: Create, Why: "to repeat it makes no second one"}
+		return Action{Verb: Create, Why: "repeating it creates no second one"}
 	case !s.CanFind:
 		return s.unresolved()
 	case s.Open:
-		return Action{Verb: Wait, Reason: ReasonUncertain, Why: "may be made at this moment, by a call whose end is not known; it is asked for again before it is made"}
+		return Action{Verb: Wait, Reason: ReasonUncertain, Why: "may be in creation, by a call whose result is unknown; it is looked up again before it is created"}
 	}
-	return Action{Verb: MarkIt, Why: "was not made under the mark before"}
+	return Action{Verb: MarkIt, Why: "was not created before"}
 }
 
 func (s Situation) unresolved() Action {
 	return Action{Verb: Stall, Reason: ReasonUnresolved, Why: fmt.Sprintf(
-		"may have been made or not: the operator ended, or the answer was lost, and the system cannot be asked by key. Look there, and then set the annotation %s to %s=ID, or to %s=%s",
+		"is in doubt: the operator ended, or the response was lost, during its creation, and the system cannot look it up by key. Check the system, and then set the annotation %s to %s=ID, or to %s=%s",
 		ResolvedAnnotation, s.Ref, s.Ref, None)}
 }
 
@@ -229,11 +229,11 @@ func (s Situation) maintain() Action {
 	case !s.Looked:
 		return Action{Verb: Look, ID: id}
 	case !s.Exists && s.Fresh:
-		return Action{Verb: Wait, ID: id, Reason: ReasonNotReady, Why: "was made, and is not shown yet"}
+		return Action{Verb: Wait, ID: id, Reason: ReasonNotReady, Why: "was created, but is not visible yet"}
 	case !s.Exists:
 		return Action{Verb: Drop, ID: id, Why: "is gone"}
 	case s.Deleted:
-		return Action{Verb: Wait, ID: id, Reason: ReasonDeleting, Why: "is deleted to be made again"}
+		return Action{Verb: Wait, ID: id, Reason: ReasonDeleting, Why: "is deleted to be recreated"}
 	case len(s.Immutable) > 0 && s.Replaced:
 		return Action{Verb: Stall, ID: id, Reason: ReasonImmutable, Why: fmt.Sprintf("still differs in %s after it was replaced", strings.Join(s.Immutable, ", "))}
 	case len(s.Immutable) > 0 && s.Policy.Replace:
@@ -280,15 +280,15 @@ func (s Situation) leaveMark() Action {
 	case s.Said == None || !s.Called:
 		return Action{Verb: Drop, Why: "was not made"}
 	case s.Said != "":
-		return Action{Verb: Note, ID: s.Said, Why: "a person says so"}
+		return Action{Verb: Note, ID: s.Said, Why: "a person stated that"}
 	case !s.CanFind:
 		return s.unresolved()
 	case !s.Asked:
 		return Action{Verb: Find}
 	case s.Found != "":
-		return Action{Verb: Note, ID: s.Found, Why: "was made before this operator could write that down"}
+		return Action{Verb: Note, ID: s.Found, Why: "was created before this operator could record that"}
 	case s.Open:
-		return Action{Verb: Wait, Reason: ReasonUncertain, Why: "may be made at this moment, by a call whose end is not known; it is asked for again before it is forgotten"}
+		return Action{Verb: Wait, Reason: ReasonUncertain, Why: "may be in creation, by a call whose result is unknown; it is looked up again before it is forgotten"}
 	}
 	return Action{Verb: Drop, Why: "was not made"}
 }

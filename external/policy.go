@@ -62,7 +62,7 @@ func ParseResolved(text string) (map[Ref]string, error) {
 		left, id, ok := strings.Cut(strings.TrimSpace(part), "=")
 		ref, err := ParseRef(left)
 		if !ok || err != nil || id == "" || len(id) > maxID {
-			return nil, fmt.Errorf("the annotation %s has %q: want KIND/NAME=ID, or KIND/NAME=%s where nothing was made, with commas between", ResolvedAnnotation, part, None)
+			return nil, fmt.Errorf("the annotation %s has %q: want KIND/NAME=ID, or KIND/NAME=%s if nothing was created, separated by commas", ResolvedAnnotation, part, None)
 		}
 		if _, twice := said[ref]; twice {
 			return nil, fmt.Errorf("the annotation %s names %s twice", ResolvedAnnotation, ref)

@@ -68,7 +68,7 @@ func ParseRecord(text, owner string) (*Record, error) {
 		Version int `json:"version"`
 	}
 	if err := json.Unmarshal([]byte(text), &head); err != nil {
-		return nil, &RecordError{fmt.Sprintf("cannot be read (%v): put back what it was", err)}
+		return nil, &RecordError{fmt.Sprintf("cannot be read (%v): restore its former value", err)}
 	}
 	if head.Version != version {
 		return nil, &RecordError{fmt.Sprintf("has version %d, and this operator knows %d: run the version of the operator that wrote it", head.Version, version)}
@@ -77,11 +77,11 @@ func ParseRecord(text, owner string) (*Record, error) {
 	strict := json.NewDecoder(strings.NewReader(text))
 	strict.DisallowUnknownFields()
 	if err := strict.Decode(&w); err != nil {
-		return nil, &RecordError{fmt.Sprintf("cannot be read (%v): put back what it was", err)}
+		return nil, &RecordError{fmt.Sprintf("cannot be read (%v): restore its former value", err)}
 	}
 	if w.Owner != owner {
 		return nil, &RecordError{fmt.Sprintf(
-			"is that of another object, whose UID was %q: write %q in its place to take over what that object had outside, or remove the annotation to have all of it made anew",
+			"is that of another object, whose UID was %q: write %q instead to take over the external resources of that object, or remove the annotation to create all of them again",
 			w.Owner, owner)}
 	}
 	for name, entry := range w.Resources {
@@ -90,7 +90,7 @@ func ParseRecord(text, owner string) (*Record, error) {
 			err = entry.check()
 		}
 		if err != nil {
-			return nil, &RecordError{fmt.Sprintf("cannot be used: %v: put back what it was", err)}
+			return nil, &RecordError{fmt.Sprintf("cannot be used: %v: restore its former value", err)}
 		}
 		r.Entries[ref] = entry
 	}

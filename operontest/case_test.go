@@ -61,7 +61,7 @@ var aLamp = lampCase{
 		})},
 		Expect: expect{
 			Writes: []string{"change ConfigMap desk"},
-			Events: []string{"Repaired: put back in ConfigMap desk: data.watts (changed by somebody)"},
+			Events: []string{"Repaired: reverted drift in ConfigMap desk: data.watts (changed by somebody)"},
 		},
 	}, {
 		Name:   "a user turns it up",

@@ -55,6 +55,6 @@ func TestAnotherCluster(t *testing.T) {
 		c.Then[0].Do = []operontest.Change{operontest.In("west", operontest.Delete(lamp(1)))}
 	}),
 		`no cluster "west"`)
-	fails(t, run(func(c *lampCase) { c.Clusters = nil }), `the operator knows no cluster`)
+	fails(t, run(func(c *lampCase) { c.Clusters = nil }), `the operator has no cluster`)
 	fails(t, func(t testing.TB) { op.RunOn(t, nil, "", elsewhere()) }, "runs in memory only")
 }

@@ -38,8 +38,8 @@ func ExampleOperator_Story() {
 	//   write create ConfigMap desk
 	//   write status Lamp desk
 	//   event Created: created ConfigMap desk
-	//   event Ready: everything is as the spec wants it
-	//   Ready=True Ready: everything is as the spec wants it
+	//   event Ready: all resources are up to date and ready
+	//   Ready=True Ready: all resources are up to date and ready
 	// a permission is taken away, and the lamp turned up
 	//   write status Lamp desk
 	//   event PermissionDenied: apply ConfigMap desk: configmaps "desk" is forbidden: no permission
@@ -49,8 +49,8 @@ func ExampleOperator_Story() {
 	// the permission is given back
 	//   write change ConfigMap desk
 	//   write status Lamp desk
-	//   event Updated: updated as composed: ConfigMap desk
-	//   event Ready: everything is as the spec wants it
-	//   Ready=True Ready: everything is as the spec wants it
+	//   event Updated: updated: ConfigMap desk
+	//   event Ready: all resources are up to date and ready
+	//   Ready=True Ready: all resources are up to date and ready
 	//  <nil>
 }

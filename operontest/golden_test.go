@@ -89,7 +89,7 @@ func TestGoldenTellsMistakes(t *testing.T) {
 			out.Child(config("a", "b", "c"))
 			out.Child(config("a", "b", "d"))
 			return nil
-		}, "DuplicateChild: two children are composed as ConfigMap a"},
+		}, "DuplicateChild: two children are declared as ConfigMap a"},
 		{"a cycle", func(_ *Lamp, out *operon.Composition) error {
 			a, b := config("a", "", ""), config("b", "", "")
 			out.Child(a, operon.After(b))

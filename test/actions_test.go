@@ -137,7 +137,7 @@ func TestActionsTakeTurns(t *testing.T) {
 	first := d.ask("first", v1alpha1.ActionSpec{Action: "wait"})
 	d.comes(first, journal.Running, durable.ReasonWaiting, "step first: for ever")
 	second := d.ask("second", v1alpha1.ActionSpec{Action: "wait"})
-	d.comes(second, "", durable.ReasonWaiting, "the Action first is at work on Box one")
+	d.comes(second, "", durable.ReasonWaiting, "the Action first is running on Box one")
 	d.change(first, func() { first.Spec.Cancel = true })
 	d.comes(first, journal.Cancelled, durable.ReasonCancelled, "spec.cancel is true")
 	d.comes(second, journal.Running, durable.ReasonWaiting, "step second: for ever")
@@ -186,7 +186,7 @@ func TestActionsAtOnce(t *testing.T) {
 			}
 		}
 		text := strings.Join(told, "\n")
-		if strings.Count(text, "for the signal") != 1 || strings.Count(text, "is at work on Box one") != len(all)-1 {
+		if strings.Count(text, "for the signal") != 1 || strings.Count(text, "is running on Box one") != len(all)-1 {
 			return fmt.Errorf("they say %q", told)
 		}
 		return nil

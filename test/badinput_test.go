@@ -21,7 +21,7 @@ var badInputs = []struct {
 	name, reason, text string
 	compose            compose
 }{
-	{"two children of one name", "DuplicateChild", "two children are composed as ConfigMap bad", func(b *Box, out *operon.Composition) error {
+	{"two children of one name", "DuplicateChild", "two children are declared as ConfigMap bad", func(b *Box, out *operon.Composition) error {
 		out.Child(config(b.Name, nil))
 		out.Child(config(b.Name, nil))
 		return nil
@@ -66,7 +66,7 @@ var badInputs = []struct {
 		out.Child(two, operon.After(one))
 		return nil
 	}},
-	{"after what is not composed", "DependencyMissing", "ConfigMap a is to come after ConfigMap b, which is not composed", func(_ *Box, out *operon.Composition) error {
+	{"after what is not composed", "DependencyMissing", "ConfigMap a is declared After(ConfigMap b), but ConfigMap b is not declared", func(_ *Box, out *operon.Composition) error {
 		out.Child(config("a", nil), operon.After(config("b", nil)))
 		return nil
 	}},

@@ -127,7 +127,7 @@ func TestDryRun(t *testing.T) {
 		operon.API(addBox), operon.Manage(compose(various)))
 	w.says(&s, "same", "nothing to do")
 	w.says(&s, "drifted", "repair ConfigMap drifted: data.a (changed by intruder)")
-	w.says(&s, "changed", "update ConfigMap changed", "delete Secret changed: is no longer composed")
+	w.says(&s, "changed", "update ConfigMap changed", "delete Secret changed: is no longer declared")
 	w.says(&s, "fresh", "create ConfigMap fresh")
 	w.says(&s, "taken", "conflict ConfigMap taken: exists already", "Conflict: ")
 	w.says(&s, "refused", "create Service refused", "ChildRefused: apply Service refused: Service \"refused\" is invalid: spec.ports")

@@ -67,7 +67,7 @@ func TestExplain(t *testing.T) {
 	w.change(child, func() { child.Data["a"] = "2" })
 	w.explains("good", address, "repair ConfigMap good: data.a (changed by intruder)", "because ConfigMap good changed")
 	w.change(b, func() { b.Spec.Data["broken"] = "yes" })
-	w.explains("good", address, "is not ready", ": ReconcileFailed", "out of order", "Comes back  soon", "tried again after an error: compose: out of order", "because its spec changed")
+	w.explains("good", address, "is not ready", ": ReconcileFailed", "out of order", "Comes back  soon", "retry after an error: compose: out of order", "because its spec changed")
 
 	w.box("stuck", map[string]string{"pod": "yes"})
 	w.explains("stuck", address, "is not ready", ": ChildNotReady", "Trouble     Pod "+w.Namespace+"/stuck", "because")

@@ -277,7 +277,7 @@ func (e *estate) allReady(version string, names []string) func(context.Context) 
 			if err := e.client.Get(ctx, client.ObjectKeyFromObject(p), p); err != nil {
 				return err
 			}
-			if !strings.Contains(fmt.Sprint(p.Object["status"]), "everything is as the spec wants it") {
+			if !strings.Contains(fmt.Sprint(p.Object["status"]), "all resources are up to date and ready") {
 				return fmt.Errorf("%s has the status %v", name, p.Object["status"])
 			}
 		}

@@ -65,16 +65,16 @@ func TestReconcileKnowsItsCauses(t *testing.T) {
 
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "read", Namespace: w.Namespace, Labels: labels}}
 	w.must(w.client.Create(t.Context(), secret))
-	journal.because(t, "box", "Secret read appeared, which it reads")
+	journal.because(t, "box", "Secret read was created, which it reads")
 	w.change(secret, func() { secret.Data = map[string][]byte{"a": []byte("b")} })
 	journal.because(t, "box", "Secret read changed, which it reads")
 	w.must(w.client.Delete(t.Context(), secret))
-	journal.because(t, "box", "Secret read went away, which it reads")
+	journal.because(t, "box", "Secret read was deleted, which it reads")
 
 	w.change(b, func() { b.Spec.Data["fail"] = "thrice" })
-	journal.because(t, "box", "tried again after an error: compose: no luck")
+	journal.because(t, "box", "retry after an error: compose: no luck")
 	w.must(w.client.Delete(t.Context(), b))
-	journal.because(t, "box", "its deletion was asked for")
+	journal.because(t, "box", "its deletion was requested")
 	journal.because(t, "box", "it is gone")
 }
 

@@ -31,12 +31,12 @@ type Bucket interface {
 func check(name string) error {
 	for _, part := range strings.Split(name, "/") {
 		if part == "" || part == "." || part == ".." || strings.HasSuffix(part, partial) {
-			return fmt.Errorf("%q is no name of a file in a bucket", name)
+			return fmt.Errorf("%q is not a valid file name in a bucket", name)
 		}
 	}
 	for _, r := range name {
 		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_/", r) {
-			return fmt.Errorf("%q is no name of a file in a bucket: %q may not be in it", name, r)
+			return fmt.Errorf("%q is not a valid file name in a bucket: %q may not be in it", name, r)
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ const (
 type ChangedError struct{ Why string }
 
 func (e *ChangedError) Error() string {
-	return e.Why + "; steps of work that has begun may not change: run the operator's version that began it, or delete the object, or take status.journal out if the work may begin anew"
+	return e.Why + "; the steps of a workflow that has started must not change: run the version of the operator that started it, delete the object, or remove status.journal if the workflow may start over"
 }
 
 // Reach tells what to do about the step that the work reaches at a place, from 0.
@@ -41,7 +41,7 @@ func (j *Journal) Reach(place int, name string, now time.Time) (Next, error) {
 	}
 	step := &j.Steps[place]
 	if step.Name != name {
-		return Stop, &ChangedError{Why: fmt.Sprintf("step %d of the journal is %q, and the code now takes %q there", place+1, step.Name, name)}
+		return Stop, &ChangedError{Why: fmt.Sprintf("step %d of the journal is %q, but the code now runs %q there", place+1, step.Name, name)}
 	}
 	switch {
 	case step.State == StepDone || step.Result != "" && j.Phase == Finishing:
@@ -76,7 +76,7 @@ func (j *Journal) recall(place int, name string) Next {
 func (j *Journal) reachNew(place int, name string) (Next, error) {
 	switch {
 	case j.Phase == Finishing:
-		return Stop, &ChangedError{Why: fmt.Sprintf("the work was at its end after %d steps, and the code now takes the step %q after them", len(j.Steps), name)}
+		return Stop, &ChangedError{Why: fmt.Sprintf("the workflow had finished after %d steps, but the code now runs the step %q after them", len(j.Steps), name)}
 	case j.Phase != Running:
 		return Stop, nil
 	case name == "":
@@ -183,7 +183,7 @@ func (j *Journal) Finish(steps int) error {
 		return nil
 	}
 	if steps < len(j.Steps) {
-		return &ChangedError{Why: fmt.Sprintf("the journal has the step %q, which the code does not take any more", j.Steps[steps].Name)}
+		return &ChangedError{Why: fmt.Sprintf("the journal has the step %q, which the code no longer runs", j.Steps[steps].Name)}
 	}
 	j.Phase = Finishing
 	return nil

@@ -27,11 +27,11 @@ func (j *Journal) Check() error {
 	}
 	var found struct{ Version json.RawMessage }
 	if err := json.Unmarshal(j.unread, &found); err != nil || len(found.Version) == 0 {
-		return &UnreadableError{Why: "has no version, so that nobody knows what it says: take it out of the status if the work may begin anew"}
+		return &UnreadableError{Why: "has no version, so that its format is unknown: remove it from the status if the workflow may start over"}
 	}
 	var version int32
 	if err := json.Unmarshal(found.Version, &version); err == nil && version <= Version {
-		return &UnreadableError{Why: fmt.Sprintf("is of version %d and yet cannot be read: take it out of the status if the work may begin anew", version)}
+		return &UnreadableError{Why: fmt.Sprintf("is of version %d but cannot be read: remove it from the status if the workflow may start over", version)}
 	}
 	return &UnreadableError{Why: fmt.Sprintf("is of version %s, and this operator knows %d: run the newer operator again, which wrote it", found.Version, Version)}
 }

@@ -16,7 +16,7 @@ func TestUnreadable(t *testing.T) {
 		"newer":         {`{"version":2,"phase":"Running","steps":{"dump":{"at":1}}}`, "is of version 2, and this operator knows 1"},
 		"other version": {`{"version":"v3"}`, `is of version "v3", and this operator knows 1`},
 		"no version":    {`{"phase":"Running"}`, "has no version"},
-		"unknown phase": {`{"version":1,"phase":"Odd"}`, "is of version 1 and yet cannot be read"},
+		"unknown phase": {`{"version":1,"phase":"Odd"}`, "is of version 1 but cannot be read"},
 		"unknown state": {`{"version":1,"phase":"Running","steps":[{"name":"a","state":"Odd","attempts":1}]}`, "cannot be read"},
 		"no name":       {`{"version":1,"phase":"Running","steps":[{"state":"Done","attempts":1}]}`, "cannot be read"},
 		"garbage":       {`"x"`, "has no version"},

@@ -63,7 +63,7 @@ func Exec(name string, command Command) durable.Step[Output] {
 // instead, unless that is nil.
 func (c Command) run(ctx context.Context, a *durable.Attempt, stdin io.Reader, whole io.Writer) (Output, error) {
 	if a.REST == nil {
-		return Output{}, durable.Fail(errors.New("there is no connection to run a command by"))
+		return Output{}, durable.Fail(errors.New("exec needs a REST config"))
 	}
 	line := c.Command
 	if c.Keyed != nil {

@@ -86,7 +86,7 @@ func (s Status) Report(o outcome.Outcome, generation int64, now time.Time) {
 	}
 	switch o.Kind() {
 	case outcome.KindDone:
-		set(Ready, metav1.ConditionTrue, ReasonReady, "everything is as the spec wants it")
+		set(Ready, metav1.ConditionTrue, ReasonReady, "all resources are up to date and ready")
 		s.remove(Reconciling, Stalled)
 	case outcome.KindWait, outcome.KindRetry:
 		set(Ready, metav1.ConditionFalse, o.Reason(), o.Message())

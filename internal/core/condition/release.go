@@ -22,7 +22,7 @@ const (
 	ReasonNothingToUpgrade = "NothingToUpgrade"
 )
 
-const versionMessage = "the operator's version is "
+const versionMessage = "the version of the operator is "
 
 // Release reads what the object tells of the operator that took care of it last.
 func (s Status) Release() operatorversion.Record {

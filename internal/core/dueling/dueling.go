@@ -209,5 +209,5 @@ func Tell(contests []Contest) string {
 	for _, c := range contests {
 		clauses = append(clauses, c.String())
 	}
-	return strings.Join(clauses, "; ") + "; it is put back ever more slowly, once a minute in the end"
+	return strings.Join(clauses, "; ") + "; reverting it with backoff, up to 1m"
 }

@@ -64,7 +64,7 @@ func Before(version, other string) bool {
 // Check tells what is wrong with a version.
 func Check(version string) error {
 	if !semver.IsValid(canonical(version)) {
-		return fmt.Errorf("%q is no version: want one as 1.4.0 or v1.4.0-rc.1", version)
+		return fmt.Errorf("%q is not a semantic version (example: 1.4.0 or v1.4.0-rc.1)", version)
 	}
 	return nil
 }

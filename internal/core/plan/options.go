@@ -20,7 +20,7 @@ const (
 	MayAdopt Policy = 1 << iota
 	// MayReplace: where a field cannot be changed, the child may be deleted and made again.
 	MayReplace
-	// LeaveBehind: the child stays when it is no longer composed or its owner goes.
+	// LeaveBehind: the child stays when it is no longer declared or its owner goes.
 	LeaveBehind
 )
 

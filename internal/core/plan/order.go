@@ -28,7 +28,7 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("%s is to come after %s, which is not composed", e.ID, e.After)
+	return fmt.Sprintf("%s is declared After(%s), but %s is not declared", e.ID, e.After, e.After)
 }
 
 // Order returns the children so that each comes after those that it has to come after, and

@@ -70,9 +70,9 @@ const (
 	Replace Verb = "replace"
 	// Immutable does nothing: a field cannot be changed.
 	Immutable Verb = "immutable"
-	// Delete removes a child that is no longer composed.
+	// Delete removes a child that is no longer declared.
 	Delete Verb = "delete"
-	// Release leaves a child behind that is no longer composed.
+	// Release leaves a child behind that is no longer declared.
 	Release Verb = "release"
 )
 
@@ -124,7 +124,7 @@ type Input struct {
 }
 
 // Make returns the actions: first the children in the order of Desired, which is that of
-// Order, then, in reverse order of their creation, what is no longer composed.
+// Order, then, in reverse order of their creation, what is no longer declared.
 func Make(in Input) []Action {
 	var actions []Action
 	desired, done := map[ID]bool{}, map[ID]Verb{}
@@ -155,7 +155,7 @@ func (in Input) waitsFor(action Action, done map[ID]Verb) string {
 	for _, before := range action.Options.After {
 		why := in.Unready[before]
 		if done[before] != Keep && done[before] != Repair {
-			why = "it is not as composed yet"
+			why = "it is not up to date yet"
 		}
 		if why != "" {
 			return fmt.Sprintf("waits until %s is ready: %s", before, why)
@@ -188,7 +188,7 @@ func taken(in Input, child *unstructured.Unstructured, live *Live) Action {
 	controller, wanted := live.Controller(), metav1.GetControllerOf(child)
 	switch {
 	case controller != nil && wanted != nil && controller.Kind == wanted.Kind && controller.Name == wanted.Name && controller.UID != wanted.UID:
-		return Action{Verb: Await, Desired: child, Live: live, Why: "belongs to an earlier object of the owner's name and has to go first"}
+		return Action{Verb: Await, Desired: child, Live: live, Why: "belongs to an earlier object with the owner's name and must be deleted first"}
 	case controller == nil && live.Owner == "" && !live.Deleting && in.Options[Of(child)].Has(MayAdopt):
 		return Action{Verb: Adopt, Desired: child, Live: live, Why: ownerOf(live)}
 	}
@@ -244,7 +244,7 @@ func ownerOf(live *Live) string {
 	if by := live.ManagedBy; by != "" {
 		return "is managed by " + by
 	}
-	return "exists already and was not made by this operator"
+	return "exists already and was not created by this operator"
 }
 
 func finalizers(live *Live) string {

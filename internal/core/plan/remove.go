@@ -32,7 +32,7 @@ func needsHelp(live *Live, owner string, owned []*Live) bool {
 	return !live.RefersTo(types.UID(owner)) || live.After != "" || dependent(live, owned) != nil
 }
 
-// prune removes what is no longer composed.
+// prune removes what is no longer declared.
 func prune(in Input, desired map[ID]bool) []Action {
 	owned := applied(in.Owner, in.Manager, in.Owned)
 	var doomed []*Live
@@ -41,7 +41,7 @@ func prune(in Input, desired map[ID]bool) []Action {
 			doomed = append(doomed, live)
 		}
 	}
-	return remove(doomed, owned, "is no longer composed")
+	return remove(doomed, owned, "is no longer declared")
 }
 
 // applied are those of the objects with an owner's label that were applied for it. Others

@@ -19,6 +19,6 @@ func ExampleGathered() {
 	}
 	// Output:
 	// its spec changed
-	// 3 Pods went away, which it reads
-	// tried again after an error: apply: the API server is busy
+	// 3 Pods was deleted, which it reads
+	// retry after an error: apply: the API server is busy
 }

@@ -13,10 +13,10 @@ import (
 func TestCausesInWords(t *testing.T) {
 	t.Parallel()
 	for want, c := range map[string]Cause{
-		"the operator started":                   {Kind: OperatorStarted},
-		"Deployment web changed: its spec":       {Kind: ChildChanged, Object: Object{Kind: "Deployment", Name: "web"}, Note: "its spec"},
-		"Secret token went away, which it reads": {Kind: ReadGone, Object: Object{Kind: "Secret", Namespace: "a", Name: "token"}},
-		"tried again after an error: refused":    {Kind: RetryAfterError, Note: "refused"},
+		"the operator started":                     {Kind: OperatorStarted},
+		"Deployment web changed: its spec":         {Kind: ChildChanged, Object: Object{Kind: "Deployment", Name: "web"}, Note: "its spec"},
+		"Secret token was deleted, which it reads": {Kind: ReadGone, Object: Object{Kind: "Secret", Namespace: "a", Name: "token"}},
+		"retry after an error: refused":            {Kind: RetryAfterError, Note: "refused"},
 	} {
 		if got := c.String(); got != want {
 			t.Errorf("%+v says %q, want %q", c, got, want)

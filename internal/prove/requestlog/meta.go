@@ -16,7 +16,7 @@ type Meta struct {
 	Namespace       string
 	Name            string
 	ResourceVersion string
-	// Deleting: its deletion was asked for, and waits for finalizers.
+	// Deleting: its deletion was requested, and waits for finalizers.
 	Deleting bool
 }
 

@@ -101,7 +101,7 @@ func (r *Runner) run(ctx context.Context, a *v1alpha1.Action, run *durable.Run) 
 	offer := r.offers[a.Spec.Target.GroupKind()]
 	do := offer.Do[a.Spec.Action]
 	if do == nil {
-		return fmt.Errorf("the operator of %s has no action %q, it has %s", a.Spec.Target.Kind, a.Spec.Action,
+		return fmt.Errorf("the operator of %s has no action %q; it has %s", a.Spec.Target.Kind, a.Spec.Action,
 			strings.Join(slices.Sorted(maps.Keys(offer.Do)), ", "))
 	}
 	given, begun, err := durable.Current[order](run)
@@ -174,7 +174,7 @@ func (r *Runner) take(ctx context.Context, a *v1alpha1.Action, run *durable.Run,
 	}
 	j := from.Status.Journal
 	if j == nil || !j.Phase.Over() {
-		return run.Wait(fmt.Sprintf("the Action %s is not over, whose artifacts it takes", from.Name))
+		return run.Wait(fmt.Sprintf("the Action %s, whose artifacts it needs, has not finished", from.Name))
 	}
 	if j.Phase != journal.Succeeded {
 		return fmt.Errorf("the Action %s has no artifacts to take: it is %s", from.Name, j.Phase)

@@ -73,7 +73,7 @@ func rivals(a, other *v1alpha1.Action) bool {
 }
 
 func waitFor(run *durable.Run, other *v1alpha1.Action) error {
-	return run.Wait(fmt.Sprintf("the Action %s is at work on %s %s", other.Name, other.Spec.Target.Kind, other.Spec.Target.Name))
+	return run.Wait(fmt.Sprintf("the Action %s is running on %s %s", other.Name, other.Spec.Target.Kind, other.Spec.Target.Name))
 }
 
 // TurnAnnotation is on an Action that is about to begin, where several replicas serve Actions. Its value

@@ -108,11 +108,11 @@ func TestTurnsAlone(t *testing.T) {
 	}{
 		"nobody else":                  {nil, ""},
 		"one that has not begun":       {[]*v1alpha1.Action{asked("b", "one")}, ""},
-		"one that has begun":           {[]*v1alpha1.Action{in(journal.Running, asked("b", "one"))}, "the Action b is at work on Box one"},
-		"one that is being undone":     {[]*v1alpha1.Action{in(journal.Undoing, asked("b", "one"))}, "the Action b is at work on Box one"},
+		"one that has begun":           {[]*v1alpha1.Action{in(journal.Running, asked("b", "one"))}, "the Action b is running on Box one"},
+		"one that is being undone":     {[]*v1alpha1.Action{in(journal.Undoing, asked("b", "one"))}, "the Action b is running on Box one"},
 		"one that is over":             {[]*v1alpha1.Action{in(journal.Failed, asked("b", "one"))}, ""},
 		"one that works on another":    {[]*v1alpha1.Action{in(journal.Running, asked("b", "two"))}, ""},
-		"one of two that has begun":    {[]*v1alpha1.Action{asked("b", "one"), in(journal.Running, asked("c", "one"))}, "the Action c is at work on Box one"},
+		"one of two that has begun":    {[]*v1alpha1.Action{asked("b", "one"), in(journal.Running, asked("c", "one"))}, "the Action c is running on Box one"},
 		"two of which one is over now": {[]*v1alpha1.Action{in(journal.Succeeded, asked("b", "one")), in(journal.Cancelled, asked("c", "one"))}, ""},
 	} {
 		a := asked("a", "one")
@@ -133,7 +133,7 @@ func TestTurnsAloneBeforeAJournal(t *testing.T) {
 	if got := p.told(t, turns, b); got != "" {
 		t.Fatalf("the first is told %q", got)
 	}
-	if got := p.told(t, turns, a); !strings.Contains(got, "the Action b is at work") {
+	if got := p.told(t, turns, a); !strings.Contains(got, "the Action b is running") {
 		t.Errorf("the second is told %q", got)
 	}
 	if err := p.Delete(t.Context(), b.DeepCopy()); err != nil {
@@ -164,14 +164,14 @@ func TestTurnsShared(t *testing.T) {
 	}{
 		"nobody else":                           {asked("b", "one"), nil, "", []string{"b"}},
 		"it has said so":                        {wants(asked("b", "one")), nil, "", nil},
-		"one that has begun":                    {asked("b", "one"), []*v1alpha1.Action{in(journal.Running, asked("c", "one"))}, "the Action c is at work on Box one", nil},
-		"one that wants to, and came later":     {asked("b", "one"), []*v1alpha1.Action{wants(asked("c", "one"))}, "the Action c is at work on Box one", nil},
-		"both want to, and the other was later": {wants(asked("b", "one")), []*v1alpha1.Action{wants(asked("c", "one"))}, "the Action c is at work on Box one", nil},
-		"both want to, and it came later":       {wants(asked("b", "one")), []*v1alpha1.Action{wants(asked("a", "one"))}, "the Action a is at work on Box one", []string{"b"}},
+		"one that has begun":                    {asked("b", "one"), []*v1alpha1.Action{in(journal.Running, asked("c", "one"))}, "the Action c is running on Box one", nil},
+		"one that wants to, and came later":     {asked("b", "one"), []*v1alpha1.Action{wants(asked("c", "one"))}, "the Action c is running on Box one", nil},
+		"both want to, and the other was later": {wants(asked("b", "one")), []*v1alpha1.Action{wants(asked("c", "one"))}, "the Action c is running on Box one", nil},
+		"both want to, and it came later":       {wants(asked("b", "one")), []*v1alpha1.Action{wants(asked("a", "one"))}, "the Action a is running on Box one", []string{"b"}},
 		"one that is over":                      {asked("b", "one"), []*v1alpha1.Action{in(journal.Succeeded, wants(asked("a", "one")))}, "", []string{"b"}},
 		"one that wants another":                {asked("b", "one"), []*v1alpha1.Action{wants(asked("a", "two"))}, "", []string{"b"}},
 		"one whose word is of an older one":     {asked("b", "one"), []*v1alpha1.Action{reborn(wants(asked("a", "one")))}, "", []string{"b"}},
-		"of two the one that has begun":         {asked("b", "one"), []*v1alpha1.Action{wants(asked("a", "one")), in(journal.Running, asked("c", "one"))}, "the Action c is at work on Box one", nil},
+		"of two the one that has begun":         {asked("b", "one"), []*v1alpha1.Action{wants(asked("a", "one")), in(journal.Running, asked("c", "one"))}, "the Action c is running on Box one", nil},
 	} {
 		p := newPlace(t, append(c.others, c.mine)...)
 		got := p.told(t, NewSharedRunner(nil, p).turns, c.mine)

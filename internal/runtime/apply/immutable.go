@@ -23,7 +23,7 @@ type ImmutableError struct {
 }
 
 func (e *ImmutableError) Error() string {
-	return fmt.Sprintf("%s cannot be changed: %v; operon.Replace would let it be deleted and made again", e.Fields, e.Err)
+	return fmt.Sprintf("%s cannot be changed: %v; with operon.Replace it would be deleted and recreated", e.Fields, e.Err)
 }
 
 func (e *ImmutableError) Unwrap() error { return e.Err }

@@ -63,9 +63,9 @@ type nowhere struct {
 
 func (n nowhere) err() error {
 	if len(n.known) == 0 {
-		return fmt.Errorf("the operator knows no cluster %q: give it one with operon.Cluster", n.name)
+		return fmt.Errorf("the operator has no cluster %q: add it with operon.Cluster", n.name)
 	}
-	return fmt.Errorf("the operator knows no cluster %q, but %s", n.name, strings.Join(n.known, ", "))
+	return fmt.Errorf("the operator has no cluster %q, but %s", n.name, strings.Join(n.known, ", "))
 }
 
 func (n nowhere) Children(context.Context, resourceclient.Children, types.UID) ([]*plan.Live, error) {

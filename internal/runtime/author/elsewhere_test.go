@@ -41,8 +41,8 @@ func TestReadingNowhere(t *testing.T) {
 		want  string
 	}{
 		{nil, errNoReads.Error()},
-		{&ending{}, `get *v1.Secret a/b: the operator knows no cluster "east": give it one with operon.Cluster`},
-		{Everywhere(&ending{}, map[string]Reads{"west": &ending{}}), `get *v1.Secret a/b: the operator knows no cluster "east", but west`},
+		{&ending{}, `get *v1.Secret a/b: the operator has no cluster "east": add it with operon.Cluster`},
+		{Everywhere(&ending{}, map[string]Reads{"west": &ending{}}), `get *v1.Secret a/b: the operator has no cluster "east", but west`},
 	} {
 		object := &corev1.Secret{}
 		object.Namespace, object.Name = "a", "b"

@@ -63,7 +63,7 @@ func ExternalKind[D, S any](out *ExternalComposition, kind string, provider exte
 		out.invalid(err)
 	}
 	if _, twice := out.kinds[kind]; twice {
-		out.invalid(fmt.Errorf("the external kind %q is provided twice", kind))
+		out.invalid(fmt.Errorf("the external kind %q is declared twice", kind))
 	}
 	if out.kinds == nil {
 		out.kinds = map[string]providers.Kind{}

@@ -26,7 +26,7 @@ func NewReader(owner client.Object, reads Reads) durable.Reader {
 }
 
 // errNoReads: a composition was made without an operator around it.
-var errNoReads = errors.New("nothing can be read here: the composition belongs to no operator")
+var errNoReads = errors.New("cannot read: the composition does not belong to a running operator")
 
 // Get reads an object by its kind, name and namespace, which is the owner's where it is left
 // out, into object. It returns false where there is none, also where the cluster does not

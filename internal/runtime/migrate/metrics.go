@@ -8,11 +8,11 @@ import (
 var (
 	migrated = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "operon_migration_objects_total",
-		Help: "Stored objects by what a storage migration did about them: rewritten, meanwhile (written or deleted since it began, by somebody else or before a restart), failed.",
+		Help: "Total stored objects by result of the storage migration: rewritten, meanwhile (written or deleted by another client since it began), failed.",
 	}, []string{"kind", "result"})
 	remaining = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "operon_migration_remaining_objects",
-		Help: "Stored objects that a storage migration has not looked at yet; 0 when there is none.",
+		Help: "Stored objects that the running storage migration has not processed yet.",
 	}, []string{"kind"})
 )
 

@@ -92,7 +92,7 @@ func (m *Migration) Start(ctx context.Context) error {
 func (m *Migration) Run(ctx context.Context) error {
 	d, err := m.Definitions.Read(ctx)
 	if err != nil {
-		return fmt.Errorf("read the definition: %w", err)
+		return fmt.Errorf("read the CRD: %w", err)
 	}
 	if len(d.Older()) == 0 {
 		remaining.WithLabelValues(m.Kind).Set(0)
@@ -110,7 +110,7 @@ func (m *Migration) Run(ctx context.Context) error {
 		return err
 	}
 	if err := m.Definitions.Strike(ctx, d); err != nil {
-		return fmt.Errorf("strike %q out of the stored versions: %w", d.Older(), err)
+		return fmt.Errorf("remove %q from the stored versions: %w", d.Older(), err)
 	}
 	m.Log.Info("storage migrated", "kind", m.Kind, "to", d.Storage, "from", d.Older(),
 		"rewritten", count.Rewritten, "written meanwhile", count.Meanwhile)
@@ -164,7 +164,7 @@ func (m *Migration) begin(ctx context.Context, d Definition, first Page) Mark {
 	mark := parseMark(d.Identity + "@" + first.At)
 	m.Log.Info("storage is being migrated", "kind", m.Kind, "to", d.Storage, "from", d.Older(), "objects", int64(len(first.Objects))+first.Remaining)
 	if err := m.Marks.Save(ctx, d.Name, mark); err != nil {
-		m.Log.V(1).Info("the progress of the migration cannot be noted; it would begin anew after a restart", "kind", m.Kind, "error", err.Error())
+		m.Log.V(1).Info("cannot record the progress of the migration; it would start over after a restart", "kind", m.Kind, "error", err.Error())
 	}
 	return mark
 }
@@ -185,7 +185,7 @@ func (m *Migration) forget(ctx context.Context, d Definition, mark Mark) {
 		return
 	}
 	if err := m.Marks.Save(ctx, d.Name, Mark{}); err != nil {
-		m.Log.V(1).Info("the note of the migration cannot be removed", "kind", m.Kind, "error", err.Error())
+		m.Log.V(1).Info("cannot delete the record of the migration", "kind", m.Kind, "error", err.Error())
 	}
 }
 
@@ -234,7 +234,7 @@ func (m *Migration) tell(err error) {
 	}
 	if text := err.Error(); text != m.told {
 		m.told = text
-		m.Log.Error(err, "storage is not migrated; all else goes on", "kind", m.Kind)
+		m.Log.Error(err, "storage is not migrated; everything else continues", "kind", m.Kind)
 	}
 }
 

@@ -45,7 +45,7 @@ type busyError struct {
 }
 
 func (e *busyError) Error() string {
-	return fmt.Sprintf("%s is called as often as the operator may", e.system)
+	return fmt.Sprintf("%s is rate limited", e.system)
 }
 
 // gates are those of all systems that are called.

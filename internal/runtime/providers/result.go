@@ -97,7 +97,7 @@ func (it *item) told(after time.Duration) outcome.Outcome {
 	case external.Stall:
 		return outcome.Combine(outcome.Stalled(it.action.Reason, message), outcome.Retry(after, "", ""))
 	case external.MarkIt:
-		return outcome.Retry(after, external.ReasonNotReady, it.Ref.String()+" is made after another one")
+		return outcome.Retry(after, external.ReasonNotReady, it.Ref.String()+" is created after another one")
 	}
 	if after > forever/2 {
 		return outcome.Done()

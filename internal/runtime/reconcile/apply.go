@@ -131,7 +131,7 @@ func waitsAfter(done plan.Action) outcome.Outcome {
 		}
 		return outcome.Wait(ReasonChildDeleting, message)
 	case plan.Replace:
-		return outcome.Wait(ReasonChildDeleting, fmt.Sprintf("%s is deleted to be made again: %s", done.ID(), done.Why))
+		return outcome.Wait(ReasonChildDeleting, fmt.Sprintf("%s is deleted to be recreated: %s", done.ID(), done.Why))
 	}
 	return outcome.Done()
 }

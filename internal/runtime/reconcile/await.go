@@ -23,7 +23,7 @@ func (r *Reconciler[T]) await(_ context.Context, p *pass[T]) (outcome.Outcome, e
 		id := plan.Of(child)
 		live := p.live(id)
 		if live == nil {
-			return outcome.Wait(ReasonChildNotReady, fmt.Sprintf("%s is not there yet", id)), nil
+			return outcome.Wait(ReasonChildNotReady, fmt.Sprintf("%s does not exist yet", id)), nil
 		}
 		state, err := p.composed.readiness(id, live)
 		if err != nil {

@@ -99,7 +99,7 @@ func (c composed) readiness(id plan.ID, live *plan.Live) (outcome.Outcome, error
 	case len(asked) == 0:
 		return outcome.Wait(ReasonChildNotReady, live.State.Message), nil
 	case live.Object == nil:
-		return outcome.Wait(ReasonChildNotReady, "it was not read as a whole yet"), nil
+		return outcome.Wait(ReasonChildNotReady, "it has not been read completely yet"), nil
 	}
 	loose, err := resourceclient.LooseOf(live.Object)
 	if err != nil {
@@ -111,4 +111,4 @@ func (c composed) readiness(id plan.ID, live *plan.Live) (outcome.Outcome, error
 // DuplicateError says that two children were composed under one name.
 type DuplicateError struct{ ID plan.ID }
 
-func (e *DuplicateError) Error() string { return fmt.Sprintf("two children are composed as %s", e.ID) }
+func (e *DuplicateError) Error() string { return fmt.Sprintf("two children are declared as %s", e.ID) }

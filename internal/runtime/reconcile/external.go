@@ -123,7 +123,7 @@ func (o *object[T]) writeRecord(ctx context.Context, record *external.Record, de
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("write down what %s has outside: %w", o.id, err)
+		return fmt.Errorf("record the external resources of %s: %w", o.id, err)
 	}
 	o.entry.Wrote(o.id.Kind, "metadata")
 	return nil

@@ -39,7 +39,7 @@ func fill[T client.Object](ctx context.Context, roles author.Roles[T], object *o
 		return nil
 	}
 	if err := roles.Default(ctx, object.now); err != nil {
-		return fmt.Errorf("fill in defaults: %w", err)
+		return fmt.Errorf("set defaults: %w", err)
 	}
 	return nil
 }

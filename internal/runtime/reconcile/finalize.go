@@ -107,5 +107,5 @@ func beforeIt(actions []plan.Action) string {
 			return fmt.Sprintf("waits until %s is gone", action.ID())
 		}
 	}
-	return fmt.Sprintf("waits until %s is left behind", actions[len(actions)-1].ID())
+	return fmt.Sprintf("waits until %s is released", actions[len(actions)-1].ID())
 }

@@ -23,7 +23,7 @@ func hold[T client.Object](ctx context.Context, r *Reconciler[T], p *pass[T]) er
 	needsFinalizer := func(child *unstructured.Unstructured) bool { // garbage collection alone will not do
 		return !apply.Collected(object, child) || child.GetAnnotations()[plan.AfterAnnotation] != ""
 	}
-	holdsUp := func(live *plan.Live) bool { // the same, for a child that exists and is no longer composed
+	holdsUp := func(live *plan.Live) bool { // the same, for a child that exists and is no longer declared
 		_, composed := p.composed.options[live.ID()]
 		return !composed && (!live.RefersTo(object.GetUID()) || live.After != "")
 	}

@@ -54,7 +54,7 @@ func (o *object[T]) saveJournal(ctx context.Context, j *journal.Journal) (*journ
 type LostJournalError struct{ Kind string }
 
 func (e *LostJournalError) Error() string {
-	return fmt.Sprintf("the CustomResourceDefinition of %s drops status.journal, without which no step can be done once: generate it again from the Go type, and apply it", e.Kind)
+	return fmt.Sprintf("the CRD of %s drops status.journal, which durable steps need: generate the CRD from the Go type, and apply it", e.Kind)
 }
 
 // editStepsFinalizer adds or removes the finalizer of the object's steps, as edit does.

@@ -20,7 +20,7 @@ func (r *Reconciler[T]) pace(_ context.Context, p *pass[T]) (outcome.Outcome, er
 		return outcome.Stop(left), nil
 	}
 	if storm {
-		p.entry.Events.Warning("Delayed", "Reconcile", "reconciled too often, now because %s; until that ends it is reconciled once every %s",
+		p.entry.Events.Warning("Delayed", "Reconcile", "rate limited: reconciled too often (latest trigger: %s); until that ends, at most once every %s",
 			whatStorms(p.entry.Causes), r.Rate.Every)
 	}
 	return outcome.Done(), nil
@@ -34,5 +34,5 @@ func whatStorms(causes []trigger.Cause) string {
 			storm.Add(c)
 		}
 	}
-	return cmp.Or(strings.Join(storm.Summary(), ", "), "something changes all the time")
+	return cmp.Or(strings.Join(storm.Summary(), ", "), "unknown")
 }

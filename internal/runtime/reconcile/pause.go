@@ -13,7 +13,7 @@ import (
 // to report that, until the annotation is removed or the object is deleted.
 const PausedAnnotation = "operon.dev/paused"
 
-const pausedMessage = "nothing is done for this object, and nothing of it is looked at, while its annotation " + PausedAnnotation + " is true"
+const pausedMessage = "reconciliation is paused by annotation " + PausedAnnotation + "=true"
 
 // paused reports whether a user asked for nothing to be done. An object that is being
 // deleted is not paused: garbage collection takes most of its children anyway.
@@ -29,9 +29,9 @@ func (r *Reconciler[T]) pause(_ context.Context, p *pass[T]) (outcome.Outcome, e
 	}
 	switch was, is := conditions.Paused(), paused(p.object.now); {
 	case was && !is && !p.object.deleting():
-		p.entry.Events.Normal("Resumed", "Reconcile", "the annotation %s was taken off", PausedAnnotation)
+		p.entry.Events.Normal("Resumed", "Reconcile", "annotation %s was removed", PausedAnnotation)
 	case is && !was:
-		p.entry.Events.Normal("Paused", "Reconcile", "nothing is done until the annotation %s is taken off", PausedAnnotation)
+		p.entry.Events.Normal("Paused", "Reconcile", "reconciliation is paused; remove annotation %s to resume", PausedAnnotation)
 	}
 	if !paused(p.object.now) {
 		return outcome.Done(), nil

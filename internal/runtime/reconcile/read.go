@@ -188,7 +188,7 @@ func (r *reader) kindOfEarlier(ctx context.Context, writes *freshness.ChildView,
 		return found, err
 	}
 	if _, logged := r.kinds.unreadable.LoadOrStore(kind, true); !logged {
-		log.FromContext(ctx).Error(err, "children of a kind that an earlier version composed are not looked for until the operator starts again", "kind", kind.Kind)
+		log.FromContext(ctx).Error(err, "children of a kind that an earlier version declared are not read until the operator restarts", "kind", kind.Kind)
 	}
 	return nil, nil
 }

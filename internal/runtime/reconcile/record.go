@@ -148,8 +148,8 @@ func (r *Record) tolerate(ctx context.Context, err error) error {
 	}
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		r.denied = true
-		log.FromContext(ctx).Error(err, "kinds that a newer version of this operator drops will not be pruned: it may not keep a record of them", "lease", r.key)
+		log.FromContext(ctx).Error(err, "children of kinds that a newer version of this operator drops will not be pruned, because it may not record them", "lease", r.key)
 		return nil
 	}
-	return fmt.Errorf("record of composed kinds: %w", err)
+	return fmt.Errorf("record the kinds of children: %w", err)
 }

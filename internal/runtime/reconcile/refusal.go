@@ -25,7 +25,7 @@ type StatusError struct {
 }
 
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("the CustomResourceDefinition of %s does not allow this status, so that nothing of it is written: %v; set the field in Observe to what it may be, or allow in the Go type what it is, and generate the CustomResourceDefinition again", e.Kind, e.Err)
+	return fmt.Sprintf("the CRD of %s rejects this status, so it is not written: %v; set the field in Observe to an allowed value, or change the Go type and generate the CRD again", e.Kind, e.Err)
 }
 
 func (e *StatusError) Unwrap() error { return e.Err }

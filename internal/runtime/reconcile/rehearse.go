@@ -108,7 +108,7 @@ func (r rehearsal[T]) askFor(ctx context.Context, action plan.Action) (plan.Acti
 		action.Verb, action.Why = plan.Adopt, "exists already"
 		return action, nil
 	case apierrors.IsConflict(err):
-		action.Verb, action.Why = plan.Conflict, "exists already and was not made by this operator"
+		action.Verb, action.Why = plan.Conflict, "exists already and was not created by this operator"
 		return action, &apply.ConflictError{ID: action.ID(), Why: action.Why}
 	case apierrors.IsInvalid(err) && action.Options.Has(plan.MayReplace) && form.GetResourceVersion() == "":
 		action.Verb, action.Why = plan.Replace, err.Error()

@@ -28,7 +28,7 @@ type TimeoutError struct {
 }
 
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("the reconcile takes longer than %s, in its step %s: %v", e.Limit, e.Step, e.Err)
+	return fmt.Sprintf("the reconcile exceeded its time limit of %s in step %s: %v", e.Limit, e.Step, e.Err)
 }
 
 func (e *TimeoutError) Unwrap() error { return e.Err }

@@ -91,7 +91,7 @@ func orUnknown(version string) string {
 
 func newerVersion(recorded, own string) outcome.Outcome {
 	return outcome.Stalled(ReasonNewerVersion, fmt.Sprintf(
-		"version %s of the operator took care of this object last, which is newer than this one, %s: nothing is done; run that version, or let this one take the object by the annotation %s=%s",
+		"last reconciled by operator version %s, which is newer than this one, %s; not reconciling. Run that version, or set the annotation %s=%s to downgrade",
 		recorded, own, DowngradeAnnotation, recorded))
 }
 

@@ -112,7 +112,7 @@ func TestEndpoint(t *testing.T) {
 		{Path, "", "", 200, `"name":"box-operator"`},
 		{Path + "/objects/box/default/one", "", "", 200, `"verb":"update"`},
 		{Path + "/objects/Box.test.operon.dev/-/wide", "", "localhost:1", 200, `"name":"wide"`},
-		{Path + "/objects/box/default/two", "", "", 404, "no reconcile of Box two is remembered"},
+		{Path + "/objects/box/default/two", "", "", 404, "no reconcile of Box two is known"},
 		{Path + "/objects/bix/default/one", "", "", 404, "does not manage the kind bix, but Box, Crate"},
 		{Path + "/objects/crate/default/one", "", "", 404, "several groups"},
 		{Path, "192.0.2.1:1", "", 403, "loopback"},
@@ -151,7 +151,7 @@ func TestClientAsks(t *testing.T) {
 		t.Errorf("object %+v, error %v", object, err)
 	}
 	var refused *Refused
-	if _, err := AskObject(t.Context(), address, "Box", "", "other"); err == nil || !strings.Contains(err.Error(), "remembered") || !errors.As(err, &refused) {
+	if _, err := AskObject(t.Context(), address, "Box", "", "other"); err == nil || !strings.Contains(err.Error(), "is known") || !errors.As(err, &refused) {
 		t.Errorf("error %v", err)
 	}
 	server.Close()

@@ -36,7 +36,7 @@ func local(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		peer, err := netip.ParseAddrPort(r.RemoteAddr)
 		if err != nil || !peer.Addr().Unmap().IsLoopback() || !namesThisMachine(r.Host) {
-			problem(w, http.StatusForbidden, "this is answered on loopback only; from elsewhere use kubectl port-forward")
+			problem(w, http.StatusForbidden, "this is served on loopback only; from elsewhere, use kubectl port-forward")
 			return
 		}
 		next(w, r)
@@ -67,7 +67,7 @@ func (s *Store) serveObject(w http.ResponseWriter, r *http.Request) {
 	namespace := strings.TrimPrefix(r.PathValue("namespace"), clusterScope)
 	object, ok := s.object(key{kinds[0], namespace, r.PathValue("name")})
 	if !ok {
-		problem(w, http.StatusNotFound, fmt.Sprintf("no reconcile of %s %s is remembered: there was none since the operator started, or those of others came after it", kinds[0].Kind, r.PathValue("name")))
+		problem(w, http.StatusNotFound, fmt.Sprintf("no reconcile of %s %s is known: there was none since the operator started, or it was dropped for newer ones", kinds[0].Kind, r.PathValue("name")))
 		return
 	}
 	answer(w, http.StatusOK, object)

@@ -48,29 +48,29 @@ func (e *Events) describe(action plan.Action) {
 	case plan.Create:
 		e.Merge("Created", "Create", "created", ", ", id.String())
 	case plan.Update:
-		e.Merge("Updated", "Update", "updated as composed:", ", ", id.String())
+		e.Merge("Updated", "Update", "updated:", ", ", id.String())
 	case plan.Recreate:
 		e.Warning("Recreated", "Create", "%s %s; created it again", id, action.Why)
 	case plan.Repair:
-		e.Warning("Repaired", "Update", "put back in %s: %s", id, action.Why)
+		e.Warning("Repaired", "Update", "reverted drift in %s: %s", id, action.Why)
 	case plan.Adopt:
-		e.Warning("Adopted", "Update", "took over %s, which %s", id, action.Why)
+		e.Warning("Adopted", "Update", "adopted %s, which %s", id, action.Why)
 	case plan.Replace:
-		e.Warning("Replaced", "Delete", "deleted %s to make it again: %s", id, action.Why)
+		e.Warning("Replaced", "Delete", "deleted %s to recreate it: %s", id, action.Why)
 	case plan.Release:
-		e.Normal("Released", "Update", "left %s behind, which %s", id, action.Why)
+		e.Normal("Released", "Update", "released %s, which %s", id, action.Why)
 	case plan.Delete:
-		e.Merge("Pruned", "Delete", "deleted as no longer composed:", ", ", id.String())
+		e.Merge("Pruned", "Delete", "deleted because no longer declared:", ", ", id.String())
 	}
 }
 
 // externalEvents are the words for what was done to an external resource.
 var externalEvents = map[external.Verb]struct{ reason, action, done string }{
-	external.Create: {"ExternalCreated", "Create", "made outside:"},
-	external.Update: {"ExternalUpdated", "Update", "changed outside:"},
-	external.Delete: {"ExternalDeleted", "Delete", "deleted outside:"},
-	external.Note:   {"ExternalAdopted", "Adopt", "took over outside:"},
-	external.Drop:   {"ExternalGone", "Forget", "no longer kept outside:"},
+	external.Create: {"ExternalCreated", "Create", "created external resource:"},
+	external.Update: {"ExternalUpdated", "Update", "updated external resource:"},
+	external.Delete: {"ExternalDeleted", "Delete", "deleted external resource:"},
+	external.Note:   {"ExternalAdopted", "Adopt", "adopted external resource:"},
+	external.Drop:   {"ExternalGone", "Forget", "external resource is gone:"},
 }
 
 // External records what was done to an external resource.

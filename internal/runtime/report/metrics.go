@@ -9,20 +9,20 @@ import (
 // this operator times names of steps.
 var stepSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 	Name:    "operon_step_duration_seconds",
-	Help:    "How long each step of a reconcile took.",
+	Help:    "Duration of each step of a reconcile in seconds.",
 	Buckets: prometheus.ExponentialBuckets(0.0005, 4, 8),
 }, []string{"kind", "step"})
 
 // Labels are kinds, outcomes, verbs and kinds of causes, never names of objects: the number
 // of series does not grow with what an operator manages.
 var (
-	reconcilesTotal = counter("operon_reconciles_total", "Reconciles by what they came to: done, wait, retry, stalled, gone, delayed.", "kind", "outcome")
-	causesTotal     = counter("operon_causes_total", "What objects were reconciled for.", "kind", "cause")
-	writesTotal     = counter("operon_writes_total", "Requests that changed something, by the kind of what was written.", "kind", "verb")
-	repairsTotal    = counter("operon_drift_repaired_total", "Children that somebody else changed or deleted, and that were put back.", "kind")
-	objectsReady    = gauge("operon_objects", "Objects by the status of their condition Ready.", "kind", "ready")
-	callsTotal      = counter("operon_external_calls_total", "Calls to external systems, by the kind of resource, the call, and ok, away, denied, refused or garbage.", "kind", "call", "result")
-	watchCount      = gauge("operon_watches", "Watches of what reconciles read, children included; all kinds of an operator share them.")
+	reconcilesTotal = counter("operon_reconciles_total", "Total reconciles by outcome: done, wait, retry, stalled, gone, delayed.", "kind", "outcome")
+	causesTotal     = counter("operon_causes_total", "Total triggers of reconciles by kind.", "kind", "cause")
+	writesTotal     = counter("operon_writes_total", "Total requests that changed an object, by kind.", "kind", "verb")
+	repairsTotal    = counter("operon_drift_repaired_total", "Total children whose drift was reverted, by kind.", "kind")
+	objectsReady    = gauge("operon_objects", "Objects by status of their Ready condition.", "kind", "ready")
+	callsTotal      = counter("operon_external_calls_total", "Total calls to external systems by kind, call and result: ok, away, denied, refused or garbage.", "kind", "call", "result")
+	watchCount      = gauge("operon_watches", "Open watches of children and of objects that reconciles read, shared by all kinds.")
 )
 
 func counter(name, help string, labels ...string) *prometheus.CounterVec {

@@ -44,7 +44,7 @@ func (a *assignment) learn(lease *coordinationv1.Lease) {
 	}
 	parsed, err := shardtable.Parse(lease.Annotations[TableAnnotation])
 	if err != nil {
-		a.Log.Error(err, "cannot read which replica works on what: it is made anew when all have stopped who worked by it",
+		a.Log.Error(err, "cannot read the shard assignment; it is recreated after all replicas that use it have stopped",
 			"lease", lease.Name, "annotation", TableAnnotation, "within", a.timing.lease)
 		a.lose(lease)
 		return
@@ -95,7 +95,7 @@ func (a *assignment) write(ctx context.Context, before *coordinationv1.Lease, ne
 			return
 		}
 	}
-	a.Log.Error(err, "cannot write which replica works on what", "lease", lease.Name)
+	a.Log.Error(err, "cannot write the shard assignment", "lease", lease.Name)
 	time.AfterFunc(a.timing.renew, a.wake)
 }
 
@@ -134,7 +134,7 @@ func (a *assignment) tellSlots() {
 		return
 	}
 	a.warned = a.parsed.Slots()
-	a.Log.Info("the replicas share another number of shards than this one was told: theirs stands until all of them have been stopped",
+	a.Log.Info("the running replicas use another number of shards; theirs is used until all of them have stopped",
 		"theirs", a.parsed.Slots(), "told", a.Slots)
 }
 

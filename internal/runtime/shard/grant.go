@@ -9,17 +9,17 @@ import (
 )
 
 // errLost is why a context of work ends whose right was lost.
-var errLost = errors.New("the object is another replica's now")
+var errLost = errors.New("the object belongs to another replica now")
 
-// Lost tells whether a context ended because the object is another replica's now: nothing that is done
+// Lost tells whether a context ended because the object belongs to another replica now: nothing that is done
 // under it is of use any more.
 func Lost(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errLost) }
 
-// LostError says that a request was not sent, as the object is another replica's now, or may be.
+// LostError says that a request was not sent, as the object belongs to another replica now, or may be.
 type LostError struct{ Method, Path string }
 
 func (e *LostError) Error() string {
-	return fmt.Sprintf("%s %s was not sent: the object is another replica's now, or may soon be", e.Method, e.Path)
+	return fmt.Sprintf("%s %s was not sent: the object belongs to another replica now, or may soon be", e.Method, e.Path)
 }
 
 // grant is the right to work on the objects of a slot, from its opening until it is given up.

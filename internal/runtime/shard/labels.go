@@ -136,7 +136,7 @@ func (l *labeller) label(ctx context.Context, m mark) bool {
 	case apierrors.IsConflict(err):
 		return true // the watch shows what it is now
 	}
-	l.member.Log.Error(err, "cannot label an object, by which replicas share them: nobody works on it until somebody can", "kind", l.kind.Kind, "namespace", m.namespace, "name", m.name)
+	l.member.Log.Error(err, "cannot set the shard label of an object; no replica reconciles it until one can", "kind", l.kind.Kind, "namespace", m.namespace, "name", m.name)
 	return false
 }
 

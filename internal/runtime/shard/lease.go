@@ -58,7 +58,7 @@ func (h *heartbeat) join(ctx context.Context) {
 			h.renewedAt(lease, sent)
 			return
 		}
-		h.Log.Error(err, "cannot announce this replica: it works on nothing until it can", "lease", lease.Name)
+		h.Log.Error(err, "cannot create the lease of this replica; it reconciles nothing until it can", "lease", lease.Name)
 		wait(ctx, h.timing.renew)
 	}
 }
@@ -123,7 +123,7 @@ func (h *heartbeat) renew(ctx context.Context) {
 	case apierrors.IsNotFound(err) || errors.Is(err, errOther):
 		h.expelled(ctx)
 	case ctx.Err() == nil:
-		h.Log.Error(err, "cannot renew this replica's lease: it stops writing until it can", "lease", lease.Name)
+		h.Log.Error(err, "cannot renew the lease of this replica; it stops writing until it can", "lease", lease.Name)
 	}
 }
 
@@ -140,7 +140,7 @@ func (h *heartbeat) update(ctx context.Context, lease *coordinationv1.Lease, wor
 	return sent, h.brief(ctx, func(ctx context.Context) error { return h.Client.Update(ctx, lease) })
 }
 
-var errOther = errors.New("the lease is another one of the same name")
+var errOther = errors.New("the lease was replaced by another one of the same name")
 
 // reread reads the member's lease, which is to be the same one.
 func (h *heartbeat) reread(ctx context.Context, lease *coordinationv1.Lease) error {
@@ -162,7 +162,7 @@ func (h *heartbeat) expelled(ctx context.Context) {
 	if leaving {
 		return
 	}
-	h.Log.Info("others took this replica for dead: it stops working on its objects and joins anew")
+	h.Log.Info("lost the shard lease; releasing objects and rejoining")
 	h.join(ctx)
 }
 
@@ -175,7 +175,7 @@ func (h *heartbeat) remove(ctx context.Context) {
 		return
 	}
 	if err := h.Client.Delete(ctx, lease, client.Preconditions{UID: &lease.UID}); client.IgnoreNotFound(err) != nil {
-		h.Log.Error(err, "cannot remove this replica's lease: it runs out", "lease", lease.Name)
+		h.Log.Error(err, "cannot delete the lease of this replica; it will expire", "lease", lease.Name)
 	}
 }
 

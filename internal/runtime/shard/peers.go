@@ -114,11 +114,11 @@ func (p *peers) delete(ctx context.Context, lease *coordinationv1.Lease) bool {
 		return p.Client.Delete(ctx, lease, client.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion})
 	})
 	if client.IgnoreNotFound(err) == nil {
-		p.Log.Info("a replica gives no sign of life: its objects are taken over", "lease", lease.Name)
+		p.Log.Info("a replica's lease expired; taking over its objects", "lease", lease.Name)
 		return true
 	}
 	if !apierrors.IsConflict(err) {
-		p.Log.Error(err, "cannot delete the lease of a replica that gives no sign of life", "lease", lease.Name)
+		p.Log.Error(err, "cannot delete the expired lease of a replica", "lease", lease.Name)
 	}
 	return false
 }

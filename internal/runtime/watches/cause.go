@@ -43,7 +43,7 @@ func (s scope) causeOf(what happening, states []any) trigger.Cause {
 
 // Notes say what of an object changed.
 const (
-	deletion = "its deletion was asked for"
+	deletion = "its deletion was requested"
 	ofSpec   = "its spec"
 	ofMeta   = "its metadata"
 	ofStatus = "its status"

@@ -115,7 +115,7 @@ func (s *Session) Get(ctx context.Context, object client.Object) (bool, error) {
 type UnboundedError struct{ Kind string }
 
 func (e *UnboundedError) Error() string {
-	return fmt.Sprintf("a list of every %s would be held in memory as a whole; select by labels, with client.MatchingLabels, or say operon.Everything", e.Kind)
+	return fmt.Sprintf("a list of all %s objects would be cached; select by labels with client.MatchingLabels, or use operon.Everything", e.Kind)
 }
 
 // identify tells the kind of what is read, and the form in which it is to be.

@@ -159,7 +159,7 @@ func (t *Tracker) lose(w *watch) {
 	t.end(w)
 	readers := w.all()
 	t.mu.Unlock()
-	tell(readers, ofKind(w.kind, gone, "it cannot be watched any more"))
+	tell(readers, ofKind(w.kind, gone, "it can no longer be watched"))
 }
 
 func tell(readers []reader, why trigger.Cause) {

@@ -92,7 +92,7 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	name, port, err := net.SplitHostPort(c.Address)
 	if err != nil {
-		return fmt.Errorf("webhooks: the address %q is no HOST:PORT", c.Address)
+		return fmt.Errorf("webhooks: the address %q is not HOST:PORT", c.Address)
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fmt.Errorf("webhooks: the address %q has no port from 0 to 65535", c.Address)
@@ -101,13 +101,13 @@ func (c Config) validate() error {
 		return fmt.Errorf("webhooks: in which namespace is Service %s? Set POD_NAMESPACE to the operator's", c.Service.Name)
 	}
 	if c.Service.Name != "" && len(validation.IsDNS1035Label(c.Service.Name)) > 0 {
-		return fmt.Errorf("webhooks: %q is no name of a Service: want lower-case letters, digits and -, at most 63, a letter first", c.Service.Name)
+		return fmt.Errorf("webhooks: %q is not a valid name of a Service: want lower-case letters, digits and -, at most 63, a letter first", c.Service.Name)
 	}
 	if c.ServicePort < 1 || c.ServicePort > 65535 {
 		return fmt.Errorf("webhooks: Service %s cannot have the port %d: want 1 to 65535", c.Service.Name, c.ServicePort)
 	}
 	if c.Service.Name == "" && !loopback(name) {
-		return fmt.Errorf("webhooks: API servers cannot be told to ask %q: name the Service that leads there, or listen on 127.0.0.1 where the API server is on this machine", c.Address)
+		return fmt.Errorf("webhooks: API servers cannot call %q: name the Service that leads there, or listen on 127.0.0.1 if the API server is on this machine", c.Address)
 	}
 	if err := c.Times.Validate(); err != nil {
 		return fmt.Errorf("webhooks: %w", err)

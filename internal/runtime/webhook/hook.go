@@ -51,7 +51,7 @@ const defaultTimeout = 10 * time.Second
 // Check refuses options that an API server would refuse, with better words.
 func (o Options) Check() error {
 	if o.Timeout != 0 && (o.Timeout < time.Second || o.Timeout > 30*time.Second || o.Timeout%time.Second != 0) {
-		return fmt.Errorf("a time-out of %s: API servers take whole seconds from 1 to 30", o.Timeout)
+		return fmt.Errorf("a timeout of %s: API servers take whole seconds from 1 to 30", o.Timeout)
 	}
 	return nil
 }

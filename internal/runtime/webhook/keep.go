@@ -97,7 +97,7 @@ func (k *keeper) leave(life context.Context) {
 		}
 	}
 	if err := k.registry.remove(ctx, own); err != nil {
-		k.Log.Error(err, "webhooks: what was registered is left behind")
+		k.Log.Error(err, "webhooks: the registration could not be removed")
 	}
 }
 
@@ -251,7 +251,7 @@ func (k *keeper) leads() bool {
 	}
 }
 
-var errService = errors.New("a Service is asked: this operator runs in the cluster, too, and it is not taken from there. Stop it there, or run this one without webhooks")
+var errService = errors.New("the webhooks are already served by the in-cluster deployment: stop it, or run this operator without webhooks")
 
 // stands tells whether another process of the operator, on the machine of the API server, is asked and is there.
 // Where a Service leads to all replicas there is no such thing.
@@ -316,13 +316,13 @@ func (k *keeper) note(ctx context.Context, err error) {
 		k.settled.Store(true)
 		if before != nil {
 			k.trouble.Store(nil)
-			k.Log.Info("webhooks are as they should be again")
+			k.Log.Info("webhooks are registered correctly again")
 		}
 		return
 	}
 	k.trouble.Store(&err)
 	if before == nil || (*before).Error() != err.Error() {
-		k.Log.Error(err, "webhooks are not as they should be")
+		k.Log.Error(err, "webhooks are not registered correctly")
 	}
 }
 

@@ -77,14 +77,14 @@ func (k *kept) take(key []byte) (*authority, error) {
 			return &authority{cert: cert, key: parsed}, nil
 		}
 	}
-	return nil, fmt.Errorf("no certificate in %s is of this key", keyBundle)
+	return nil, fmt.Errorf("no certificate in %s has this key", keyBundle)
 }
 
 // readLeaf reads a certificate with its key.
 func readLeaf(cert, key []byte, h host) (*tls.Certificate, error) {
 	leaf, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		return nil, fmt.Errorf("%s and %s are no pair: %w", keyLeaf, keyLeafKey, err)
+		return nil, fmt.Errorf("%s and %s do not match: %w", keyLeaf, keyLeafKey, err)
 	}
 	if err := h.covered(leaf.Leaf); err != nil {
 		return nil, fmt.Errorf("%s: %w", keyLeaf, err)

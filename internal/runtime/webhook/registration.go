@@ -160,10 +160,10 @@ func (r *registry) writeOne(ctx context.Context, t turn, one registration) (bool
 	return true, r.apply(ctx, one.id(), live, want)
 }
 
-var errContest = errors.New("somebody changes it again and again: it is put back less often now. Is there another version of this operator, or somebody who injects a CA of their own?")
+var errContest = errors.New("another writer keeps changing it; backing off. Is another version of the operator, or a CA injector, running?")
 
 // errTaken says that an object has the name and is not the operator's.
-var errTaken = errors.New("there is one that this operator did not make: delete it, or give the operator another name")
+var errTaken = errors.New("it exists and was not created by this operator: delete it, or rename the operator")
 
 // mayTake: what somebody else made under the name is not taken silently.
 func (r *registry) mayTake(of ident, live *unstructured.Unstructured) error {

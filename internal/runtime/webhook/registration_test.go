@@ -122,7 +122,7 @@ func TestForeignConfigurationsAreLeftAlone(t *testing.T) {
 	t.Cleanup(func() { _ = w.client.Delete(context.WithoutCancel(t.Context()), theirs) })
 	r := w.start()
 	w.eventually("it to be told", func(context.Context) error {
-		if err := r.Check(nil); err == nil || !strings.Contains(err.Error(), "did not make") {
+		if err := r.Check(nil); err == nil || !strings.Contains(err.Error(), "was not created by this operator") {
 			return fmt.Errorf("the check says %w", err)
 		}
 		return nil
@@ -366,13 +366,13 @@ func (w *world) copyTo(folder string) {
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	for want, cfg := range map[string]webhook.Config{
-		`"nonsense" is no HOST:PORT`: {Address: "nonsense"},
-		"Set POD_NAMESPACE":          {Address: ":9443", Service: client.ObjectKey{Name: "a"}},
-		"name the Service":           {Address: ":9443"},
-		"no port from 0 to 65535":    {Address: "127.0.0.1:99999"},
-		"no name of a Service":       {Address: ":9443", Service: client.ObjectKey{Namespace: "a", Name: "a.b"}},
-		"cannot have the port 70000": {Address: ":9443", Service: client.ObjectKey{Namespace: "a", Name: "a"}, ServicePort: 70000},
-		"three times as long":        {Address: "127.0.0.1:0", Times: rotation.Times{CA: 2, Leaf: 1}},
+		`"nonsense" is not HOST:PORT`:      {Address: "nonsense"},
+		"Set POD_NAMESPACE":                {Address: ":9443", Service: client.ObjectKey{Name: "a"}},
+		"name the Service":                 {Address: ":9443"},
+		"no port from 0 to 65535":          {Address: "127.0.0.1:99999"},
+		"is not a valid name of a Service": {Address: ":9443", Service: client.ObjectKey{Namespace: "a", Name: "a.b"}},
+		"cannot have the port 70000":       {Address: ":9443", Service: client.ObjectKey{Namespace: "a", Name: "a"}, ServicePort: 70000},
+		"three times as long":              {Address: "127.0.0.1:0", Times: rotation.Times{CA: 2, Leaf: 1}},
 	} {
 		if _, err := webhook.New(cfg); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)

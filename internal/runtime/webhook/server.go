@@ -170,7 +170,7 @@ func (s *Server) listen(life context.Context) (stop func(), err error) {
 	server.Protocols.SetHTTP1(true)
 	go func() {
 		if err := server.ServeTLS(s.listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
-			s.Log.Error(err, "webhooks are not served any more")
+			s.Log.Error(err, "webhooks are no longer served")
 		}
 	}()
 	return func() { s.end(server) }, nil
@@ -193,7 +193,7 @@ func (s *Server) end(server *http.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
-		s.Log.Error(err, "webhooks: requests were cut off")
+		s.Log.Error(err, "webhooks: requests were interrupted")
 		_ = server.Close() // what is left is cut off
 	}
 }

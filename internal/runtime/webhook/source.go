@@ -97,7 +97,7 @@ func (f files) current(_ context.Context, _ func(string) bool, now time.Time) (c
 		return certificates{}, false, fmt.Errorf("certificates of webhooks in %s: %s: %w", f.folder, keyBundle, err)
 	}
 	if now.After(leaf.Leaf.NotAfter) {
-		err = errors.Join(err, fmt.Errorf("certificates of webhooks in %s: %s has expired at %s: whoever renews it has not", f.folder, keyLeaf, leaf.Leaf.NotAfter))
+		err = errors.Join(err, fmt.Errorf("certificates of webhooks in %s: %s has expired at %s: it was not renewed", f.folder, keyLeaf, leaf.Leaf.NotAfter))
 	}
 	return certificates{leaf: leaf, bundle: bundle, adds: true, again: now.Add(lookEvery)}, false, err
 }

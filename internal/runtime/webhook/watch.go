@@ -66,7 +66,7 @@ func (k *keeper) watchOne(ctx context.Context, of ident, namespace string) {
 		DeleteFunc: func(any) { k.nudge() },
 	})
 	if err != nil {
-		k.Log.Error(err, "webhooks: changes are not seen", "of", of.String()) // of an informer that has ended, which it has not
+		k.Log.Error(err, "webhooks: changes cannot be watched", "of", of.String()) // of an informer that has ended, which it has not
 		return
 	}
 	go informer.RunWithContext(ctx)

@@ -159,7 +159,7 @@ func built(t *testing.T, dir string, o build.Options) made {
 		t.Fatal(err)
 	}
 	to := t.TempDir()
-	if _, err := result.Store.WriteLayout(t.Context(), to, name, result.Image); err != nil {
+	if _, err := result.Store.Deliver(t.Context(), name, result.Image, image.Delivery{Layout: to}); err != nil {
 		t.Fatal(err)
 	}
 	return made{result, to}

@@ -169,7 +169,7 @@ func (i *installed) namespaceOfScrapers(t *testing.T) string {
 		}}
 		answer, err := i.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err == nil && !answer.Status.Allowed {
-			err = errors.New("it is not there yet")
+			err = errors.New("it does not exist yet")
 		}
 		return err
 	})

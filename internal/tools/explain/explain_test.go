@@ -123,7 +123,7 @@ func story() *Answer {
 		Ready:   &metav1.Condition{Status: metav1.ConditionFalse, Reason: "ChildNotReady", Message: message, LastTransitionTime: metav1.NewTime(ago(41 * time.Second))},
 		Trouble: []string{"Deployment example: InProgress: 2/3 ready", "  ReplicaSet example-5695675476: InProgress: 2/3 ready", "    Pod example-5695675476-gvq6t: Failed: ImagePullBackOff"},
 		Events: []Event{
-			{At: ago(41 * time.Second), Object: "Memcached default/example", Reason: "Repaired", Message: "put back in Deployment example: spec.replicas (changed by kubectl)"},
+			{At: ago(41 * time.Second), Object: "Memcached default/example", Reason: "Repaired", Message: "reverted drift in Deployment example: spec.replicas (changed by kubectl)"},
 			{At: ago(12 * time.Second), Object: "Pod default/example-5695675476-gvq6t", Reason: "BackOff", Message: "Back-off pulling image", Count: 3},
 		},
 		Operator: "memcached-operator",

@@ -58,7 +58,7 @@ func TestTheOperatorIsFound(t *testing.T) {
 	}
 	a.Name, a.Lacks = "two", nil
 	a.ask(t.Context(), server, "")
-	if len(a.Lacks) != 1 || !strings.Contains(a.Lacks[0], "no reconcile of Box two is remembered") {
+	if len(a.Lacks) != 1 || !strings.Contains(a.Lacks[0], "no reconcile of Box two is known") {
 		t.Errorf("lacks %q", a.Lacks)
 	}
 }

@@ -37,7 +37,7 @@ type about struct {
 	Var, Letter string
 	// Odd tells that the plural is not the one that would be guessed.
 	Odd bool
-	// New tells that the API package is not there yet.
+	// New tells that the API package does not exist yet.
 	New bool
 }
 

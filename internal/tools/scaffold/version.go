@@ -123,7 +123,7 @@ func (n *versions) noCycle(t *tree, hubFolder string) error {
 		advice = "leave out --storage, so that " + n.hub.Version + " stays the hub of " + n.Kind
 	}
 	if hubFolder == n.folder && !n.joins {
-		return nil // it is not there yet
+		return nil // it does not exist yet
 	}
 	var cycle error
 	return errors.Join(eachSource(t.place(hubFolder), func(name string, content []byte) error {

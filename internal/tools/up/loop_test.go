@@ -114,7 +114,7 @@ func TestLoopTakesUpEveryChange(t *testing.T) {
 	f.noOperator(t)
 }
 
-// What is edited while the loop is not there yet, as the operator is still built, is taken up, too.
+// What is edited while the loop does not exist yet, as the operator is still built, is taken up, too.
 func TestLoopTakesUpWhatChangesWhileItStarts(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
