@@ -100,7 +100,7 @@ func (c *caches) newClient(config *rest.Config, options client.Options) (client.
 	if err != nil {
 		return nil, err
 	}
-	held, ok := options.Cache.Reader.(cache.Informers)
+	held, ok := options.Cache.Reader.(cache.Cache)
 	if !ok {
 		return made, nil // it reads from no cache
 	}

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/operon-framework/operon/internal/runtime/apply"
 	"github.com/operon-framework/operon/internal/runtime/author"
+	"github.com/operon-framework/operon/internal/runtime/freshness"
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 	"github.com/operon-framework/operon/internal/runtime/shard"
 	"github.com/operon-framework/operon/internal/runtime/watches"
@@ -44,7 +44,7 @@ func Cluster(name string, config *rest.Config) Option {
 // children are the reads and writes of children, and the reads in other clusters.
 type children struct {
 	wire     *resourceclient.Wire
-	memory   *apply.Memory
+	writes   *freshness.Children
 	tracker  *watches.Tracker
 	clusters map[string]*watches.Tracker // others, by name
 }
@@ -55,9 +55,9 @@ func (c *children) watch(life context.Context, manager ctrl.Manager, name string
 	c.wire, err = resourceclient.New(resourceclient.Config{
 		REST: manager.GetConfig(), HTTP: manager.GetHTTPClient(), Mapper: manager.GetRESTMapper(), Scheme: manager.GetScheme(),
 	})
-	c.memory = apply.NewMemory()
+	c.writes = freshness.NewChildren()
 	tracking := watches.Config{
-		Wire: c.wire, Scheme: manager.GetScheme(), Namespaces: slices.Collect(maps.Keys(namespaces)), Manager: name, Memory: c.memory,
+		Wire: c.wire, Scheme: manager.GetScheme(), Namespaces: slices.Collect(maps.Keys(namespaces)), Manager: name, Writes: c.writes,
 	}
 	if member != nil {
 		tracking.Shard = member.Children
@@ -86,7 +86,7 @@ func (c *children) addCluster(life context.Context, operator string, scheme *run
 		c.clusters = map[string]*watches.Tracker{}
 	}
 	c.clusters[name] = watches.New(life, watches.Config{
-		Wire: wired, Scheme: scheme, Manager: operator, Memory: apply.NewMemory(),
+		Wire: wired, Scheme: scheme, Manager: operator, Writes: freshness.NewChildren(),
 	})
 	return nil
 }

@@ -167,10 +167,14 @@ func (o *Observed) external() author.ExternalReader { return o.seen }
 type Finalization struct {
 	reader
 	reporter
+	out *author.Finalization
 }
 
+// Client reads and writes without a cache. What it writes is not a child: give it an owner reference, or delete it.
+func (f *Finalization) Client() client.Client { return f.out.Client() }
+
 func newFinalization(out *author.Finalization) *Finalization {
-	return &Finalization{reader{out}, reporter{out}}
+	return &Finalization{reader{out}, reporter{out}, out}
 }
 
 // ExternalComposition collects the external resources that an ExternalComposer declares: see ExternalKind.

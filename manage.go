@@ -128,7 +128,7 @@ func manage[T client.Object](o *operator, roles author.Roles[T], settings manage
 		Manager: o.name,
 		Version: o.version,
 		API: reconcile.API{
-			Client: o.manager.GetClient(), Direct: o.direct, REST: o.manager.GetConfig(), Endpoints: o.wire, Memory: o.memory,
+			Client: o.manager.GetClient(), Direct: o.direct, REST: o.manager.GetConfig(), Endpoints: o.wire, Writes: o.writes,
 		},
 		Telemetry: reconcile.Telemetry{Tracer: o.tracer, History: o.history, Watches: o.tracker.Watches},
 		Reads:     func(reader types.NamespacedName) author.Reads { return o.read(waiting, reader) },

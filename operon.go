@@ -233,7 +233,7 @@ func newOperator(ctx context.Context, name string, cluster *rest.Config, cfg Con
 	o := &operator{name: name, version: p.version, managed: map[reflect.Type]bool{}, offers: map[schema.GroupKind]action.Offer{}, clock: cfg.Clock, dryRun: showing(cfg.DryRun)}
 	namespaces := cfg.namespaces()
 	o.namespaces = cacheOf(namespaces)
-	o.overlay = freshness.New(scheme, namespaces)
+	o.overlay = freshness.NewOverlay(scheme, namespaces)
 	o.ready = o.awaitConversion
 	if o.cached, err = p.kindsCached(scheme); err != nil {
 		return nil, nil, err

@@ -75,7 +75,7 @@ func besideExecutable() string {
 		return ""
 	}
 	beside := filepath.Join(filepath.Dir(executable), binaryName)
-	if !isExecutable(beside) {
+	if !isExecutable(beside) || Trusted(beside) != nil {
 		return ""
 	}
 	return beside

@@ -27,19 +27,29 @@ type source struct {
 	version string
 }
 
-// findSource looks for the checkout that this package was compiled in, and else takes the
-// version that the running executable was built with.
+// findSource returns the checkout that this package was compiled in, if it exists and is trusted,
+// or else the version that the running executable was built with.
 func findSource() (source, error) {
-	if _, file, _, ok := runtime.Caller(0); ok {
-		dir := filepath.Join(filepath.Dir(filepath.Dir(file)), "cluster")
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return source{dir: dir}, nil
-		}
+	_, file, _, _ := runtime.Caller(0)
+	dir, err := checkoutOf(file)
+	if err == nil {
+		return source{dir: dir}, nil
 	}
 	if version := builtVersion(); version != "" {
 		return source{version: version}, nil
 	}
-	return source{}, fmt.Errorf("find %s: this executable tells neither a checkout nor a released version to build it from; set OPERON_CLUSTER_BINARY to the binary", binaryName)
+	return source{}, fmt.Errorf("find %s: this executable has neither a released version nor a checkout to build it from (%w); set OPERON_CLUSTER_BINARY to the binary", binaryName, err)
+}
+
+// checkoutOf returns the cluster module of the checkout that contains a source file of this package. It
+// fails if there is none that may be trusted. With -trimpath the path is the module's: a relative path,
+// which means nothing on this machine.
+func checkoutOf(file string) (string, error) {
+	dir := filepath.Join(filepath.Dir(filepath.Dir(file)), "cluster")
+	if !filepath.IsAbs(dir) {
+		return "", fmt.Errorf("%s is not an absolute path", dir)
+	}
+	return dir, Trusted(filepath.Join(dir, "go.mod"))
 }
 
 // builtVersion is the version of this module in the running executable, "" when it was

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/operon-framework/operon/internal/runtime/apply"
+	"github.com/operon-framework/operon/internal/runtime/freshness"
 	"github.com/operon-framework/operon/internal/runtime/reconcile"
 )
 
@@ -76,7 +76,7 @@ func (o *Operator[T]) newWorld(ctx context.Context, log logr.Logger, c Case[T]) 
 	w.place.restart = func(context.Context) error {
 		w.revision, w.due, w.failures = "", time.Time{}, 0
 		w.reconciler, err = o.reconciler(api, reconcile.Config[T]{
-			API:   reconcile.API{Client: recorded, Direct: recorded, Endpoints: endpoints{recorded}, Memory: apply.NewMemory()},
+			API:   reconcile.API{Client: recorded, Direct: recorded, Endpoints: endpoints{recorded}, Writes: freshness.NewChildren()},
 			Reads: w.elsewhere.beside(w.reads), Events: w.events, Clock: clock,
 		})
 		return err

@@ -60,7 +60,7 @@ func Write(folder string, r *report.Report, target Target, options Options) ([]r
 
 // prepare makes the folder, out of sight of git, and removes the plans of an earlier session.
 func prepare(folder string) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
 	return errors.Join(
@@ -69,12 +69,13 @@ func prepare(folder string) error {
 	)
 }
 
+// writeFile writes a report for this user alone: it contains the operator's log and flags.
 func writeFile(path string, r *report.Report, write func(io.Writer, report.Report) error) error {
-	file, err := os.Create(path)
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(file, *r), file.Close())
+	return errors.Join(file.Chmod(0o600), write(file, *r), file.Close())
 }
 
 // slug is a text as part of a file's name.

@@ -100,6 +100,26 @@ func TestRolesThatAPIServersAsk(t *testing.T) {
 	w.must(w.client.Delete(t.Context(), b))
 }
 
+// Code of finalizers reads the spec, so that it is validated until the end; a finalizer can always be removed.
+func TestASpecIsValidatedWhileItsObjectIsDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.runWith(w.Config, w.beside(), operon.API(addBox), operon.Manage(asked{copies}))
+	w.awaitAsked()
+	b := w.box("one", map[string]string{"size": "3"})
+	w.change(b, func() { b.Finalizers = append(b.Finalizers, "example.com/hold") })
+	w.must(w.client.Delete(t.Context(), b))
+	w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(b), b))
+	less := b.DeepCopyObject().(*Box)
+	less.Spec.Data["size"] = "2"
+	if err := w.client.Patch(t.Context(), less, client.MergeFrom(b)); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "cannot fall") {
+		t.Errorf("error %v", err)
+	}
+	released := b.DeepCopyObject().(*Box)
+	released.Finalizers = nil
+	w.must(w.client.Patch(t.Context(), released, client.MergeFrom(b)))
+}
+
 func TestWarningsReachTheUser(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

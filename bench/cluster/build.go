@@ -2,25 +2,18 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
+	"github.com/operon-framework/operon/bench/internal/cluster"
 	"github.com/operon-framework/operon/bench/internal/report"
 )
 
-// binaries are what is measured, each built by go build with the same flags.
-type binaries struct {
-	kubeAPIServer, etcd   string
-	operonCluster, operon string
-}
+// The peer's binaries. etcd's main package is called server.
+const kubeAPIServer, etcd = "kube-apiserver", "server"
 
-// build builds everything into dir. The first time takes minutes: it is a whole Kubernetes.
-func build(ctx context.Context, dir string) (binaries, error) {
-	bin := filepath.Join(dir, "bin") + string(filepath.Separator)
+// build builds everything by go build with the same flags. The first time takes minutes: it is a whole Kubernetes.
+func build(ctx context.Context, home cluster.Home) error {
 	began := time.Now()
 	for _, b := range []struct{ module, target string }{
 		{"bench/peers", "tool"},
@@ -28,32 +21,16 @@ func build(ctx context.Context, dir string) (binaries, error) {
 		{".", "./cmd/operon"},
 	} {
 		progress("build %s in %s", b.target, b.module)
-		if err := report.Build(ctx, b.module, b.target, bin); err != nil {
-			return binaries{}, err
+		if err := report.Build(ctx, b.module, b.target, home.Path()+string(filepath.Separator)); err != nil {
+			return err
 		}
 	}
 	progress("built in %s", report.Seconds(time.Since(began)))
-	return binaries{
-		kubeAPIServer: bin + "kube-apiserver",
-		etcd:          bin + "server", // etcd's main package is called so
-		operonCluster: bin + "operon-cluster",
-		operon:        bin + "operon",
-	}, nil
+	return nil
 }
 
-// cluster runs operon-cluster and returns what it printed.
-func (b *bench) cluster(ctx context.Context, args ...string) ([]byte, error) {
-	return b.command(ctx, b.binaries.operonCluster, args...)
-}
-
-func (b *bench) command(ctx context.Context, name string, args ...string) ([]byte, error) {
-	command := exec.CommandContext(ctx, name, args...)
-	command.Env = append(os.Environ(), "OPERON_HOME="+b.home, "OPERON_CLUSTER_BINARY="+b.binaries.operonCluster)
-	var errs strings.Builder
-	command.Stderr = &errs
-	out, err := command.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w\n%s", filepath.Base(name), strings.Join(args, " "), err, errs.String())
-	}
-	return out, nil
+// cluster runs operon-cluster.
+func (b *bench) cluster(ctx context.Context, args ...string) error {
+	_, err := b.home.Run(ctx, "operon-cluster", args...)
+	return err
 }

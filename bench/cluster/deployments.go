@@ -21,20 +21,20 @@ import (
 // deployments measures single-pod Deployments from their creation to Available, and when
 // the last object passed each stage on the way.
 func deployments(ctx context.Context, b *bench) error {
-	c, err := b.upCluster(ctx)
+	pid, c, err := b.home.Up(ctx)
 	if err != nil {
 		return err
 	}
-	before, err := report.Usage(c.pid)
+	before, err := report.Usage(pid)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	stages, err := roll(ctx, c.client, b.objects)
+	stages, err := roll(ctx, c, b.objects)
 	if err != nil {
 		return err
 	}
-	after, err := report.Usage(c.pid)
+	after, err := report.Usage(pid)
 	if err != nil {
 		return err
 	}
@@ -45,8 +45,7 @@ func deployments(ctx context.Context, b *bench) error {
 		report.Within("… CPU of the cluster meanwhile", []time.Duration{after.CPU - before.CPU}, 0),
 		report.Figure{Name: "… memory afterwards (resident)", Operon: report.Megabytes(after.Resident), Met: report.None},
 	)
-	_, err = b.cluster(ctx, "down")
-	return err
+	return b.cluster(ctx, "down")
 }
 
 // stage is something that each Deployment passes.

@@ -22,6 +22,7 @@ import (
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/operon-framework/operon/bench/internal/cluster"
 	"github.com/operon-framework/operon/bench/internal/report"
 )
 
@@ -40,11 +41,9 @@ var parts = []part{
 
 // bench is what the parts share.
 type bench struct {
-	binaries binaries
-	home     string // OPERON_HOME of the clusters that are measured
-	rounds   int
-	objects  int
-	table    []report.Figure
+	home            cluster.Home
+	rounds, objects int
+	table           []report.Figure
 }
 
 func main() {
@@ -62,11 +61,11 @@ func run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if b.home, err = os.MkdirTemp("", "operon-bench"); err != nil {
+	if b.home, err = cluster.NewHome(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.clear()) }()
-	if b.binaries, err = build(ctx, b.home); err != nil {
+	defer func() { err = errors.Join(err, b.home.Clear()) }()
+	if err := build(ctx, b.home); err != nil {
 		return err
 	}
 	for _, p := range chosen {
@@ -76,15 +75,6 @@ func run(ctx context.Context) (err error) {
 		}
 	}
 	return report.Write(os.Stdout, "envtest", b.table)
-}
-
-// clear takes down what an interrupted part left running.
-func (b *bench) clear() error {
-	var down error
-	if b.binaries.operonCluster != "" {
-		_, down = b.cluster(context.Background(), "down", "--all")
-	}
-	return errors.Join(down, os.RemoveAll(b.home))
 }
 
 func names() []string {

@@ -18,27 +18,26 @@ const writers = 16
 
 // reset measures how long it takes to empty a cluster that has objects in it.
 func reset(ctx context.Context, b *bench) error {
-	c, err := b.upCluster(ctx)
+	_, c, err := b.home.Up(ctx)
 	if err != nil {
 		return err
 	}
 	var took []time.Duration
 	for range b.rounds {
-		err := create(ctx, c.client, b.objects, func(name string) client.Object {
+		err := create(ctx, c, b.objects, func(name string) client.Object {
 			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault}, Data: map[string]string{"name": name}}
 		})
 		if err != nil {
 			return err
 		}
 		began := time.Now()
-		if _, err := b.cluster(ctx, "reset"); err != nil {
+		if err := b.cluster(ctx, "reset"); err != nil {
 			return err
 		}
 		took = append(took, time.Since(began))
 	}
 	b.table = append(b.table, report.Within(fmt.Sprintf("reset with %d objects", b.objects), took, 300*time.Millisecond))
-	_, err = b.cluster(ctx, "down")
-	return err
+	return b.cluster(ctx, "down")
 }
 
 // create creates count objects, named by their number.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,7 +17,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -85,8 +83,8 @@ func (b *bench) envtest(ctx context.Context, l *life) error {
 		return err
 	}
 	env := &envtest.Environment{}
-	env.ControlPlane.GetAPIServer().Path = b.binaries.kubeAPIServer
-	env.ControlPlane.Etcd = &envtest.Etcd{Path: b.binaries.etcd}
+	env.ControlPlane.GetAPIServer().Path = b.home.Path(kubeAPIServer)
+	env.ControlPlane.Etcd = &envtest.Etcd{Path: b.home.Path(etcd)}
 	began := time.Now()
 	if _, err := env.Start(); err != nil {
 		return err
@@ -111,50 +109,23 @@ func (b *bench) envtest(ctx context.Context, l *life) error {
 
 func (b *bench) operon(ctx context.Context, l *life) error {
 	began := time.Now()
-	c, err := b.upCluster(ctx)
+	pid, c, err := b.home.Up(ctx)
 	if err != nil {
 		return err
 	}
 	l.start = append(l.start, time.Since(began))
-	if err := l.rested(ctx, c.pid); err != nil {
+	if err := l.rested(ctx, pid); err != nil {
 		return err
 	}
 	began = time.Now()
-	if err := firstPod(ctx, c.client); err != nil {
+	if err := firstPod(ctx, c); err != nil {
 		return err
 	}
 	l.pod = append(l.pod, time.Since(began))
 	began = time.Now()
-	_, err = b.cluster(ctx, "down")
+	err = b.cluster(ctx, "down")
 	l.down = append(l.down, time.Since(began))
 	return err
-}
-
-// running is a cluster of Operon's.
-type running struct {
-	pid    int
-	client client.WithWatch
-}
-
-func (b *bench) upCluster(ctx context.Context) (running, error) {
-	out, err := b.cluster(ctx, "up", "-o", "json")
-	if err != nil {
-		return running{}, err
-	}
-	var facts struct {
-		PID        int
-		Kubeconfig string
-	}
-	if err := json.Unmarshal(out, &facts); err != nil {
-		return running{}, err
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", facts.Kubeconfig)
-	if err != nil {
-		return running{}, err
-	}
-	config.QPS = -1
-	c, err := client.NewWithWatch(config, client.Options{})
-	return running{pid: facts.PID, client: c}, err
 }
 
 // firstPod creates a Deployment and waits until its pod is Ready.

@@ -19,13 +19,13 @@ func up(ctx context.Context, b *bench) error {
 	var took []time.Duration
 	for round := range b.rounds + 1 {
 		began := time.Now()
-		if _, err := b.command(ctx, b.binaries.operon, "up", memcached, "--once"); err != nil {
+		if _, err := b.home.Run(ctx, "operon", "up", memcached, "--once"); err != nil {
 			return err
 		}
 		if round > 0 { // the first fills the build cache
 			took = append(took, time.Since(began))
 		}
-		if _, err := b.cluster(ctx, "down"); err != nil {
+		if err := b.cluster(ctx, "down"); err != nil {
 			return err
 		}
 	}

@@ -23,8 +23,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/bench/internal/cluster"
 	"github.com/operon-framework/operon/bench/internal/report"
-	"github.com/operon-framework/operon/local"
 )
 
 // warmUp is how many rounds are not counted.
@@ -38,19 +38,15 @@ func main() {
 	report.Main(run)
 }
 
-func run(ctx context.Context) error {
+func run(ctx context.Context) (err error) {
 	requests := flag.Int("requests", 5000, "requests of each sort")
 	flag.Parse()
-	cluster, err := local.Up(ctx, local.Options{Name: "bench-conversion", Progress: os.Stderr})
+	c, err := cluster.Start(ctx, cluster.Options{Name: "bench-conversion", CRD: parcels, API: addParcel})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = local.Down(context.Background(), cluster.Name) }() // it stops or is stopped by hand
-	config, err := cluster.RESTConfig()
-	if err != nil {
-		return err
-	}
-	w, err := newWorld(ctx, config)
+	defer func() { err = errors.Join(err, c.Stop()) }()
+	w, err := newWorld(ctx, c)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"sync"
@@ -11,14 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/conversion"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/bench/internal/cluster"
 	"github.com/operon-framework/operon/internal/testing/box"
-	"github.com/operon-framework/operon/internal/tools/kube"
 )
+
+// parcels is the CRD of the versions.
+//
+//go:embed parcels.yaml
+var parcels []byte
 
 const (
 	group = "bench.operon.dev"
@@ -92,21 +97,13 @@ type world struct {
 	stop   func()
 }
 
-func newWorld(ctx context.Context, config *rest.Config) (*world, error) {
-	config.QPS = -1
-	if err := kube.InstallCRDs(ctx, config, "bench", definition()); err != nil {
-		return nil, err
-	}
-	w := &world{}
-	var err error
-	if w.client, err = client.New(config, client.Options{Scheme: runtime.NewScheme()}); err != nil {
-		return nil, err
-	}
+func newWorld(ctx context.Context, c *cluster.Cluster) (*world, error) {
+	w := &world{client: c.Client}
 	running, cancel := context.WithCancel(ctx)
 	var ended sync.WaitGroup
 	var failed error
 	ended.Go(func() {
-		failed = operon.Run(running, "bench-conversion", config, operon.Config{Namespace: metav1.NamespaceSystem, Webhooks: operon.Webhooks{BindAddress: "127.0.0.1:0"}},
+		failed = operon.Run(running, "bench-conversion", c.Config, operon.Config{Namespace: metav1.NamespaceSystem, Webhooks: operon.Webhooks{BindAddress: "127.0.0.1:0"}},
 			operon.API(addParcel), operon.Manage(kept{}))
 		cancel()
 	})
@@ -153,27 +150,6 @@ func (w *world) make(ctx context.Context, version string) error {
 		}
 	}
 	return nil
-}
-
-func definition() *unstructured.Unstructured {
-	text := map[string]any{"type": "string"}
-	var versions []any
-	for version, field := range map[string]string{stored: "addressee", other: "to"} {
-		versions = append(versions, map[string]any{
-			"name": version, "served": true, "storage": version == stored, "subresources": map[string]any{"status": map[string]any{}},
-			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{
-				"spec":   map[string]any{"type": "object", "properties": map[string]any{field: text}},
-				"status": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true},
-			}}},
-		})
-	}
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "parcels." + group},
-		"spec": map[string]any{
-			"group": group, "scope": "Namespaced", "versions": versions,
-			"names": map[string]any{"kind": "Parcel", "plural": "parcels", "singular": "parcel", "listKind": "ParcelList"},
-		},
-	}}
 }
 
 func parcel(version string) *unstructured.Unstructured {

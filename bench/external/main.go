@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/operon-framework/operon/bench/internal/cluster"
 	"github.com/operon-framework/operon/bench/internal/report"
-	"github.com/operon-framework/operon/local"
 )
 
 // settings are the flags.
@@ -48,20 +48,15 @@ func run(ctx context.Context) (err error) {
 	flag.DurationVar(&s.poll, "poll", time.Second, "how often a resource is looked at")
 	flag.DurationVar(&s.during, "for", 20*time.Second, "how long converged operators are watched")
 	flag.Parse()
-	cluster, err := local.Up(ctx, local.Options{Name: "bench-external", Progress: os.Stderr})
+	c, err := cluster.Start(ctx, cluster.Options{Name: "bench-external"})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, local.Down(context.WithoutCancel(ctx), cluster.Name)) }()
-	config, err := cluster.RESTConfig()
-	if err != nil {
-		return err
-	}
-	config.QPS = -1
+	defer func() { err = errors.Join(err, c.Stop()) }()
 	measured := map[string]*measurement{}
 	for _, name := range []string{"plain", "operon"} {
 		fmt.Fprintln(os.Stderr, name)
-		if measured[name], err = measure(ctx, config, name, s); err != nil {
+		if measured[name], err = measure(ctx, c, name, s); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}

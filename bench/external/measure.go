@@ -13,13 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/bench/internal/cluster"
 	"github.com/operon-framework/operon/internal/testing/box"
-	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
 // measurement is what was found of one operator.
@@ -86,20 +85,19 @@ const (
 )
 
 // measure runs an operator twice, in a namespace of its own.
-func measure(ctx context.Context, config *rest.Config, name string, s settings) (*measurement, error) {
-	c, err := prepare(ctx, config, name, s)
-	if err != nil {
+func measure(ctx context.Context, c *cluster.Cluster, name string, s settings) (*measurement, error) {
+	if err := prepare(ctx, c.Client, name, s); err != nil {
 		return nil, err
 	}
 	r, m := &rack{cells: map[string]cell{}, calls: map[string]int64{}}, &measurement{}
-	sent, stop := start(ctx, config, name, r, never)
-	err = converged(ctx, c, name, s.objects)
-	if err = errors.Join(err, settled(ctx, sent), stop()); err != nil {
+	sent, stop := start(ctx, c.Config, name, r, never)
+	err := converged(ctx, c.Client, name, s.objects)
+	if err := errors.Join(err, settled(ctx, sent), stop()); err != nil {
 		return nil, err
 	}
 	m.sent, m.creations = sent.counts(), r.count("create")
 	m.calls = m.creations + r.count("find") + r.count("look")
-	sent, stop = start(ctx, config, name, r, s.poll)
+	sent, stop = start(ctx, c.Config, name, r, s.poll)
 	if err := settled(ctx, sent); err != nil {
 		return nil, errors.Join(err, stop())
 	}
@@ -111,21 +109,10 @@ func measure(ctx context.Context, config *rest.Config, name string, s settings) 
 	return m, errors.Join(err, stop())
 }
 
-// prepare creates the kind, a namespace, and the objects in it.
-func prepare(ctx context.Context, config *rest.Config, namespace string, s settings) (client.Client, error) {
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), box.AddToScheme(scheme)); err != nil {
-		return nil, err
-	}
-	if err := kube.InstallCRDs(ctx, config, "bench", definition()); err != nil {
-		return nil, err
-	}
-	c, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, err
-	}
+// prepare creates a namespace, and the objects in it.
+func prepare(ctx context.Context, c client.Client, namespace string, s settings) error {
 	if err := c.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
-		return nil, err
+		return err
 	}
 	for i := range s.objects {
 		b := &box.Box{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("box-", i), Namespace: namespace}}
@@ -134,10 +121,10 @@ func prepare(ctx context.Context, config *rest.Config, namespace string, s setti
 			b.Spec.Data[fmt.Sprint("cell-", n)] = "small"
 		}
 		if err := c.Create(ctx, b); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return c, nil
+	return nil
 }
 
 // start runs an operator until stop is called.
@@ -156,26 +143,22 @@ func start(ctx context.Context, config *rest.Config, name string, r *rack, poll 
 
 // converged returns when all objects are ready.
 func converged(ctx context.Context, c client.Client, namespace string, objects int) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
-	for {
+	ready := 0
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 5*time.Minute, true, func(ctx context.Context) (bool, error) {
 		var all box.BoxList
-		if err := c.List(ctx, &all, client.InNamespace(namespace)); err != nil {
-			return err
-		}
-		ready := 0
+		err := c.List(ctx, &all, client.InNamespace(namespace))
+		ready = 0
 		for i := range all.Items {
 			if meta.IsStatusConditionTrue(all.Items[i].Status.Conditions, "Ready") {
 				ready++
 			}
 		}
-		if ready == objects {
-			return nil
-		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
-			return fmt.Errorf("%d of %d objects are ready: %w", ready, objects, err)
-		}
+		return ready == objects, err
+	})
+	if err != nil {
+		return fmt.Errorf("%d of %d objects are ready: %w", ready, objects, err)
 	}
+	return nil
 }
 
 // settled returns when an operator that has begun to send has sent nothing for a while.

@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 )
 
 // cell is something that is kept outside: it has a size, and may have a key.
@@ -70,15 +67,3 @@ func (r *rack) remove(id string) {
 
 // errNoUpdates: the sizes of this benchmark do not change.
 var errNoUpdates = errors.New("a cell cannot be changed")
-
-//go:embed box.yaml
-var boxYAML []byte
-
-// definition is that of the objects' kind.
-func definition() *unstructured.Unstructured {
-	u := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(boxYAML, &u.Object); err != nil {
-		panic(err) // it is part of this program
-	}
-	return u
-}

@@ -1,11 +1,13 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"text/template"
 	"time"
 )
 
@@ -13,6 +15,18 @@ import (
 var (
 	manifests = []string{"rbac:roleName=manager-role", "crd", "webhook", "paths=./...", "output:crd:artifacts:config=config/crd/bases"}
 	methods   = []string{"object:headerFile=hack/boilerplate.go.txt", "paths=./..."}
+)
+
+// The project's files. Types and controller are those of a Kind, the former with fields of most sorts.
+var (
+	//go:embed project/groupversion.go.txt
+	groupVersion string
+	//go:embed project/types.go.txt
+	types string
+	//go:embed project/controller.go.txt
+	controller string
+	//go:embed project/main.go.txt
+	mainPackage string
 )
 
 var kinds = []string{"Cache", "Database", "Gateway", "Mailbox", "Pipeline", "Queue", "Search", "Website"}
@@ -37,11 +51,17 @@ func writeProject(root, dir string) error {
 		"Makefile":                makefile(),
 		"hack/boilerplate.go.txt": "/*\nAn example.\n*/",
 		"api/v1/groupversion.go":  groupVersion,
-		"cmd/main.go":             mainPackage(),
 	}
+	var program strings.Builder
+	if err := template.Must(template.New("main").Parse(mainPackage)).Execute(&program, kinds); err != nil {
+		return err
+	}
+	files["cmd/main.go"] = program.String()
 	for _, kind := range kinds {
-		files["api/v1/"+strings.ToLower(kind)+"_types.go"] = types(kind)
-		files["internal/controller/"+strings.ToLower(kind)+"_controller.go"] = controller(kind)
+		lower := strings.ToLower(kind)
+		named := strings.NewReplacer("Kind", kind, "kinds", lower+"s")
+		files["api/v1/"+lower+"_types.go"] = named.Replace(types)
+		files["internal/controller/"+lower+"_controller.go"] = named.Replace(controller)
 	}
 	for path, content := range files {
 		file := filepath.Join(dir, path)
@@ -57,176 +77,6 @@ func writeProject(root, dir string) error {
 
 func makefile() string {
 	return "manifests:\n\tcontroller-gen " + strings.Join(manifests, " ") + "\n\ngenerate:\n\tcontroller-gen " + strings.Join(methods, " ") + "\n"
-}
-
-const groupVersion = `// Package v1 has eight kinds.
-// +kubebuilder:object:generate=true
-// +groupName=eight.example.com
-package v1
-
-import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/scheme"
-)
-
-// GroupVersion of the kinds.
-var GroupVersion = schema.GroupVersion{Group: "eight.example.com", Version: "v1"}
-
-// SchemeBuilder adds the kinds to a scheme.
-var SchemeBuilder = &scheme.Builder{GroupVersion: GroupVersion}
-`
-
-// types are those of a kind, with fields of most sorts.
-func types(kind string) string {
-	return strings.ReplaceAll(`package v1
-
-import (
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
-)
-
-// KindSpec is what is wanted of a Kind.
-type KindSpec struct {
-	// Replicas are how many there are to be.
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:default=1
-	Replicas *int32 `+"`json:\"replicas,omitempty\"`"+`
-	// Image runs in each of them.
-	// +kubebuilder:validation:MinLength=1
-	Image string `+"`json:\"image\"`"+`
-	// Mode of work.
-	// +kubebuilder:validation:Enum=fast;safe
-	Mode string `+"`json:\"mode,omitempty\"`"+`
-	// Resources of each.
-	Resources corev1.ResourceRequirements `+"`json:\"resources,omitempty\"`"+`
-	// Env has variables.
-	Env []corev1.EnvVar `+"`json:\"env,omitempty\"`"+`
-	// Template of pods.
-	Template *corev1.PodTemplateSpec `+"`json:\"template,omitempty\"`"+`
-	// MaxUnavailable while it changes.
-	MaxUnavailable *intstr.IntOrString `+"`json:\"maxUnavailable,omitempty\"`"+`
-	// Labels for all.
-	Labels map[string]string `+"`json:\"labels,omitempty\"`"+`
-	// Listeners that it has.
-	// +listType=map
-	// +listMapKey=name
-	Listeners []KindListener `+"`json:\"listeners,omitempty\"`"+`
-}
-
-// KindListener is one of them.
-type KindListener struct {
-	// Name of it.
-	Name string `+"`json:\"name\"`"+`
-	// Port that it is at.
-	// +kubebuilder:validation:Maximum=65535
-	Port int32 `+"`json:\"port\"`"+`
-}
-
-// KindStatus is what there is.
-type KindStatus struct {
-	// Conditions of it.
-	Conditions []metav1.Condition `+"`json:\"conditions,omitempty\"`"+`
-	// ObservedGeneration is the one that this is about.
-	ObservedGeneration int64 `+"`json:\"observedGeneration,omitempty\"`"+`
-	// LastChange is when.
-	LastChange *metav1.Time `+"`json:\"lastChange,omitempty\"`"+`
-}
-
-// Kind is one of eight.
-// +kubebuilder:object:root=true
-// +kubebuilder:subresource:status
-// +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=`+"`.spec.replicas`"+`
-type Kind struct {
-	metav1.TypeMeta   `+"`json:\",inline\"`"+`
-	metav1.ObjectMeta `+"`json:\"metadata,omitempty\"`"+`
-
-	Spec   KindSpec   `+"`json:\"spec,omitempty\"`"+`
-	Status KindStatus `+"`json:\"status,omitempty\"`"+`
-}
-
-// KindList is a list of them.
-// +kubebuilder:object:root=true
-type KindList struct {
-	metav1.TypeMeta `+"`json:\",inline\"`"+`
-	metav1.ListMeta `+"`json:\"metadata,omitempty\"`"+`
-
-	Items []Kind `+"`json:\"items\"`"+`
-}
-
-func init() { SchemeBuilder.Register(&Kind{}, &KindList{}) }
-`, "Kind", kind)
-}
-
-// controller is one of kubebuilder's form.
-func controller(kind string) string {
-	plural := strings.ToLower(kind) + "s"
-	return strings.NewReplacer("Kind", kind, "kinds", plural).Replace(`package controller
-
-import (
-	"context"
-
-	appsv1 "k8s.io/api/apps/v1"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	v1 "example.com/eight/api/v1"
-)
-
-// KindReconciler reconciles a Kind.
-type KindReconciler struct{ client.Client }
-
-// +kubebuilder:rbac:groups=eight.example.com,resources=kinds,verbs=get;list;watch;create;update;patch;delete
-// +kubebuilder:rbac:groups=eight.example.com,resources=kinds/status,verbs=get;update;patch
-// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;update;patch;delete
-// +kubebuilder:webhook:path=/validate-kinds,mutating=false,failurePolicy=fail,sideEffects=None,groups=eight.example.com,resources=kinds,verbs=create;update,versions=v1,name=kinds.example.com,admissionReviewVersions=v1
-
-// Reconcile does nothing.
-func (r *KindReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	var object v1.Kind
-	return ctrl.Result{}, client.IgnoreNotFound(r.Get(ctx, request.NamespacedName, &object))
-}
-
-// SetupWithManager adds it to a manager.
-func (r *KindReconciler) SetupWithManager(manager ctrl.Manager) error {
-	return ctrl.NewControllerManagedBy(manager).For(&v1.Kind{}).Owns(&appsv1.Deployment{}).Complete(r)
-}
-`)
-}
-
-func mainPackage() string {
-	var set strings.Builder
-	for _, kind := range kinds {
-		fmt.Fprintf(&set, "\tif err := (&controller.%sReconciler{Client: manager.GetClient()}).SetupWithManager(manager); err != nil {\n\t\tpanic(err)\n\t}\n", kind)
-	}
-	return `package main
-
-import (
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	ctrl "sigs.k8s.io/controller-runtime"
-
-	v1 "example.com/eight/api/v1"
-	"example.com/eight/internal/controller"
-)
-
-func main() {
-	scheme := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		panic(err)
-	}
-	if err := v1.SchemeBuilder.AddToScheme(scheme); err != nil {
-		panic(err)
-	}
-	manager, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{Scheme: scheme})
-	if err != nil {
-		panic(err)
-	}
-` + set.String() + `	if err := manager.Start(ctrl.SetupSignalHandler()); err != nil {
-		panic(err)
-	}
-}
-`
 }
 
 // editType gives a type of the project another field.

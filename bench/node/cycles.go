@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,9 +9,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-
-	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // podsOfACycle is how many pods each cluster runs before it goes.
@@ -24,7 +20,7 @@ type seen map[string][]string
 func (b *bench) look() (seen, error) {
 	now := seen{}
 	for _, trace := range traces {
-		found, err := trace.list(b.home)
+		found, err := trace.list(string(b.home))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", trace.name, err)
 		}
@@ -68,26 +64,11 @@ func (b *bench) cycles(ctx context.Context, count int) error {
 
 // cycle is the life of one cluster. It returns what was there while its pods ran.
 func (b *bench) cycle(ctx context.Context, kill bool) (during seen, err error) {
-	out, err := b.cluster(ctx, "up", "--cluster", cycled, "--node", "container", "-o", "json")
+	pid, c, err := b.home.Up(ctx, "--cluster", cycled, "--node", "container")
 	if err != nil {
 		return nil, err
 	}
-	var facts struct {
-		PID        int
-		Kubeconfig string
-	}
-	if err := json.Unmarshal(out, &facts); err != nil {
-		return nil, err
-	}
-	if _, err := b.cluster(ctx, "image", "load", "--cluster", cycled, b.image); err != nil {
-		return nil, err
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", facts.Kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	c, err := client.NewWithWatch(config, client.Options{})
-	if err != nil {
+	if err := b.cluster(ctx, "image", "load", "--cluster", cycled, b.image); err != nil {
 		return nil, err
 	}
 	if err := runPods(ctx, c, "cycle", podsOfACycle); err != nil {
@@ -97,17 +78,18 @@ func (b *bench) cycle(ctx context.Context, kill bool) (during seen, err error) {
 		return nil, err
 	}
 	for _, name := range []string{"processes", "unix sockets", groupsName} {
-		if !slices.ContainsFunc(during[name], func(what string) bool { return strings.Contains(what, b.home) || strings.Contains(what, cycled) }) {
+		if !slices.ContainsFunc(during[name], func(what string) bool {
+			return strings.Contains(what, string(b.home)) || strings.Contains(what, cycled)
+		}) {
 			return nil, errors.New("of the " + name + " none is the node's while it runs: to find none afterwards means nothing")
 		}
 	}
 	if kill {
-		if err := syscall.Kill(facts.PID, syscall.SIGKILL); err != nil {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			return nil, err
 		}
 	}
-	_, err = b.cluster(ctx, "down", "--cluster", cycled)
-	return during, err
+	return during, b.cluster(ctx, "down", "--cluster", cycled)
 }
 
 // changes lists what is there and was not, and what was there and is not. Control groups come and go with the programs of

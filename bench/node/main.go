@@ -9,22 +9,20 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/bench/internal/cluster"
 	"github.com/operon-framework/operon/bench/internal/report"
 )
 
@@ -36,8 +34,8 @@ const rest = 6 * time.Second
 
 // bench is what the measurements share.
 type bench struct {
-	binary, image string
-	home          string // OPERON_HOME of the clusters that are measured
+	home  cluster.Home
+	image string
 }
 
 // figures has a value for each round.
@@ -56,10 +54,10 @@ func run(ctx context.Context) (err error) {
 	cycles := flag.Int("cycles", 0, "how often a cluster comes and goes; nothing is measured then")
 	flag.Parse()
 	b := &bench{}
-	if b.home, err = os.MkdirTemp("", "operon-bench"); err != nil {
+	if b.home, err = cluster.NewHome(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.clear()) }()
+	defer func() { err = errors.Join(err, b.home.Clear()) }()
 	if err := b.build(ctx); err != nil {
 		return err
 	}
@@ -95,80 +93,48 @@ func below(name string, values []int64, goal int64) report.Figure {
 
 // build builds the cluster's binary and the image that pods run.
 func (b *bench) build(ctx context.Context) error {
-	b.binary = filepath.Join(b.home, "operon-cluster")
-	if err := report.Build(ctx, "cluster", "./cmd/operon-cluster", b.binary); err != nil {
+	if err := report.Build(ctx, "cluster", "./cmd/operon-cluster", b.home.Path("operon-cluster")); err != nil {
 		return err
 	}
 	if err := os.Setenv("CGO_ENABLED", "0"); err != nil { // what runs in the image links nothing
 		return err
 	}
-	program := filepath.Join(b.home, "app")
+	program := b.home.Path("app")
 	if err := report.Build(ctx, "cluster", "./cmd/operon-cluster/testdata/app", program); err != nil {
 		return err
 	}
-	b.image = filepath.Join(b.home, "image.tar")
+	b.image = b.home.Path("image.tar")
 	return writeImage(b.image, program)
 }
 
-// clear takes down what an interrupted round left running.
-func (b *bench) clear() error {
-	var down error
-	if _, err := os.Stat(b.binary); err == nil {
-		_, down = b.cluster(context.Background(), "down", "--all")
-	}
-	return errors.Join(down, os.RemoveAll(b.home))
-}
-
-// cluster runs operon-cluster and returns what it printed.
-func (b *bench) cluster(ctx context.Context, args ...string) ([]byte, error) {
-	command := exec.CommandContext(ctx, b.binary, args...)
-	command.Env = append(os.Environ(), "OPERON_HOME="+b.home)
-	out, err := command.Output()
-	if exit := new(exec.ExitError); errors.As(err, &exit) {
-		err = fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, exit.Stderr)
-	}
-	return out, err
+// cluster runs operon-cluster.
+func (b *bench) cluster(ctx context.Context, args ...string) error {
+	_, err := b.home.Run(ctx, "operon-cluster", args...)
+	return err
 }
 
 func (b *bench) simulated(ctx context.Context, f *figures) error {
 	began := time.Now()
-	if _, err := b.cluster(ctx, "up"); err != nil {
+	if err := b.cluster(ctx, "up"); err != nil {
 		return err
 	}
 	f.simulated = append(f.simulated, time.Since(began))
-	_, err := b.cluster(ctx, "down")
-	return err
+	return b.cluster(ctx, "down")
 }
 
 func (b *bench) containers(ctx context.Context, f *figures) error {
 	began := time.Now()
-	out, err := b.cluster(ctx, "up", "--node", "container", "-o", "json")
+	pid, c, err := b.home.Up(ctx, "--node", "container")
 	if err != nil {
 		return err
 	}
 	f.ready = append(f.ready, time.Since(began))
-	var facts struct {
-		PID        int
-		Kubeconfig string
-	}
-	if err := json.Unmarshal(out, &facts); err != nil {
-		return err
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", facts.Kubeconfig)
-	if err != nil {
-		return err
-	}
-	config.QPS = -1
-	c, err := client.NewWithWatch(config, client.Options{})
-	if err != nil {
-		return err
-	}
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(rest):
 	}
-	memory, err := memoryOf(facts.PID)
+	memory, err := memoryOf(pid)
 	if err != nil {
 		return err
 	}
@@ -176,12 +142,11 @@ func (b *bench) containers(ctx context.Context, f *figures) error {
 	if err := b.pods(ctx, c, f); err != nil {
 		return err
 	}
-	_, err = b.cluster(ctx, "down")
-	return err
+	return b.cluster(ctx, "down")
 }
 
 func (b *bench) pods(ctx context.Context, c client.WithWatch, f *figures) error {
-	if _, err := b.cluster(ctx, "image", "load", b.image); err != nil {
+	if err := b.cluster(ctx, "image", "load", b.image); err != nil {
 		return err
 	}
 	for _, m := range []struct {

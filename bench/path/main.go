@@ -23,8 +23,8 @@ import (
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/operon-framework/operon/bench/internal/cluster"
 	"github.com/operon-framework/operon/bench/internal/report"
-	"github.com/operon-framework/operon/local"
 )
 
 const module = "github.com/operon-framework/operon"
@@ -41,12 +41,12 @@ func main() {
 	report.Main(run)
 }
 
-func run(ctx context.Context) error {
-	cluster, err := local.Up(ctx, local.Options{Name: "bench-path", Progress: os.Stderr})
+func run(ctx context.Context) (err error) {
+	c, err := cluster.Start(ctx, cluster.Options{Name: "bench-path"})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = local.Down(context.Background(), cluster.Name) }() // it stops or is stopped by hand
+	defer func() { err = errors.Join(err, c.Stop()) }()
 	dir, err := os.MkdirTemp("", "bench-path-")
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func run(ctx context.Context) error {
 		exec.CommandContext(ctx, binary),
 		exec.CommandContext(ctx, "go", "tool", "covdata", "textfmt", "-i", counters, "-o", profile),
 	}
-	steps[1].Env = append(os.Environ(), operatorEnv+"="+counters, "KUBECONFIG="+cluster.Kubeconfig)
+	steps[1].Env = append(os.Environ(), operatorEnv+"="+counters, "KUBECONFIG="+c.Kubeconfig)
 	for _, step := range steps {
 		step.Stdout, step.Stderr = os.Stderr, os.Stderr
 		if err := step.Run(); err != nil {

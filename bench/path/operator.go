@@ -10,16 +10,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/internal/testing/box"
-	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
 // rest is how long the operator has to be at rest.
@@ -46,17 +43,6 @@ func (copies) Observe(ctx context.Context, b *box.Box, seen *operon.Observed) er
 func operate(ctx context.Context, counters string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {
-		return err
-	}
-	text, err := os.ReadFile("../test/testdata/boxes.yaml")
-	if err != nil {
-		return err
-	}
-	definition := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(text, &definition.Object); err != nil {
-		return err
-	}
-	if err := kube.InstallCRDs(ctx, config, "bench", definition); err != nil {
 		return err
 	}
 	scheme := runtime.NewScheme()

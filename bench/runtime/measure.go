@@ -34,11 +34,11 @@ type measurement struct {
 const quiet = 3 * time.Second
 
 func measure(ctx context.Context, name string, s settings) (m *measurement, err error) {
-	c, err := startCluster(ctx, s)
+	c, err := startSites(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.stop()) }()
+	defer func() { err = errors.Join(err, c.Stop()) }()
 	m = &measurement{}
 	operator, err := m.converge(ctx, c, name, s)
 	if err != nil {
@@ -48,7 +48,7 @@ func measure(ctx context.Context, name string, s settings) (m *measurement, err 
 	if m.idle, err = c.requestsDuring(ctx, s.idle); err != nil {
 		return nil, err
 	}
-	if m.drifts, err = driftAll(ctx, c.client, s); err != nil {
+	if m.drifts, err = driftAll(ctx, c.Client, s); err != nil {
 		return nil, err
 	}
 	if err := ignoreExit(operator.stop()); err != nil {
@@ -67,8 +67,8 @@ func measure(ctx context.Context, name string, s settings) (m *measurement, err 
 }
 
 // converge runs the operator until all objects are ready.
-func (m *measurement) converge(ctx context.Context, c *cluster, name string, s settings) (*operator, error) {
-	watch, err := c.client.Watch(ctx, &SiteList{}, client.InNamespace(metav1.NamespaceDefault))
+func (m *measurement) converge(ctx context.Context, c *sites, name string, s settings) (*operator, error) {
+	watch, err := c.Client.Watch(ctx, &SiteList{}, client.InNamespace(metav1.NamespaceDefault))
 	if err != nil {
 		return nil, err
 	}

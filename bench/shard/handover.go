@@ -23,11 +23,11 @@ const objectsOfHandover = 300
 // measureHandover measures from the end of a replica until a change of one of its objects was seen to by
 // another one.
 func measureHandover(ctx context.Context, s settings) (_ []report.Figure, err error) {
-	c, err := startCluster(ctx, "")
+	c, err := startBoxes(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.stop()) }()
+	defer func() { err = errors.Join(err, c.Stop()) }()
 	var staying []*exec.Cmd
 	for range 2 {
 		process, err := c.replica(s, shards)
@@ -74,7 +74,7 @@ func longest(all []time.Duration) time.Duration {
 }
 
 // handover adds a replica, ends it, and measures how long an object of it waits.
-func (c *cluster) handover(ctx context.Context, s settings, end syscall.Signal) (time.Duration, error) {
+func (c *boxes) handover(ctx context.Context, s settings, end syscall.Signal) (time.Duration, error) {
 	before, err := c.spread(ctx, 2)
 	if err != nil {
 		return 0, err
@@ -123,9 +123,9 @@ func newcomer(before, after shardtable.Table) string {
 }
 
 // objectOf is some object of a replica's.
-func (c *cluster) objectOf(ctx context.Context, holder string, t shardtable.Table) (string, error) {
+func (c *boxes) objectOf(ctx context.Context, holder string, t shardtable.Table) (string, error) {
 	var list box.BoxList
-	if err := c.client.List(ctx, &list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
+	if err := c.Client.List(ctx, &list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
 		return "", err
 	}
 	for i := range list.Items {

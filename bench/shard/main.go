@@ -13,24 +13,20 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/bench/internal/cluster"
 	"github.com/operon-framework/operon/bench/internal/report"
 	"github.com/operon-framework/operon/internal/testing/box"
 )
@@ -105,105 +101,23 @@ func (copies) Compose(_ context.Context, b *box.Box, out *operon.Composition) er
 	return nil
 }
 
-// cluster is a fresh cluster that knows Boxes.
-type cluster struct {
-	home, kubeconfig, audit string
-	client                  client.WithWatch
+// boxes is a fresh cluster that has Boxes, and whose API server selects shards.
+type boxes struct{ *cluster.Cluster }
+
+func startBoxes(ctx context.Context, auditPolicy string) (*boxes, error) {
+	c, err := cluster.Start(ctx, cluster.Options{
+		Name: "bench-shard", Settings: "featureGates: {ShardedListAndWatch: true}\n", AuditPolicy: auditPolicy,
+	})
+	return &boxes{c}, err
 }
 
-func startCluster(ctx context.Context, auditPolicy string) (*cluster, error) {
-	home, err := os.MkdirTemp("", "operon-bench")
-	if err != nil {
-		return nil, err
-	}
-	c := &cluster{home: home}
-	if err := errors.Join(c.build(ctx), c.up(ctx, auditPolicy), c.connect()); err != nil {
-		return nil, errors.Join(err, c.stop())
-	}
-	return c, nil
-}
-
-// build finds the cluster's binary, as operon does, or builds it.
-func (c *cluster) build(ctx context.Context) error {
-	if made := os.Getenv("OPERON_CLUSTER_BINARY"); made != "" {
-		return os.Symlink(made, filepath.Join(c.home, "operon-cluster"))
-	}
-	return report.Build(ctx, "cluster", "./cmd/operon-cluster", c.home)
-}
-
-func (c *cluster) command(ctx context.Context, args ...string) ([]byte, error) {
-	command := exec.CommandContext(ctx, filepath.Join(c.home, "operon-cluster"), args...)
-	command.Env = append(os.Environ(), "OPERON_HOME="+c.home)
-	out, err := command.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return nil, fmt.Errorf("%v: %s", args, exit.Stderr)
-	}
-	return out, err
-}
-
-func (c *cluster) up(ctx context.Context, auditPolicy string) error {
-	config, settings := filepath.Join(c.home, "config.yaml"), "featureGates: {ShardedListAndWatch: true}\n"
-	if auditPolicy != "" {
-		policy := filepath.Join(c.home, "policy.yaml")
-		if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
-			return err
-		}
-		settings += "auditPolicy: " + policy + "\n"
-	}
-	if err := os.WriteFile(config, []byte(settings), 0o600); err != nil {
-		return err
-	}
-	out, err := c.command(ctx, "up", "--config", config, "-o", "json")
-	if err != nil {
-		return err
-	}
-	var facts struct{ Kubeconfig string }
-	if err := json.Unmarshal(out, &facts); err != nil {
-		return err
-	}
-	c.kubeconfig, c.audit = facts.Kubeconfig, filepath.Join(filepath.Dir(facts.Kubeconfig), "audit.log")
-	root, err := report.Repository(ctx)
-	if err != nil {
-		return err
-	}
-	definition := filepath.Join(root, "testdata", "boxes.yaml")
-	if _, err := c.command(ctx, "kubectl", "apply", "-f", definition); err != nil {
-		return err
-	}
-	_, err = c.command(ctx, "kubectl", "wait", "--for=condition=Established", "-f", definition)
-	return err
-}
-
-func (c *cluster) connect() error {
-	if c.kubeconfig == "" {
-		return nil // it did not start
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig)
-	if err != nil {
-		return err
-	}
-	config.QPS = -1
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), box.AddToScheme(scheme)); err != nil {
-		return err
-	}
-	c.client, err = client.NewWithWatch(config, client.Options{Scheme: scheme})
-	return err
-}
-
-func (c *cluster) stop() error {
-	_, err := c.command(context.Background(), "down", "--all")
-	return errors.Join(err, os.RemoveAll(c.home))
-}
-
-// start prepares a replica as a process.
-func (c *cluster) replica(s settings, slots int) (*exec.Cmd, error) {
+// replica starts a replica as a process.
+func (c *boxes) replica(s settings, slots int) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	process := exec.Command(self, "--cluster", c.kubeconfig, "--shards", fmt.Sprint(slots), "--lease", s.lease.String())
+	process := exec.Command(self, "--cluster", c.Kubeconfig, "--shards", fmt.Sprint(slots), "--lease", s.lease.String())
 	process.Stderr = os.Stderr
 	return process, process.Start()
 }

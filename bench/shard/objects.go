@@ -9,6 +9,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/internal/core/shardtable"
@@ -20,13 +21,13 @@ import (
 const writers = 16
 
 // fill creates the Boxes that are not there yet.
-func (c *cluster) fill(ctx context.Context, n int) error {
+func (c *boxes) fill(ctx context.Context, n int) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
 	for i := range n {
 		group.Go(func() error {
 			b := &box.Box{ObjectMeta: metav1.ObjectMeta{Name: boxName(i), Namespace: metav1.NamespaceDefault}, Spec: box.BoxSpec{Data: map[string]string{"made": "first"}}}
-			return client.IgnoreAlreadyExists(c.client.Create(ctx, b))
+			return client.IgnoreAlreadyExists(c.Client.Create(ctx, b))
 		})
 	}
 	return group.Wait()
@@ -35,17 +36,17 @@ func (c *cluster) fill(ctx context.Context, n int) error {
 func boxName(i int) string { return fmt.Sprintf("box-%d", i) }
 
 // change changes a Box.
-func (c *cluster) change(ctx context.Context, name, value string) (*box.Box, error) {
+func (c *boxes) change(ctx context.Context, name, value string) (*box.Box, error) {
 	b := &box.Box{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault}}
 	patch := fmt.Sprintf(`{"spec":{"data":{"made":%q}}}`, value)
-	return b, c.client.Patch(ctx, b, client.RawPatch("application/merge-patch+json", []byte(patch)))
+	return b, c.Client.Patch(ctx, b, client.RawPatch("application/merge-patch+json", []byte(patch)))
 }
 
 // touch writes each Box once, which tells the log what was seen to.
-func (c *cluster) touch(ctx context.Context, n int) error {
+func (c *boxes) touch(ctx context.Context, n int) error {
 	for i := range n {
 		b := &box.Box{ObjectMeta: metav1.ObjectMeta{Name: boxName(i), Namespace: metav1.NamespaceDefault}}
-		if err := c.client.Patch(ctx, b, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"touched":"true"}}}`))); err != nil {
+		if err := c.Client.Patch(ctx, b, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"touched":"true"}}}`))); err != nil {
 			return err
 		}
 	}
@@ -53,10 +54,10 @@ func (c *cluster) touch(ctx context.Context, n int) error {
 }
 
 // allReady returns when all Boxes are ready in their present generation.
-func (c *cluster) allReady(ctx context.Context, n int) error {
-	return poll(ctx, 2*time.Second, func() (bool, error) {
+func (c *boxes) allReady(ctx context.Context, n int) error {
+	return wait.PollUntilContextCancel(ctx, 2*time.Second, true, func(ctx context.Context) (bool, error) {
 		var list box.BoxList
-		if err := c.client.List(ctx, &list); err != nil {
+		if err := c.Client.List(ctx, &list); err != nil {
 			return false, err
 		}
 		ready := 0
@@ -70,26 +71,26 @@ func (c *cluster) allReady(ctx context.Context, n int) error {
 }
 
 // seenTo returns when a replica has seen to a Box's generation.
-func (c *cluster) seenTo(ctx context.Context, changed *box.Box) error {
-	return poll(ctx, 5*time.Millisecond, func() (bool, error) {
+func (c *boxes) seenTo(ctx context.Context, changed *box.Box) error {
+	return wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		b := &box.Box{}
-		err := c.client.Get(ctx, client.ObjectKeyFromObject(changed), b)
+		err := c.Client.Get(ctx, client.ObjectKeyFromObject(changed), b)
 		return b.Status.ObservedGeneration >= changed.Generation && meta.IsStatusConditionTrue(b.Status.Conditions, "Ready"), err
 	})
 }
 
 // table is who holds what.
-func (c *cluster) table(ctx context.Context) (shardtable.Table, error) {
+func (c *boxes) table(ctx context.Context) (shardtable.Table, error) {
 	lease := &coordinationv1.Lease{}
-	if err := c.client.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "box-operator-shards"}, lease); err != nil {
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "box-operator-shards"}, lease); err != nil {
 		return shardtable.Table{}, client.IgnoreNotFound(err)
 	}
 	return shardtable.Parse(lease.Annotations[shard.TableAnnotation])
 }
 
 // spread returns the table when so many replicas share everything.
-func (c *cluster) spread(ctx context.Context, replicas int) (t shardtable.Table, err error) {
-	err = poll(ctx, 20*time.Millisecond, func() (bool, error) {
+func (c *boxes) spread(ctx context.Context, replicas int) (t shardtable.Table, err error) {
+	err = wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		if t, err = c.table(ctx); err != nil {
 			return false, err
 		}
@@ -105,20 +106,4 @@ func holdersOf(t shardtable.Table) map[string]bool {
 		holders[holder] = true
 	}
 	return holders
-}
-
-func poll(ctx context.Context, period time.Duration, done func() (bool, error)) error {
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
-	for {
-		ok, err := done()
-		if ok || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-		}
-	}
 }

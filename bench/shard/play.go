@@ -22,11 +22,11 @@ const patience = 5
 
 // measurePlay lets replicas come and go, and judges the log.
 func measurePlay(ctx context.Context, s settings) (_ []report.Figure, err error) {
-	c, err := startCluster(ctx, sharddrill.Policy)
+	c, err := startBoxes(ctx, sharddrill.Policy)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, c.stop()) }()
+	defer func() { err = errors.Join(err, c.Stop()) }()
 	if err := c.fill(ctx, objectsOfPlay); err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func measurePlay(ctx context.Context, s settings) (_ []report.Figure, err error)
 	if err = errors.Join(err, c.allReady(ctx, objectsOfPlay), c.touch(ctx, objectsOfPlay), play.End()); err != nil {
 		return nil, err
 	}
-	writes, err := sharddrill.Read(c.audit)
+	writes, err := sharddrill.Read(c.Audit)
 	if err != nil {
 		return nil, err
 	}

@@ -49,11 +49,11 @@ type used struct {
 
 // converge runs replicas until all objects are ready, and tells what each used.
 func converge(ctx context.Context, s settings, replicas, slots int) (all []used, took time.Duration, err error) {
-	c, err := startCluster(ctx, "")
+	c, err := startBoxes(ctx, "")
 	if err != nil {
 		return nil, 0, err
 	}
-	defer func() { err = errors.Join(err, c.stop()) }()
+	defer func() { err = errors.Join(err, c.Stop()) }()
 	var running []*exec.Cmd
 	for range replicas {
 		process, err := c.replica(s, slots)

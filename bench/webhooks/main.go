@@ -29,9 +29,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/bench/internal/cluster"
 	"github.com/operon-framework/operon/bench/internal/report"
 	"github.com/operon-framework/operon/internal/testing/box"
-	"github.com/operon-framework/operon/local"
 )
 
 // settings are the flags.
@@ -58,7 +58,7 @@ func main() {
 	report.Main(run)
 }
 
-func run(ctx context.Context) error {
+func run(ctx context.Context) (err error) {
 	s := settings{lives: operon.Lifetimes{Settle: 5 * time.Second, Skew: time.Minute}}
 	flag.IntVar(&s.rate, "rate", 200, "admission requests a second")
 	flag.IntVar(&s.replicas, "replicas", 3, "replicas of the operator")
@@ -66,12 +66,12 @@ func run(ctx context.Context) error {
 	flag.DurationVar(&s.lives.CA, "ca", 90*time.Second, "how long a CA lives")
 	flag.DurationVar(&s.lives.Leaf, "leaf", 30*time.Second, "how long a leaf lives")
 	flag.Parse()
-	cluster, err := local.Up(ctx, local.Options{Name: "bench-webhooks", Progress: os.Stderr})
+	c, err := cluster.Start(ctx, cluster.Options{Name: "bench-webhooks"})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = local.Down(context.Background(), cluster.Name) }() // it stops or is stopped by hand
-	w, err := newWorld(ctx, cluster, s)
+	defer func() { err = errors.Join(err, c.Stop()) }()
+	w, err := newWorld(ctx, c, s)
 	if err != nil {
 		return err
 	}

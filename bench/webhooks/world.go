@@ -2,32 +2,22 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/operon-framework/operon"
-	"github.com/operon-framework/operon/bench/internal/report"
+	"github.com/operon-framework/operon/bench/internal/cluster"
 	"github.com/operon-framework/operon/internal/testing/box"
-	"github.com/operon-framework/operon/internal/tools/kube"
-	"github.com/operon-framework/operon/local"
 )
 
 const service = "bench-webhook"
@@ -42,51 +32,16 @@ type world struct {
 	behind []string // where the replicas listen
 }
 
-func newWorld(ctx context.Context, cluster *local.Cluster, s settings) (*world, error) {
-	config, err := cluster.RESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	config.QPS = -1
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), box.AddToScheme(scheme)); err != nil {
-		return nil, err
-	}
-	w := &world{settings: s}
-	if w.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
-		return nil, err
-	}
-	if err := w.define(ctx, config); err != nil {
-		return nil, err
-	}
-	return w, w.start(ctx, config)
-}
-
-// define puts the kind, and the Service that leads to this process, into the cluster.
-func (w *world) define(ctx context.Context, config *rest.Config) error {
-	definition := &unstructured.Unstructured{}
-	root, err := report.Repository(ctx)
-	if err != nil {
-		return err
-	}
-	content, err := os.ReadFile(filepath.Join(root, "testdata", "boxes.yaml"))
-	if err != nil {
-		return err
-	}
-	if err := yaml.Unmarshal(content, &definition.Object); err != nil {
-		return err
-	}
-	if err := kube.InstallCRDs(ctx, config, "bench", definition); err != nil {
-		return err
-	}
-	err = w.client.Create(ctx, &corev1.Service{
+func newWorld(ctx context.Context, c *cluster.Cluster, s settings) (*world, error) {
+	w := &world{settings: s, client: c.Client}
+	err := w.client.Create(ctx, &corev1.Service{ // it leads to this process
 		ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: service},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
 	})
-	if apierrors.IsAlreadyExists(err) {
-		return nil
+	if err != nil {
+		return nil, err
 	}
-	return err
+	return w, w.start(ctx, c.Config)
 }
 
 // start starts the replicas, and what leads connections to them in turn.

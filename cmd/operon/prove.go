@@ -27,6 +27,7 @@ type proving struct {
 	output         string
 	kubeconfig     string
 	role           bool
+	trustFile      bool
 }
 
 func newProve() *cobra.Command {
@@ -68,6 +69,7 @@ all invariants held, 1 if there are findings, and 2 if the operator could not be
 	set.IntVar(&v.workers, "workers", 0, "number of parallel test cases (default: twice the processors)")
 	set.Int64Var(&v.seed, "seed", 1, "seed of the order of equal test cases")
 	set.StringVar(&v.replay, "replay", "", "replay the finding of a test case `FILE`")
+	set.BoolVar(&v.trustFile, "trust-file", false, "with --replay: run the command, and read the paths, that the test case file names")
 	set.StringVar(&v.out, "out", prove.Output, "`DIR` of the reports")
 	set.StringVarP(&v.output, "output", "o", "text", "`FORMAT` of the result: text or json")
 	set.StringVar(&v.kubeconfig, "kubeconfig", "", "kubeconfig `FILE` of a disposable cluster to use instead of a new local one")
@@ -86,10 +88,10 @@ func (v *proving) accept(args []string, rbac string) error {
 	switch {
 	case v.output != "text" && v.output != "json":
 		return usageError{fmt.Errorf("-o %s: want text or json", v.output)}
-	case v.replay != "" && (v.target != prove.Target{} || len(args) > 0):
-		return usageError{errors.New("--replay takes everything from its file: remove the other flags that state what is tested")}
+	case v.trustFile && v.replay == "":
+		return usageError{errors.New("--trust-file is for --replay")}
 	case v.replay != "":
-		return nil
+		return v.acceptReplay(args)
 	case v.target.Run == "" && rbac != "":
 		return usageError{errors.New("--rbac needs --run; the Roles of a project are derived from its code")}
 	case v.target.Run != "" && len(args) > 0:
@@ -136,7 +138,9 @@ func (v *proving) test(ctx context.Context, folder string, progress *report.Prog
 		if file, err = prove.ReadFile(v.replay); err != nil {
 			return nil, prove.Options{}, err
 		}
-		v.target = file.Target
+		if v.target, err = v.consent(file); err != nil {
+			return nil, prove.Options{}, err
+		}
 	}
 	options, err := v.target.Load(ctx, folder, progress.Update)
 	if err != nil {

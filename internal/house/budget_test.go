@@ -13,7 +13,7 @@ type budget struct{ lines, exported int }
 var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together. The goal is 98,000.
-const totalLines = 111_500
+const totalLines = 110_200
 
 // budgets of packages that need more. Raise one only with a reason in its commit message; lower it when a package shrinks.
 var budgets = map[string]budget{
@@ -24,27 +24,27 @@ var budgets = map[string]budget{
 
 	"internal/runtime/reconcile": {3400, 17}, // fifteen steps, a file each
 	"internal/runtime/shard":     {1800, 8},
-	"internal/runtime/webhook":   {2700, 17},
-	"operontest":                 {3700, 21},
+	"internal/runtime/webhook":   {2780, 17},
+	"operontest":                 {3650, 21},
 
-	"internal/prove/oracle":     {2000, 8},
-	"internal/prove/proxy":      {2900, 8},
-	"internal/prove/report":     {3050, 27},
-	"internal/prove/runner":     {2800, 13},
-	"internal/prove/workload":   {1700, 18},
-	"prove":                     {1900, 12},
-	"internal/ship/deploy":      {2850, 11},
-	"internal/ship/image":       {1650, 20},
-	"internal/tools/generate":   {2950, 6},
-	"internal/tools/project":    {1950, 31},
-	"internal/tools/scaffold":   {3350, 14},
+	"internal/prove/oracle":     {1930, 8},
+	"internal/prove/proxy":      {2860, 8},
+	"internal/prove/report":     {2560, 26},
+	"internal/prove/runner":     {2770, 13},
+	"internal/prove/workload":   {1650, 18},
+	"prove":                     {1880, 12},
+	"internal/ship/deploy":      {2810, 11},
+	"internal/ship/image":       {1620, 20},
+	"internal/tools/generate":   {2500, 6},
+	"internal/tools/project":    {1800, 31},
+	"internal/tools/scaffold":   {3300, 14},
 	"internal/tools/up":         {2700, 11},
-	"cmd/operon":                {2450, 1},
+	"cmd/operon":                {2800, 1},
 	"cluster/internal/instance": {2100, 19},
 	"cluster/internal/sim":      {2300, 5},
 
-	"internal/tools/doctor/rule": {1150, 26},
-	"internal/tools/rbac/derive": {2450, 6},
+	"internal/tools/doctor/rule": {1100, 26},
+	"internal/tools/rbac/derive": {2380, 6},
 }
 
 func TestPackagesStayWithinTheirBudget(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -114,16 +115,36 @@ func dialDestination(ctx context.Context, here net.Conn, dial Dialer) (net.Conn,
 	return dial(ctx, to.String())
 }
 
-// Outside tells whether an address is one that pods may reach by the relay: none of the
-// cluster's own, none of this machine's loopback, and none of its links', where clouds keep
-// the machine's credentials.
+// metadata are addresses outside of link-local ranges where clouds keep the machine's credentials: Azure's
+// WireServer, Alibaba's metadata service and AWS' by IPv6.
+var metadata = []netip.Addr{
+	netip.MustParseAddr("168.63.129.16"), netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("fd00:ec2::254"),
+}
+
+// Outside reports whether pods may reach an address by the relay. They may not reach the cluster's own addresses,
+// this machine's loopback and interfaces, link-local addresses, and metadata services of clouds.
 func Outside(address netip.Addr) bool {
+	address = address.Unmap()
 	for _, own := range settings.Own {
 		if own.Contains(address) {
 			return false
 		}
 	}
-	return address.IsGlobalUnicast()
+	return address.IsGlobalUnicast() && !slices.Contains(metadata, address) && !ofThisMachine(address)
+}
+
+// ofThisMachine reports whether an interface of this machine has an address. Its services would take a pod for
+// a local process. If the interfaces cannot be listed, all addresses count.
+func ofThisMachine(address netip.Addr) bool {
+	all, err := net.InterfaceAddrs()
+	return err != nil || slices.ContainsFunc(all, func(a net.Addr) bool {
+		network, ok := a.(*net.IPNet)
+		if !ok {
+			return false
+		}
+		own, _ := netip.AddrFromSlice(network.IP)
+		return own.Unmap() == address
+	})
 }
 
 // destination is where a connection was led away from.

@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"net"
 	"net/netip"
 	"testing"
 
@@ -13,9 +14,25 @@ func TestOutside(t *testing.T) {
 	for address, want := range map[string]bool{
 		"192.0.2.1": true, "198.19.200.1": true, "198.18.128.1": false, "198.19.0.10": false,
 		"127.0.0.1": false, "127.0.0.53": false, "169.254.1.1": false, "224.0.0.1": false, "0.0.0.0": false, "255.255.255.255": false,
+		"168.63.129.16": false, "100.100.100.200": false, "fd00:ec2::254": false, "::ffff:168.63.129.16": false, "2001:db8::1": true,
 	} {
 		if got := node.Outside(netip.MustParseAddr(address)); got != want {
 			t.Errorf("%s: %v", address, got)
+		}
+	}
+}
+
+// Services on this machine would take a pod for a local process.
+func TestTheMachinesOwnAddressesAreNotOutside(t *testing.T) {
+	t.Parallel()
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, own := range all {
+		prefix := netip.MustParsePrefix(own.String())
+		if node.Outside(prefix.Addr()) {
+			t.Errorf("%s is an address of this machine", prefix.Addr())
 		}
 	}
 }

@@ -104,7 +104,7 @@ func (s Status) Report(o outcome.Outcome, generation int64, now time.Time) {
 func (s Status) Pause(message string, generation int64, now time.Time) {
 	set := func(kind string, status metav1.ConditionStatus) {
 		meta.SetStatusCondition(s.conditions, metav1.Condition{
-			Type: kind, Status: status, Reason: Paused, Message: message, ObservedGeneration: generation,
+			Type: kind, Status: status, Reason: Paused, Message: outcome.Cut(message, outcome.MaxMessage), ObservedGeneration: generation,
 			LastTransitionTime: metav1.NewTime(now),
 		})
 	}
@@ -129,8 +129,8 @@ func (s Status) Contest(message string, generation int64, now time.Time) {
 		return
 	}
 	meta.SetStatusCondition(s.conditions, metav1.Condition{
-		Type: Contested, Status: metav1.ConditionTrue, Reason: "ChangedBack", Message: message, ObservedGeneration: generation,
-		LastTransitionTime: metav1.NewTime(now),
+		Type: Contested, Status: metav1.ConditionTrue, Reason: "ChangedBack", Message: outcome.Cut(message, outcome.MaxMessage),
+		ObservedGeneration: generation, LastTransitionTime: metav1.NewTime(now),
 	})
 }
 

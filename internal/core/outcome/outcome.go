@@ -75,18 +75,18 @@ func Again(after time.Duration) Outcome { return Outcome{after: after} }
 // Wait is the outcome of a step that waits for an event. reason is one CamelCase word, as
 // in a condition; message is a sentence for people.
 func Wait(reason, message string) Outcome {
-	return Outcome{kind: KindWait, reason: reason, message: message}
+	return Outcome{kind: KindWait, reason: reason, message: Cut(message, MaxMessage)}
 }
 
 // Retry is the outcome of a step that is to be tried again after a while. With after 0,
 // the work queue's backoff decides.
 func Retry(after time.Duration, reason, message string) Outcome {
-	return Outcome{kind: KindRetry, after: after, reason: reason, message: message, backsOff: after == 0}
+	return Outcome{kind: KindRetry, after: after, reason: reason, message: Cut(message, MaxMessage), backsOff: after == 0}
 }
 
 // Stalled is the outcome of a step that cannot succeed until the spec changes.
 func Stalled(reason, message string) Outcome {
-	return Outcome{kind: KindStalled, reason: reason, message: message}
+	return Outcome{kind: KindStalled, reason: reason, message: Cut(message, MaxMessage)}
 }
 
 // Stop is the outcome of a step after which the reconcile is over, with nothing to report. With after 0

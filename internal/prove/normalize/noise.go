@@ -99,14 +99,6 @@ func (n *Noise) hides(kind schema.GroupKind, d unequal) bool {
 
 func (n *Noise) isNamed(kind schema.GroupKind) bool { return n != nil && n.named[kind] }
 
-// Masked is how many fields are not compared.
-func (n *Noise) Masked() int {
-	if n == nil {
-		return 0
-	}
-	return len(n.paths)
-}
-
 var (
 	number  = regexp.MustCompile(`\[\d+\]`)
 	counted = regexp.MustCompile(`\.\d+(\.|\[|$)`)

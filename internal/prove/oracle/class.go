@@ -60,7 +60,7 @@ const telling = 8
 func tellingRequests(m *moment, f finding.Finding) []requestlog.Request {
 	var all []requestlog.Request
 	for i := range m.run.Requests[:m.upTo()] {
-		if r := &m.run.Requests[i]; r.Fault != "" || r.IsWrite() && !isBeside(r) || r.Served == 403 {
+		if r := &m.run.Requests[i]; r.Fault != "" || r.IsWrite() && !r.IsBeside() || r.Served == 403 {
 			all = append(all, *r)
 		}
 	}
@@ -78,7 +78,7 @@ func tellingRequests(m *moment, f finding.Finding) []requestlog.Request {
 	}
 	choose(func(r *requestlog.Request) bool { return r.Fault != "" }, 1, 2)
 	if f.Property == finding.Permitted {
-		choose(func(r *requestlog.Request) bool { return r.Served == 403 && strings.Contains(f.Message, resource(r)) }, 0, 0)
+		choose(func(r *requestlog.Request) bool { return r.Served == 403 && strings.Contains(f.Message, r.Target()) }, 0, 0)
 	}
 	if f.Of != nil {
 		plural := m.run.resourceOf(f.Of.Kind)

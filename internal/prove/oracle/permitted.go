@@ -12,7 +12,7 @@ func permitted(m *moment) []finding.Finding {
 	var found []finding.Finding
 	seen := map[string]bool{}
 	for _, r := range m.run.requests(m.i) {
-		what := r.Verb + " " + resource(&r)
+		what := r.Verb + " " + r.Target()
 		if r.Served != 403 || seen[what] {
 			continue
 		}
@@ -23,7 +23,7 @@ func permitted(m *moment) []finding.Finding {
 		}
 		found = append(found, finding.Finding{
 			Property: finding.Permitted, Of: of,
-			Message: fmt.Sprintf("the operator is not permitted to %s %s", r.Verb, resource(&r)),
+			Message: fmt.Sprintf("the operator is not permitted to %s %s", r.Verb, r.Target()),
 		})
 	}
 	return found

@@ -163,7 +163,7 @@ func (r *run) works() error {
 	for i := range r.Requests {
 		one := &r.Requests[i]
 		asked = asked || one.Resource != ""
-		wrote = wrote || one.IsWrite() && !isLease(one)
+		wrote = wrote || one.IsWrite() && !one.IsLease()
 	}
 	if wrote {
 		return nil

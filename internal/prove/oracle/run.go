@@ -135,27 +135,9 @@ func (m *moment) settled() bool { return m.step.Silent }
 // end is when the step was over.
 func (m *moment) end() time.Time { return m.step.At.Add(m.step.Took) }
 
-func isLease(r *requestlog.Request) bool {
-	return r.Group == "coordination.k8s.io" && r.Resource == "leases"
-}
-
-// isBeside tells whether a request says nothing about what an operator does: leader election,
-// discovery, events, and reviews of rights.
-func isBeside(r *requestlog.Request) bool {
-	return isLease(r) || r.Resource == "" || r.Resource == "events" || r.Group == "authorization.k8s.io" || r.Group == "authentication.k8s.io"
-}
-
 // changed tells whether a request is a write of the operator's that changed something that counts.
 func changed(r *requestlog.Request) bool {
-	return r.IsWrite() && r.Effect == requestlog.Changed && !isBeside(r)
-}
-
-// resource is a request's, with the subresource.
-func resource(r *requestlog.Request) string {
-	if r.Subresource == "" {
-		return r.Resource
-	}
-	return r.Resource + "/" + r.Subresource
+	return r.IsWrite() && r.Effect == requestlog.Changed && !r.IsBeside()
 }
 
 // isCustom tells whether a kind is not one of Kubernetes' own.

@@ -21,20 +21,20 @@ func silent(m *moment) []finding.Finding {
 	}
 	requests := m.lately()
 	if r, times := most(requests, changed); times >= again {
-		f.Message = fmt.Sprintf("the operator does not become quiescent: it keeps writing %s", resource(&r))
+		f.Message = fmt.Sprintf("the operator does not become quiescent: it keeps writing %s", r.Target())
 		f.Of = m.about(&r)
 		return []finding.Finding{f}
 	}
-	if r, times := most(requests, func(r *requestlog.Request) bool { return r.IsWrite() && !isBeside(r) }); times >= again {
-		f.Message = fmt.Sprintf("the operator does not become quiescent: it keeps sending %s %s without changing anything", r.Verb, resource(&r))
+	if r, times := most(requests, func(r *requestlog.Request) bool { return r.IsWrite() && !r.IsBeside() }); times >= again {
+		f.Message = fmt.Sprintf("the operator does not become quiescent: it keeps sending %s %s without changing anything", r.Verb, r.Target())
 		f.Of = m.about(&r)
 		return []finding.Finding{f}
 	}
 	if m.polls() {
 		return nil // who has to look by himself may look now and then
 	}
-	if r, times := most(requests, func(r *requestlog.Request) bool { return !isBeside(r) && r.Verb != "watch" }); times >= manyReads {
-		f.Message = fmt.Sprintf("the operator does not become quiescent: it keeps sending %s %s without changing anything", r.Verb, resource(&r))
+	if r, times := most(requests, func(r *requestlog.Request) bool { return !r.IsBeside() && r.Verb != "watch" }); times >= manyReads {
+		f.Message = fmt.Sprintf("the operator does not become quiescent: it keeps sending %s %s without changing anything", r.Verb, r.Target())
 		f.Of = m.about(&r)
 	}
 	return []finding.Finding{f}
@@ -59,7 +59,7 @@ func (m *moment) polls() bool {
 	reads := 0
 	for _, r := range m.lately() {
 		switch {
-		case isBeside(&r) || r.Verb == "watch":
+		case r.IsBeside() || r.Verb == "watch":
 		case r.IsWrite():
 			return false
 		default:
@@ -86,15 +86,15 @@ func most(requests []requestlog.Request, of func(*requestlog.Request) bool) (req
 		if !of(r) {
 			continue
 		}
-		times[r.Verb+" "+resource(r)]++
+		times[r.Verb+" "+r.Target()]++
 	}
 	for i := range requests {
 		r := &requests[i]
-		if of(r) && (best.Verb == "" || times[r.Verb+" "+resource(r)] > times[best.Verb+" "+resource(&best)]) {
+		if of(r) && (best.Verb == "" || times[r.Verb+" "+r.Target()] > times[best.Verb+" "+best.Target()]) {
 			best = *r
 		}
 	}
-	return best, times[best.Verb+" "+resource(&best)]
+	return best, times[best.Verb+" "+best.Target()]
 }
 
 // about is the object of a request, nil where its kind is not known.
@@ -133,9 +133,9 @@ func restless(m *moment) []finding.Finding {
 	switch {
 	case m.goesOn(all):
 		r, _ = most(all, func(r *requestlog.Request) bool { return m.ago(r) < time.Second })
-		message = fmt.Sprintf("after it is done, the operator still requests %s many times per second", resource(&r))
+		message = fmt.Sprintf("after it is done, the operator still requests %s many times per second", r.Target())
 	case len(all) > may && (m.normal != nil || m.step.Took < time.Minute):
-		message = fmt.Sprintf("the operator sends %s %s hundreds of times before it becomes quiescent", r.Verb, resource(&r))
+		message = fmt.Sprintf("the operator sends %s %s hundreds of times before it becomes quiescent", r.Verb, r.Target())
 	default:
 		return nil
 	}
@@ -146,7 +146,7 @@ func restless(m *moment) []finding.Finding {
 func (m *moment) asked() []requestlog.Request {
 	var all []requestlog.Request
 	for _, r := range m.run.requests(m.i) {
-		if !isBeside(&r) && r.Verb != "watch" && m.ago(&r) >= 0 {
+		if !r.IsBeside() && r.Verb != "watch" && m.ago(&r) >= 0 {
 			all = append(all, r)
 		}
 	}

@@ -47,7 +47,7 @@ func counts(r *requestlog.Request) bool {
 	case r.Resource == "", r.Verb == "watch", r.Streams():
 		return false
 	}
-	return r.Group != "coordination.k8s.io" || r.Resource != "leases"
+	return !r.IsLease()
 }
 
 // meter counts requests.

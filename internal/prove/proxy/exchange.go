@@ -97,7 +97,7 @@ func (p *Proxy) admit(r *http.Request) (x *exchange, known, ok bool) {
 		}
 	}
 	_, x.epoch, _ = p.views.in(x.Resource, x.Instance, 0)
-	x.Seq, x.At = p.options.Log.Number(), time.Now()
+	x.Seq, x.At = p.record.Number(), time.Now()
 	return x, known, true
 }
 
@@ -207,5 +207,5 @@ func (p *Proxy) note(x *exchange) {
 	}
 	p.clock.saw(version(x.After))
 	x.Took = time.Since(x.At)
-	p.options.Log.Add(x.Request)
+	p.record.Add(x.Request)
 }

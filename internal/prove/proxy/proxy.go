@@ -26,8 +26,6 @@ type Options struct {
 	// Observer may read the metadata of what the operator writes, so that it is known what a write
 	// changed. Where it is nil, that is known only where request and answer tell by themselves.
 	Observer *rest.Config
-	// Log takes what passes. Nil: one that keeps the last requests in memory.
-	Log *requestlog.Log
 	// Script is what goes wrong. Nil: nothing.
 	Script *fault.Script
 	// World is the part of the cluster that the operator takes for the whole.
@@ -52,13 +50,14 @@ type Options struct {
 	// Admin may change Leases, for faults that take one from the operator.
 	Admin *rest.Config
 	// ErrorLog is as that of http.Server: it gets what is wrong with connections. What is wrong with
-	// requests is in Log.
+	// requests is in the record.
 	ErrorLog *log.Logger
 }
 
 // Proxy is a running proxy.
 type Proxy struct {
 	options  Options
+	record   *requestlog.Log
 	target   *url.URL
 	pair     *pair
 	routes   routes
@@ -93,10 +92,7 @@ func Start(options Options) (*Proxy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the API server's address: %w", err)
 	}
-	if options.Log == nil {
-		options.Log = requestlog.NewLog(0, nil)
-	}
-	p := &Proxy{options: options, target: target, views: newViews(), served: make(chan error, 1)}
+	p := &Proxy{options: options, target: target, record: requestlog.NewLog(0), views: newViews(), served: make(chan error, 1)}
 	p.senders.tokens = map[string]*Instance{}
 	p.meter.now.Last = time.Now()
 	if p.senders.first, err = p.newInstance(""); err != nil {
@@ -168,7 +164,7 @@ func (p *Proxy) serve() {
 const maxStreams = 1000
 
 // Record returns what the proxy records into.
-func (p *Proxy) Record() *requestlog.Log { return p.options.Log }
+func (p *Proxy) Record() *requestlog.Log { return p.record }
 
 // Close cuts all connections, ends the proxy and returns when all that passed is in the log. A
 // second call does nothing.

@@ -6,7 +6,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/operon-framework/operon/internal/tools/kube"
@@ -23,15 +22,15 @@ type Granted struct {
 }
 
 // Of reads what a project's Roles grant. Roles that others are composed of are looked for among
-// the grants and in beside.
-func Of(grants []project.Grant, beside ...*unstructured.Unstructured) ([]Granted, error) {
+// the grants.
+func Of(grants []project.Grant) ([]Granted, error) {
 	var all []Granted
 	var problems []error
 	for _, grant := range grants {
 		granted := Granted{Grant: grant}
 		switch {
 		case grant.Role.Unstructured != nil:
-			rules, err := composed(grant, grants, beside)
+			rules, err := composed(grant, grants)
 			if err != nil {
 				problems = append(problems, err)
 				continue
@@ -51,15 +50,10 @@ func Of(grants []project.Grant, beside ...*unstructured.Unstructured) ([]Granted
 }
 
 // composed are the rules of a Role, and of those that its aggregationRule selects.
-func composed(of project.Grant, grants []project.Grant, beside []*unstructured.Unstructured) ([]rbacv1.PolicyRule, error) {
+func composed(of project.Grant, grants []project.Grant) ([]rbacv1.PolicyRule, error) {
 	role, err := of.ReadRole()
 	if err != nil || role.AggregationRule == nil {
 		return role.Rules, err
-	}
-	for _, grant := range grants {
-		if grant.Role.Unstructured != nil {
-			beside = append(beside, grant.Role.Unstructured)
-		}
 	}
 	var rules []rbacv1.PolicyRule
 	for i := range role.AggregationRule.ClusterRoleSelectors {
@@ -67,8 +61,9 @@ func composed(of project.Grant, grants []project.Grant, beside []*unstructured.U
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", of.Role.Place(), err)
 		}
-		for _, other := range beside {
-			if other.GetKind() != "ClusterRole" || other.GetName() == role.Name || !selector.Matches(labels.Set(other.GetLabels())) {
+		for _, grant := range grants {
+			other := grant.Role.Unstructured
+			if other == nil || other.GetKind() != "ClusterRole" || other.GetName() == role.Name || !selector.Matches(labels.Set(other.GetLabels())) {
 				continue
 			}
 			more, err := kube.ReadRole(other)

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 
+	"github.com/pmezard/go-difflib/difflib"
+
 	"github.com/operon-framework/operon/internal/prove/finding"
 )
 
@@ -58,34 +60,21 @@ func sides(value string) []string {
 	return spread(value)
 }
 
-// align finds the lines that both texts have, as many as possible.
+// align finds the lines that both texts have.
 func align(want, got []string) []diffLine {
-	common := make([][]int, len(want)+1)
-	for i := range common {
-		common[i] = make([]int, len(got)+1)
-	}
-	for i := len(want) - 1; i >= 0; i-- {
-		for j := len(got) - 1; j >= 0; j-- {
-			common[i][j] = max(common[i+1][j], common[i][j+1])
-			if want[i] == got[j] {
-				common[i][j] = common[i+1][j+1] + 1
-			}
-		}
-	}
 	var lines []diffLine
-	i, j := 0, 0
-	for i < len(want) || j < len(got) {
-		switch {
-		case i < len(want) && j < len(got) && want[i] == got[j]:
-			lines = append(lines, diffLine{" ", want[i]})
-			i, j = i+1, j+1
-		case j == len(got) || i < len(want) && common[i+1][j] >= common[i][j+1]:
-			lines = append(lines, diffLine{"-", want[i]})
-			i++
-		default:
-			lines = append(lines, diffLine{"+", got[j]})
-			j++
+	add := func(sign string, texts []string) {
+		for _, text := range texts {
+			lines = append(lines, diffLine{sign, text})
 		}
+	}
+	for _, op := range difflib.NewMatcher(want, got).GetOpCodes() {
+		if op.Tag == 'e' {
+			add(" ", want[op.I1:op.I2])
+			continue
+		}
+		add("-", want[op.I1:op.I2])
+		add("+", got[op.J1:op.J2])
 	}
 	return lines
 }

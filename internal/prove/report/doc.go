@@ -4,7 +4,7 @@
 //
 //	Text    the verdict on a terminal: each finding in a few lines, and a summary
 //	HTML    a page in one file: the findings with a timeline each, and all plans
-//	JSON    the report itself, which Read reads again
+//	JSON    the report itself
 //	JUnit   a test case for each plan, for CI systems
 //	SARIF   a result for each finding, for code scanning
 //

@@ -27,7 +27,7 @@ var (
 var pages = template.Must(template.New("page").Parse(pageTemplate))
 
 // HTML writes a page that needs nothing beside itself, for light and dark screens and for paper.
-// Without JavaScript it lacks the filter, the copy button and the quicker hints only.
+// Without JavaScript it lacks the filter and the copy button only.
 func HTML(w io.Writer, r Report) error {
 	r = Redact(r)
 	var page strings.Builder
@@ -95,7 +95,7 @@ type card struct {
 	Requests []requestRow
 	Log      []string
 	Replay   string
-	Chart    *chart
+	Timeline *timelineView
 }
 
 func viewOf(r *Report) htmlView {
@@ -214,7 +214,7 @@ func (r *Report) card(i int) card {
 		c.Log = append(c.Log, short(clean(one), shown))
 	}
 	if t := r.timeline(f.Key()); t != nil {
-		c.Chart = chartOf(t, f)
+		c.Timeline = t.view(f)
 	}
 	return c
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 )
 
@@ -15,17 +14,4 @@ func JSON(w io.Writer, r Report) error {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(r)
-}
-
-// Read reads what [JSON] wrote. It fails where the format is another one.
-func Read(from io.Reader) (Report, error) {
-	var r Report
-	decoder := json.NewDecoder(from)
-	if err := decoder.Decode(&r); err != nil {
-		return Report{}, fmt.Errorf("this is no report: %w", err)
-	}
-	if r.Format != Format {
-		return Report{}, fmt.Errorf("the report has the format %q, this program reads %q", r.Format, Format)
-	}
-	return r, nil
 }

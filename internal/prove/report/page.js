@@ -1,30 +1,5 @@
 "use strict";
 (() => {
-  // Hints that come at once, in place of the browser's own.
-  const tip = document.getElementById("tip");
-  const hide = () => { tip.hidden = true; };
-  const show = (text, x, y) => {
-    tip.textContent = text;
-    tip.hidden = false;
-    const box = tip.getBoundingClientRect();
-    tip.style.left = Math.max(8, Math.min(x - box.width / 2, innerWidth - box.width - 8)) + "px";
-    tip.style.top = (y - box.height - 14 < 8 ? y + 18 : y - box.height - 14) + "px";
-  };
-  for (const title of document.querySelectorAll(".chart svg title")) {
-    const mark = title.parentNode;
-    mark.dataset.tip = title.textContent;
-    mark.setAttribute("aria-label", title.textContent);
-    title.remove();
-  }
-  for (const chart of document.querySelectorAll(".chart")) {
-    chart.addEventListener("pointermove", (e) => {
-      const mark = e.target.closest("[data-tip]");
-      if (mark) show(mark.dataset.tip, e.clientX, e.clientY); else hide();
-    });
-    chart.addEventListener("pointerleave", hide);
-  }
-  addEventListener("scroll", hide, { passive: true });
-
   for (const button of document.querySelectorAll("button.copy")) {
     button.hidden = false;
     button.addEventListener("click", async () => {

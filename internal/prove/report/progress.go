@@ -67,17 +67,6 @@ func (p *Progress) Update(s Standing) {
 	p.draw()
 }
 
-// Print writes lines that stay, above the one that is written again.
-func (p *Progress) Print(text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.erase()
-	fmt.Fprintln(p.out, strings.TrimSuffix(text, "\n"))
-	if p.terminal && !p.stopped && !p.last.IsZero() {
-		p.draw()
-	}
-}
-
 // Close takes the line away, so that what follows begins where it was. It may be called twice, and
 // while others call Update, as when the user interrupts: nothing is written afterwards.
 func (p *Progress) Close() {

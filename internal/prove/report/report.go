@@ -9,7 +9,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/runlog"
 )
 
-// Format is that of a report as JSON. Another one cannot be read.
+// Format is that of a report as JSON.
 const Format = "operon-report/1"
 
 // Report is what was done with an operator, and what came of it. Outputs show its lists in the

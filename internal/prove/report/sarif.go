@@ -1,16 +1,13 @@
 package report
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"io"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/tools/sarif"
 )
 
 // SARIF writes a result for each finding, in the Static Analysis Results Interchange Format 2.1.0:
@@ -18,145 +15,43 @@ import (
 // two reports with the same fingerprint are the same finding. The level of what is flaky is note.
 func SARIF(w io.Writer, r Report) error {
 	r = Redact(r)
-	run := sarifRun{
-		Tool:       sarifTool{sarifDriver{Name: "operon prove", Rules: []sarifRule{}}},
-		Automation: sarifAutomation{"operon-prove/"},
-		Invocations: []sarifInvocation{{
-			Successful: !r.Interrupted, Start: r.Started.UTC().Format(time.RFC3339), End: r.Started.Add(r.Took).UTC().Format(time.RFC3339),
-		}},
-		Artifacts: []sarifArtifact{}, Results: []sarifResult{}, Columns: "utf16CodeUnits",
-	}
+	run := sarif.Run{Tool: "operon prove", ID: "operon-prove/", Columns: "utf16CodeUnits"}
+	var files []string
 	for i := range r.Findings {
-		run.add(&r.Findings[i])
+		f := &r.Findings[i]
+		about := about(f.Property)
+		rule, level := ruleOf(&about), about.level
+		if !slices.ContainsFunc(run.Rules, func(known sarif.Rule) bool { return known.ID == rule.ID }) {
+			run.Rules = append(run.Rules, rule)
+		}
+		if f.Flaky {
+			level = sarif.Note
+		}
+		if file := clean(f.File); file != "" && !slices.Contains(files, file) {
+			files = append(files, file)
+		}
+		run.Results = append(run.Results, sarif.Result{
+			Rule: rule.ID, Level: level, Message: messageOf(f), Key: f.Key(), Locations: locations(f),
+			Properties: sarif.Object{"class": clean(string(f.Class)), "flaky": f.Flaky},
+		})
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(sarifLog{
-		Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run},
-	})
-}
-
-type sarifLog struct {
-	Schema  string     `json:"$schema"`
-	Version string     `json:"version"`
-	Runs    []sarifRun `json:"runs"`
-}
-
-type sarifRun struct {
-	Tool        sarifTool         `json:"tool"`
-	Automation  sarifAutomation   `json:"automationDetails"`
-	Invocations []sarifInvocation `json:"invocations"`
-	Artifacts   []sarifArtifact   `json:"artifacts"`
-	Results     []sarifResult     `json:"results"`
-	Columns     string            `json:"columnKind"`
-}
-
-type sarifTool struct {
-	Driver sarifDriver `json:"driver"`
-}
-
-type sarifDriver struct {
-	Name  string      `json:"name"`
-	Rules []sarifRule `json:"rules"`
-}
-
-type sarifRule struct {
-	ID      string        `json:"id"`
-	Short   sarifText     `json:"shortDescription"`
-	Full    sarifText     `json:"fullDescription"`
-	Help    sarifText     `json:"help"`
-	Default sarifDefault  `json:"defaultConfiguration"`
-	Tags    sarifRuleTags `json:"properties"`
-}
-
-type sarifText struct {
-	Text string `json:"text"`
-}
-
-type sarifDefault struct {
-	Level string `json:"level"`
-}
-
-type sarifRuleTags struct {
-	Tags []string `json:"tags"`
-}
-
-type sarifAutomation struct {
-	ID string `json:"id"`
-}
-
-type sarifInvocation struct {
-	Successful bool   `json:"executionSuccessful"`
-	Start      string `json:"startTimeUtc"`
-	End        string `json:"endTimeUtc"`
-}
-
-type sarifArtifact struct {
-	Location sarifURI `json:"location"`
-}
-
-type sarifURI struct {
-	URI string `json:"uri"`
-}
-
-type sarifResult struct {
-	Rule         string            `json:"ruleId"`
-	RuleIndex    int               `json:"ruleIndex"`
-	Level        string            `json:"level"`
-	Message      sarifText         `json:"message"`
-	Locations    []sarifLocation   `json:"locations,omitempty"`
-	Fingerprints map[string]string `json:"partialFingerprints"`
-	Properties   map[string]any    `json:"properties"`
-}
-
-type sarifLocation struct {
-	Physical *sarifPhysical `json:"physicalLocation,omitempty"`
-	Logical  []sarifLogical `json:"logicalLocations,omitempty"`
-}
-
-type sarifPhysical struct {
-	Artifact sarifURI    `json:"artifactLocation"`
-	Region   sarifRegion `json:"region"`
-}
-
-type sarifRegion struct {
-	Line int `json:"startLine"`
-}
-
-type sarifLogical struct {
-	Name string `json:"name"`
-	Full string `json:"fullyQualifiedName"`
-	Kind string `json:"kind"`
-}
-
-// add adds a finding, with its rule where that is a new one.
-func (s *sarifRun) add(f *finding.Finding) {
-	about := about(f.Property)
-	level := about.level
-	if f.Flaky {
-		level = levelNote
+	artifacts := []sarif.Object{}
+	for _, file := range files {
+		artifacts = append(artifacts, sarif.Object{"location": sarif.File(file)})
 	}
-	sum := sha256.Sum256([]byte(f.Key()))
-	s.Results = append(s.Results, sarifResult{
-		Rule: clean(string(f.Property)), RuleIndex: s.rule(&about), Level: level,
-		Message: sarifText{messageOf(f)}, Locations: s.locations(f),
-		Fingerprints: map[string]string{"operonFinding/v1": hex.EncodeToString(sum[:])},
-		Properties:   map[string]any{"class": clean(string(f.Class)), "flaky": f.Flaky},
-	})
+	run.More = sarif.Object{"artifacts": artifacts, "invocations": []sarif.Object{{
+		"executionSuccessful": !r.Interrupted,
+		"startTimeUtc":        r.Started.UTC().Format(time.RFC3339), "endTimeUtc": r.Started.Add(r.Took).UTC().Format(time.RFC3339),
+	}}}
+	return run.Write(w)
 }
 
-func (s *sarifRun) rule(p *property) int {
-	id := clean(string(p.id))
-	if at := slices.IndexFunc(s.Tool.Driver.Rules, func(r sarifRule) bool { return r.ID == id }); at >= 0 {
-		return at
+func ruleOf(p *property) sarif.Rule {
+	return sarif.Rule{
+		ID: clean(string(p.id)), Short: clean(p.title), Full: strings.TrimSpace(upper(clean(p.broken)) + ". " + p.means),
+		Help: strings.TrimSpace(clean(p.title) + ". " + p.means + " " + p.advice), Level: p.level,
+		Tags: []string{"kubernetes", "operator", "reliability"},
 	}
-	s.Tool.Driver.Rules = append(s.Tool.Driver.Rules, sarifRule{
-		ID: id, Short: sarifText{clean(p.title)}, Full: sarifText{strings.TrimSpace(upper(clean(p.broken)) + ". " + p.means)},
-		Help: sarifText{strings.TrimSpace(clean(p.title) + ". " + p.means + " " + p.advice)}, Default: sarifDefault{p.level},
-		Tags: sarifRuleTags{[]string{"kubernetes", "operator", "reliability"}},
-	})
-	return len(s.Tool.Driver.Rules) - 1
 }
 
 // messageOf says a finding in a few sentences.
@@ -171,22 +66,19 @@ func messageOf(f *finding.Finding) string {
 	return text
 }
 
-// locations are the plan file, which becomes one of the artifacts, and the object.
-func (s *sarifRun) locations(f *finding.Finding) []sarifLocation {
-	var location sarifLocation
+// locations are the plan file and the object.
+func locations(f *finding.Finding) []sarif.Object {
+	location := sarif.Object{}
 	if f.File != "" {
-		uri := sarifURI{(&url.URL{Path: clean(f.File)}).String()}
-		if !slices.Contains(s.Artifacts, sarifArtifact{uri}) {
-			s.Artifacts = append(s.Artifacts, sarifArtifact{uri})
-		}
-		location.Physical = &sarifPhysical{uri, sarifRegion{1}}
+		location["physicalLocation"] = sarif.Physical(clean(f.File), sarif.Object{"startLine": 1})
 	}
 	if f.Of != nil {
 		kind := clean(f.Of.Kind)
-		location.Logical = []sarifLogical{{Name: kind, Full: strings.Trim(clean(f.Of.APIVersion)+"/"+kind, "/"), Kind: "object"}}
+		full := strings.Trim(clean(f.Of.APIVersion)+"/"+kind, "/")
+		location["logicalLocations"] = []sarif.Object{{"name": kind, "fullyQualifiedName": full, "kind": "object"}}
 	}
-	if location.Physical == nil && location.Logical == nil {
+	if len(location) == 0 {
 		return nil
 	}
-	return []sarifLocation{location}
+	return []sarif.Object{location}
 }

@@ -4,8 +4,7 @@
 //
 //	Of        reads a request's line and headers, as the API server's own authoriser does
 //	MetaOf    finds the metadata in a body, JSON or protobuf, also where only its beginning is there
-//	Log       holds the last requests in bounded memory and writes all of them as JSON lines
-//	Read      reads the lines again
+//	Log       holds the last requests in bounded memory
 //
 // No body is kept, only its hash: what passes may be a Secret.
 package requestlog

@@ -17,6 +17,8 @@ func TestOf(t *testing.T) {
 		{"GET", "/api/v1/pods?watch=0", "list|||v1|pods|||"},
 		{"GET", "/api/v1/watch/namespaces/a/pods", "watch|||v1|pods||a|"},
 		{"GET", "/api/v1/namespaces/a/secrets?fieldSelector=metadata.name%3Ds", "list|||v1|secrets||a|s"},
+		{"GET", "/api/v1/namespaces/a/pods/p?watch=true", "get|||v1|pods||a|p"},
+		{"GET", "/api/v1/namespaces/a/pods?watch=False", "list|||v1|pods||a|"},
 		{"GET", "/api/v1/namespaces/a", "get|||v1|namespaces||a|a"},
 		{"PUT", "/api/v1/namespaces/a/finalize", "update|me||v1|namespaces|finalize|a|a"},
 		{"POST", "/apis/apps/v1/namespaces/a/deployments", "create|me|apps|v1|deployments||a|"},

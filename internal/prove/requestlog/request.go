@@ -106,6 +106,18 @@ func (r *Request) Streams() bool {
 	return false
 }
 
+// IsLease reports whether the request is about a lease.
+func (r *Request) IsLease() bool { return r.Group == "coordination.k8s.io" && r.Resource == "leases" }
+
+// IsBeside reports whether the request shows nothing of what an operator does: leader election,
+// discovery, events, and reviews of permissions.
+func (r *Request) IsBeside() bool {
+	return r.IsLease() || r.Resource == "" || r.Resource == "events" || r.Group == "authorization.k8s.io" || r.Group == "authentication.k8s.io"
+}
+
+// Target is the resource with the subresource: pods/status.
+func (r *Request) Target() string { return strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/") }
+
 // String is the request in a line, for people.
 func (r *Request) String() string {
 	what := r.Path

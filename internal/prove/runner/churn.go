@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
@@ -28,8 +26,8 @@ func (w *world) churns(began time.Time) string {
 	}
 	since := time.Now().Add(-scaled(churnFor, slow))
 	times, written, most := map[string]int{}, map[string]bool{}, ""
-	for _, r := range w.proxy.Record().Requests() {
-		if !r.IsWrite() || r.Effect != requestlog.Changed || r.At.Before(since) || isLease(&r) {
+	for _, r := range w.proxy.Record().Requests() { // a lease is renewed all the time
+		if !r.IsWrite() || r.Effect != requestlog.Changed || r.At.Before(since) || r.IsLease() {
 			continue
 		}
 		what := r.Verb + " " + r.Resource + " " + r.Subresource
@@ -50,10 +48,4 @@ func (w *world) churns(began time.Time) string {
 		}
 	}
 	return fmt.Sprintf("the operator goes on, and nothing else happens: %s", most)
-}
-
-// isLease tells whether a request is about a lease, which is renewed all the time, and the longer it is looked the
-// more often.
-func isLease(r *requestlog.Request) bool {
-	return leases == (schema.GroupResource{Group: r.Group, Resource: r.Resource})
 }

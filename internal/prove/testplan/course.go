@@ -109,11 +109,11 @@ func (c *course) requests(t runlog.Trace) {
 		seen[key]++
 		p.on.Nth = seen[key]
 		switch {
-		case isLease(&r):
+		case r.IsLease():
 			if c.leases == nil && r.IsWrite() {
 				c.leases = &r
 			}
-		case isBeside(&r):
+		case r.IsBeside():
 		case r.Verb == "watch":
 			c.watches = append(c.watches, r)
 			c.watched[r.Resource] = true
@@ -152,7 +152,7 @@ func (c *course) neighbours() {
 // match chooses a request in a way that chooses it in the next run, too: not by the namespace, which
 // is another one then, nor by a name that the API server made.
 func (c *course) match(r *requestlog.Request, generated bool) fault.Match {
-	m := fault.Match{Verb: r.Verb, Group: r.Group, Resource: resource(r)}
+	m := fault.Match{Verb: r.Verb, Group: r.Group, Resource: r.Target()}
 	if !generated && (c.namespace == "" || !strings.Contains(r.Name, c.namespace)) {
 		m.Name = r.Name
 	}
@@ -234,25 +234,8 @@ func generatedNames(t runlog.Trace) map[string]bool {
 	return names
 }
 
-func isLease(r *requestlog.Request) bool {
-	return r.Group == "coordination.k8s.io" && r.Resource == "leases"
-}
-
-// isBeside tells whether a request says nothing about what an operator does with its objects.
-func isBeside(r *requestlog.Request) bool {
-	return r.Resource == "" || r.Resource == "events" || r.Group == "authorization.k8s.io" || r.Group == "authentication.k8s.io"
-}
-
-// resource is a request's, with the subresource.
-func resource(r *requestlog.Request) string {
-	if r.Subresource == "" {
-		return r.Resource
-	}
-	return r.Resource + "/" + r.Subresource
-}
-
 // words are what is done to what, without to which of them.
-func words(r *requestlog.Request) string { return r.Verb + " " + resource(r) }
+func words(r *requestlog.Request) string { return r.Verb + " " + r.Target() }
 
 // shuffled is a number for a text, another one for each seed.
 func shuffled(seed int64, text string) uint64 {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/runtime/freshness"
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
@@ -26,8 +27,8 @@ type Config struct {
 	Endpoints Endpoints
 	// Manager is the operator's field manager.
 	Manager string
-	// Memory is the operator's, shared by its kinds.
-	Memory *Memory
+	// Writes to children are held in the operator's ledger, shared by its kinds.
+	Writes *freshness.Children
 	// Children says how children of a kind are kept.
 	Children func(schema.GroupVersionKind) resourceclient.Children
 	// Fenced: another process may have become the owner's, so that every write is of a version of
@@ -39,6 +40,9 @@ type Config struct {
 type Endpoints interface {
 	Children(resourceclient.Children) (resourceclient.Endpoint, error)
 }
+
+// childFlight is a write to a child that is in flight.
+type childFlight = freshness.Flight[plan.ID, *plan.Live]
 
 // Applier writes children.
 type Applier struct{ Config }
@@ -99,15 +103,17 @@ func (a *Applier) create(ctx context.Context, action plan.Action) (plan.Action, 
 // behind or an earlier process made it, or somebody else's.
 func (a *Applier) occupied(ctx context.Context, action plan.Action) (plan.Action, error) {
 	child, id := action.Desired, action.ID()
+	reading := a.Writes.Begin(id, 0) // what is read past all caches is held as writes are
 	live, err := a.get(ctx, child)
 	if err != nil {
+		reading.Failed()
 		return action, fmt.Errorf("look at %s: %w", id, err)
 	}
-	return a.again(ctx, action, live)
+	return a.again(ctx, action, live, reading)
 }
 
-// again plans an action anew on what is there, and does that.
-func (a *Applier) again(ctx context.Context, action plan.Action, live *plan.Live) (plan.Action, error) {
+// again plans an action again on what was read, and does that.
+func (a *Applier) again(ctx context.Context, action plan.Action, live *plan.Live, reading *childFlight) (plan.Action, error) {
 	child, id := action.Desired, action.ID()
 	action.Options.After = nil // they were ready before
 	again := plan.Make(plan.Input{
@@ -118,8 +124,10 @@ func (a *Applier) again(ctx context.Context, action plan.Action, live *plan.Live
 		Options: map[plan.ID]plan.Options{id: action.Options},
 	})[0]
 	if again.Verb == plan.Keep {
-		a.Memory.found(live)
+		reading.Wrote(live)
+		return again, nil
 	}
+	reading.Failed()
 	return a.Do(ctx, again)
 }
 
@@ -148,18 +156,18 @@ func (a *Applier) send(ctx context.Context, child *unstructured.Unstructured) (*
 	if err != nil {
 		return nil, fmt.Errorf("write %s as JSON: %w", plan.Of(child), err)
 	}
-	a.Memory.begin(plan.Of(child))
+	write := a.Writes.Begin(plan.Of(child), 0)
 	answer, err := endpoint.Apply(ctx, child.GetNamespace(), child.GetName(), body, metav1.PatchOptions{FieldManager: a.Manager, Force: new(true)})
 	if err != nil {
-		a.Memory.failed(plan.Of(child))
+		write.Failed()
 		return nil, fmt.Errorf("apply %s: %w", plan.Of(child), err)
 	}
 	live, err := form.Live(answer, a.Manager)
 	if err != nil {
-		a.Memory.failed(plan.Of(child))
+		write.Failed()
 		return nil, err
 	}
-	a.Memory.wrote(live)
+	write.Wrote(live)
 	return live, nil
 }
 
@@ -188,18 +196,18 @@ func (a *Applier) endpoint(child *unstructured.Unstructured) (resourceclient.Chi
 }
 
 func (a *Applier) delete(ctx context.Context, live *plan.Live) error {
-	a.Memory.begin(live.ID())
+	write := a.Writes.Begin(live.ID(), 0)
 	// The answer is the whole object where finalizers keep it, and its kind may be in no scheme.
 	err := a.Client.Delete(ctx, bare(live), client.PropagationPolicy(metav1.DeletePropagationBackground), a.only(live))
 	if a.Fenced && apierrors.IsConflict(err) {
-		a.Memory.failed(live.ID())
+		write.Failed()
 		return a.deleteNewest(ctx, live)
 	}
 	if err != nil {
-		a.Memory.failed(live.ID()) // of what is gone already, a watch may have shown the end
+		write.Failed() // of what is gone already, a watch may have shown the end
 		return client.IgnoreNotFound(fmt.Errorf("delete %s: %w", live.ID(), err))
 	}
-	a.Memory.deleted(live)
+	write.Deleted(live)
 	return nil
 }
 

@@ -34,7 +34,11 @@ func (a *Applier) only(live *plan.Live) client.Preconditions {
 // overtaken plans a change anew that somebody's write came before: a controller's, of the child's
 // status, or the next owner's. If it is the next owner, the look or the write is not sent any more.
 func (a *Applier) overtaken(ctx context.Context, action plan.Action) (plan.Action, error) {
+	reading := a.Writes.Begin(action.ID(), 0)
 	live, err := a.get(ctx, action.Desired)
+	if err != nil {
+		reading.Failed()
+	}
 	if apierrors.IsNotFound(err) {
 		action.Verb, action.Live = plan.Recreate, nil
 		action.Why = "was deleted"
@@ -43,7 +47,7 @@ func (a *Applier) overtaken(ctx context.Context, action plan.Action) (plan.Actio
 	if err != nil {
 		return action, fmt.Errorf("look at %s: %w", action.ID(), err)
 	}
-	return a.again(ctx, action, live)
+	return a.again(ctx, action, live, reading)
 }
 
 // deleteNewest deletes a child that was written since it was looked at, if it is the owner's still.

@@ -33,12 +33,14 @@ func (a *Applier) release(ctx context.Context, live *plan.Live) error {
 	if err != nil {
 		return fmt.Errorf("release %s: %w", live.ID(), err)
 	}
-	a.Memory.begin(live.ID())
-	err = a.Client.Patch(ctx, bare(live), client.RawPatch(types.MergePatchType, patch), client.FieldOwner(a.Manager))
+	write, answer := a.Writes.Begin(live.ID(), 0), bare(live)
+	err = a.Client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(a.Manager))
 	if err != nil {
-		a.Memory.failed(live.ID())
+		write.Failed()
 		return client.IgnoreNotFound(fmt.Errorf("release %s: %w", live.ID(), err))
 	}
-	a.Memory.released(live)
+	released := *live
+	released.ResourceVersion = answer.GetResourceVersion()
+	write.Released(&released)
 	return nil
 }

@@ -6,11 +6,15 @@ import "sigs.k8s.io/controller-runtime/pkg/client"
 type Finalization struct {
 	reading
 	verdict
+	client client.Client
 }
 
-// NewFinalization returns the finalization of an owner, whose composer reads through reads.
-func NewFinalization(owner client.Object, reads Reads) *Finalization {
-	return &Finalization{reading: reading{reads: reads, owner: owner}}
+// Client reads and writes without a cache.
+func (f *Finalization) Client() client.Client { return f.client }
+
+// NewFinalization returns the finalization of an owner, whose composer reads through reads, and reads and writes through direct.
+func NewFinalization(owner client.Object, reads Reads, direct client.Client) *Finalization {
+	return &Finalization{reading: reading{reads: reads, owner: owner}, client: direct}
 }
 
 // Finalized returns what Finalize reported.

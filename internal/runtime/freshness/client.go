@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,14 +20,14 @@ import (
 // Client returns a client that reads and writes as inner does, and reads what it wrote.
 // inner reads objects from the cache, but unstructured ones from the API server, which is
 // the default of controller-runtime.
-func (o *Overlay) Client(inner client.Client, from cache.Informers) client.Client {
+func (o *Overlay) Client(inner client.Client, from cache.Cache) client.Client {
 	return overlaid{Client: inner, overlay: o, from: from}
 }
 
 type overlaid struct {
 	client.Client
 	overlay *Overlay
-	from    cache.Informers
+	from    cache.Cache
 }
 
 // Get implements client.Reader.
@@ -34,24 +36,27 @@ func (c overlaid) Get(ctx context.Context, key client.ObjectKey, object client.O
 	if err != nil || f.as == loose {
 		return c.Client.Get(ctx, key, object, options...)
 	}
-	s, err := c.overlay.reading(ctx, c.from, f, object)
-	if err != nil {
+	if err := c.overlay.follow(ctx, c.from, f, object); err != nil {
 		return err
 	}
-	w, kept := s.of(key) // before the cache is read, which may show it at any moment
+	view := c.overlay.ledger.View()
+	defer view.End()
 	err = c.Client.Get(ctx, key, object, options...)
-	if !kept || client.IgnoreNotFound(err) != nil {
+	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
 	var cached client.Object
 	if err == nil {
 		cached = object
 	}
-	newest := w.over(cached)
-	if newest == nil || newest == cached {
+	switch newest := view.Newest(objectKey{f, key}, cached); newest {
+	case cached:
 		return err
+	case nil:
+		return apierrors.NewNotFound(schema.GroupResource{Group: f.Group, Resource: f.Kind}, key.Name)
+	default:
+		return resourceclient.Copy(newest.DeepCopyObject(), object)
 	}
-	return resourceclient.Copy(newest.DeepCopyObject(), object)
 }
 
 // List implements client.Reader.
@@ -65,99 +70,101 @@ func (c overlaid) List(ctx context.Context, list client.ObjectList, options ...c
 	if err != nil {
 		return err
 	}
-	s, err := c.overlay.reading(ctx, c.from, f, example)
-	if err != nil {
+	if err := c.overlay.follow(ctx, c.from, f, example); err != nil {
 		return err
 	}
-	writes := s.all() // before the cache is read, as for one object
+	view := c.overlay.ledger.View()
+	defer view.End()
 	if err := c.Client.List(ctx, list, options...); err != nil {
 		return err
 	}
-	return c.overlay.merge(f, writes, list, options)
+	return c.overlay.merge(f, view, list, options)
 }
 
 // Create implements client.Writer.
 func (c overlaid) Create(ctx context.Context, object client.Object, options ...client.CreateOption) error {
-	var all client.CreateOptions
-	all.ApplyOptions(options)
-	return c.write(object, all.DryRun, func() error { return c.Client.Create(ctx, object, options...) })
+	dryRun := (&client.CreateOptions{}).ApplyOptions(options).DryRun
+	return c.write(object, dryRun, func() error { return c.Client.Create(ctx, object, options...) })
 }
 
 // Update implements client.Writer.
 func (c overlaid) Update(ctx context.Context, object client.Object, options ...client.UpdateOption) error {
-	var all client.UpdateOptions
-	all.ApplyOptions(options)
-	return c.write(object, all.DryRun, func() error { return c.Client.Update(ctx, object, options...) })
+	dryRun := (&client.UpdateOptions{}).ApplyOptions(options).DryRun
+	return c.write(object, dryRun, func() error { return c.Client.Update(ctx, object, options...) })
 }
 
 // Patch implements client.Writer.
 func (c overlaid) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-	var all client.PatchOptions
-	all.ApplyOptions(options)
-	return c.write(object, all.DryRun, func() error { return c.Client.Patch(ctx, object, patch, options...) })
+	dryRun := (&client.PatchOptions{}).ApplyOptions(options).DryRun
+	return c.write(object, dryRun, func() error { return c.Client.Patch(ctx, object, patch, options...) })
 }
 
 // Apply implements client.Writer.
 func (c overlaid) Apply(ctx context.Context, wanted runtime.ApplyConfiguration, options ...client.ApplyOption) error {
-	var all client.ApplyOptions
-	all.ApplyOptions(options)
-	object, err := applied(wanted)
-	if err != nil {
+	object := &unstructured.Unstructured{}
+	if err := convert(wanted, object); err != nil {
 		return err
 	}
-	return c.write(object, all.DryRun, func() error {
+	return c.write(object, (&client.ApplyOptions{}).ApplyOptions(options).DryRun, func() error {
 		if err := c.Client.Apply(ctx, wanted, options...); err != nil {
 			return err
 		}
-		answer, err := applied(wanted)
-		if err == nil {
-			object.Object = answer.Object
-		}
-		return err
+		return convert(wanted, object)
 	})
 }
 
-// applied is an apply configuration as an object.
-func applied(wanted runtime.ApplyConfiguration) (*unstructured.Unstructured, error) {
+// convert makes an object of an apply configuration.
+func convert(wanted runtime.ApplyConfiguration, object *unstructured.Unstructured) error {
 	data, err := json.Marshal(wanted)
 	if err != nil {
-		return nil, fmt.Errorf("write %T as JSON: %w", wanted, err)
+		return fmt.Errorf("write %T as JSON: %w", wanted, err)
 	}
-	object := &unstructured.Unstructured{}
-	return object, json.Unmarshal(data, &object.Object)
+	object.Object = nil
+	return json.Unmarshal(data, &object.Object)
 }
 
-// write sends a write whose answer comes in object, and keeps it for each form in which the
-// kind is read.
+// write sends a write whose answer comes in object, and keeps it for each form in which the kind is read.
 func (c overlaid) write(object client.Object, dryRun []string, send func() error) error {
 	f, err := c.overlay.formOf(object)
 	if err != nil || len(dryRun) > 0 {
 		return send()
 	}
-	shelves := c.overlay.shelvesOf(f.GroupVersionKind)
-	flights := map[*shelf]*flight{}
-	for _, s := range shelves {
-		flights[s] = s.begin()
-	}
+	name := client.ObjectKeyFromObject(object)
+	flights := c.overlay.begin(f.GroupVersionKind, name)
 	err = send()
-	for f, s := range shelves {
-		var w *write
-		if err == nil && c.overlay.holds(object.GetNamespace()) && object.GetResourceVersion() != "" {
-			w = c.overlay.kept(f, object)
+	made := client.ObjectKeyFromObject(object)
+	for f, flight := range flights {
+		if made != name { // which the API server generated: no watch showed it to this flight
+			flight.Failed()
+			flight = c.overlay.ledger.Begin(objectKey{f, made}, 0)
 		}
-		s.land(flights[s], client.ObjectKeyFromObject(object), w)
+		if answer := c.overlay.copied(f, object); answer != nil && err == nil {
+			flight.Wrote(answer)
+		} else {
+			flight.Failed()
+		}
 	}
 	return err
 }
 
-// kept is a copy of an object in a form, or nothing where that cannot be: then the cache is
-// believed.
-func (o *Overlay) kept(f form, object client.Object) *write {
+// begin begins a write, in each form in which the kind is read.
+func (o *Overlay) begin(kind schema.GroupVersionKind, name types.NamespacedName) map[form]*Flight[objectKey, client.Object] {
+	flights := map[form]*Flight[objectKey, client.Object]{}
+	for _, f := range []form{{kind, typed}, {kind, metadata}} {
+		if o.follows(f) {
+			flights[f] = o.ledger.Begin(objectKey{f, name}, 0)
+		}
+	}
+	return flights
+}
+
+// copied is a copy of an answer in a form, or nil where that cannot be: then the cache is believed.
+func (o *Overlay) copied(f form, object client.Object) client.Object {
 	example, err := o.example(f)
-	if err != nil || resourceclient.Copy(object.DeepCopyObject(), example) != nil {
+	if err != nil || object.GetResourceVersion() == "" || resourceclient.Copy(object.DeepCopyObject(), example) != nil {
 		return nil
 	}
-	return &write{uid: object.GetUID(), object: example}
+	return example
 }
 
 // Delete implements client.Writer.
@@ -168,47 +175,38 @@ func (c overlaid) Delete(ctx context.Context, object client.Object, options ...c
 	if err != nil || len(all.DryRun) > 0 {
 		return c.Client.Delete(ctx, object, options...)
 	}
-	key := client.ObjectKeyFromObject(object)
-	shelves := c.overlay.shelvesOf(f.GroupVersionKind)
-	flights := map[*shelf]*flight{}
-	for _, s := range shelves {
-		flights[s] = s.begin()
-	}
-	uid := object.GetUID()
-	if uid == "" && len(shelves) > 0 {
-		uid = c.uidOf(ctx, shelves, key)
+	name := client.ObjectKeyFromObject(object)
+	flights := c.overlay.begin(f.GroupVersionKind, name)
+	last := object
+	if last.GetUID() == "" || last.GetResourceVersion() == "" {
+		last = c.last(ctx, flights, name)
 	}
 	err = c.Client.Delete(ctx, object, options...)
-	for _, s := range shelves {
-		var w *write
-		if err == nil && uid != "" && c.overlay.holds(key.Namespace) {
-			w = &write{uid: uid}
+	for _, flight := range flights {
+		if err != nil || last == nil {
+			flight.Failed()
+			continue
 		}
-		s.land(flights[s], key, w)
+		flight.Deleted(last)
 	}
 	return err
 }
 
-// uidOf is that of the object that is read under a name, or empty.
-func (c overlaid) uidOf(ctx context.Context, shelves map[form]*shelf, key types.NamespacedName) types.UID {
-	for f := range shelves {
+// last is the object that is read under a name, or nil.
+func (c overlaid) last(ctx context.Context, flights map[form]*Flight[objectKey, client.Object], name types.NamespacedName) client.Object {
+	for f := range flights {
 		object, err := c.overlay.example(f)
-		if err == nil && c.Get(ctx, key, object) == nil {
-			return object.GetUID()
+		if err == nil && c.Get(ctx, name, object) == nil {
+			return object
 		}
 	}
-	return ""
+	return nil
 }
 
-// example is an empty object of a form.
+// example is an empty object of a form in which caches are read.
 func (o *Overlay) example(f form) (client.Object, error) {
-	switch f.as {
-	case metadata:
+	if f.as == metadata {
 		object := &metav1.PartialObjectMetadata{}
-		object.SetGroupVersionKind(f.GroupVersionKind)
-		return object, nil
-	case loose:
-		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(f.GroupVersionKind)
 		return object, nil
 	}
@@ -218,7 +216,7 @@ func (o *Overlay) example(f form) (client.Object, error) {
 	}
 	object, ok := made.(client.Object)
 	if !ok {
-		return nil, fmt.Errorf("%T is no object of a cluster", made)
+		return nil, fmt.Errorf("%T is not an API object", made)
 	}
 	return object, nil
 }
@@ -243,22 +241,20 @@ type status struct {
 
 // Update implements client.SubResourceWriter.
 func (s status) Update(ctx context.Context, object client.Object, options ...client.SubResourceUpdateOption) error {
-	var all client.SubResourceUpdateOptions
-	all.ApplyOptions(options)
-	send := func() error { return s.SubResourceClient.Update(ctx, object, options...) }
-	if all.SubResourceBody != nil {
-		return send() // the answer comes in that
-	}
-	return s.whole.write(object, all.DryRun, send)
+	all := (&client.SubResourceUpdateOptions{}).ApplyOptions(options)
+	return s.write(object, all.SubResourceBody, all.DryRun, func() error { return s.SubResourceClient.Update(ctx, object, options...) })
 }
 
 // Patch implements client.SubResourceWriter.
 func (s status) Patch(ctx context.Context, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
-	var all client.SubResourcePatchOptions
-	all.ApplyOptions(options)
-	send := func() error { return s.SubResourceClient.Patch(ctx, object, patch, options...) }
-	if all.SubResourceBody != nil {
+	all := (&client.SubResourcePatchOptions{}).ApplyOptions(options)
+	return s.write(object, all.SubResourceBody, all.DryRun, func() error { return s.SubResourceClient.Patch(ctx, object, patch, options...) })
+}
+
+// write sends a write of a status. Where there is a body, the answer comes in that.
+func (s status) write(object, body client.Object, dryRun []string, send func() error) error {
+	if body != nil {
 		return send()
 	}
-	return s.whole.write(object, all.DryRun, send)
+	return s.whole.write(object, dryRun, send)
 }

@@ -54,7 +54,7 @@ func (b *bench) pass() {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	env := localtest.Shared(t)
-	b := &bench{T: t, namespace: env.Namespace, overlay: freshness.New(scheme.Scheme, []string{env.Namespace}), gate: &localtest.Gate{}}
+	b := &bench{T: t, namespace: env.Namespace, overlay: freshness.NewOverlay(scheme.Scheme, []string{env.Namespace}), gate: &localtest.Gate{}}
 	made, err := cache.New(b.gate.Config(env.Config), cache.Options{Scheme: scheme.Scheme, DefaultNamespaces: map[string]cache.Config{env.Namespace: {}}})
 	b.must(err)
 	held := b.overlay.Cache(made)

@@ -9,15 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 func singular(kind string) string { return strings.TrimSuffix(kind, "List") }
 
-// merge lays writes over a list that was read from the cache.
-func (o *Overlay) merge(f form, writes map[types.NamespacedName]write, list client.ObjectList, options []client.ListOption) error {
-	if len(writes) == 0 {
+// merge lays the writes of a view over a list that was read from the cache.
+func (o *Overlay) merge(f form, view *View[objectKey, client.Object], list client.ObjectList, options []client.ListOption) error {
+	unshown := slices.DeleteFunc(view.Keys(), func(key objectKey) bool { return key.form != f })
+	if len(unshown) == 0 {
 		return nil
 	}
 	var asked client.ListOptions
@@ -26,50 +26,32 @@ func (o *Overlay) merge(f form, writes map[types.NamespacedName]write, list clie
 	if err != nil {
 		return err
 	}
-	merged := make([]runtime.Object, 0, len(found))
-	for _, item := range found {
-		cached, ok := item.(client.Object)
-		if !ok {
-			continue
-		}
-		key := client.ObjectKeyFromObject(cached)
-		newest := cached
-		if w, kept := writes[key]; kept {
-			newest = w.over(cached)
-			if newest == w.object {
-				newest = newest.DeepCopyObject().(client.Object)
-			}
-			delete(writes, key)
-		}
-		if newest == cached || o.finds(f, asked, newest) {
-			merged = append(merged, newest)
+	var merged []runtime.Object
+	add := func(key objectKey, cached client.Object) {
+		newest := view.Newest(key, cached)
+		switch {
+		case newest == nil:
+		case newest == cached:
+			merged = append(merged, cached)
+		case o.finds(f, asked, newest):
+			merged = append(merged, newest.DeepCopyObject())
 		}
 	}
-	merged = append(merged, o.missing(f, asked, writes)...)
+	for _, item := range found {
+		if cached, ok := item.(client.Object); ok {
+			key := objectKey{f, client.ObjectKeyFromObject(cached)}
+			unshown = slices.DeleteFunc(unshown, func(other objectKey) bool { return other == key })
+			add(key, cached)
+		}
+	}
+	slices.SortFunc(unshown, func(a, b objectKey) int { return strings.Compare(a.String(), b.String()) })
+	for _, key := range unshown {
+		add(key, nil)
+	}
 	if asked.Limit > 0 && int64(len(merged)) > asked.Limit {
 		merged = merged[:asked.Limit]
 	}
 	return meta.SetList(list, merged)
-}
-
-// missing are the objects that were written, that a list finds, and that the cache did not
-// show in it.
-func (o *Overlay) missing(f form, asked client.ListOptions, writes map[types.NamespacedName]write) []runtime.Object {
-	var found []runtime.Object
-	for _, w := range writes {
-		if w.object != nil && o.finds(f, asked, w.object) {
-			found = append(found, w.object.DeepCopyObject())
-		}
-	}
-	slices.SortFunc(found, func(a, b runtime.Object) int { return strings.Compare(keyOf(a), keyOf(b)) })
-	return found
-}
-
-func keyOf(o runtime.Object) string {
-	if object, ok := o.(client.Object); ok {
-		return client.ObjectKeyFromObject(object).String()
-	}
-	return ""
 }
 
 // finds tells whether a list with these options finds an object.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/operon-framework/operon/external"
@@ -70,6 +71,9 @@ type gate struct {
 	first    error     // of them
 	until    time.Time // nobody passes before
 	probing  bool      // one has passed since
+	// failed are the owners whose calls failed in a row. While it is only one, others may call: its resource may be
+	// what the system does not bear.
+	failed map[types.NamespacedName]bool
 }
 
 // of returns the gate of a kind's system.
@@ -101,30 +105,30 @@ func (g *gates) sweep(now time.Time) {
 
 // pass lets a call pass, after a while where there are many, or says why not. Whoever passed says
 // at the end what came of it.
-func (g *gate) pass(ctx context.Context) (left func(error), err error) {
-	if err := g.away(); err != nil {
+func (g *gate) pass(ctx context.Context, owner types.NamespacedName) (left func(error), err error) {
+	if err := g.away(owner); err != nil {
 		return nil, err
 	}
 	turn := g.tokens.ReserveN(g.clock.Now(), 1)
 	wait := turn.DelayFrom(g.clock.Now())
 	if wait > maxQueue {
 		turn.Cancel()
-		g.left(ctx, nil, false)
+		g.left(ctx, owner, nil, false)
 		return nil, &busyError{system: g.system, after: wait}
 	}
 	if err := sleep(ctx, wait); err != nil {
-		g.left(ctx, nil, false)
+		g.left(ctx, owner, nil, false)
 		return nil, err
 	}
-	return func(err error) { g.left(ctx, err, true) }, nil
+	return func(err error) { g.left(ctx, owner, err, true) }, nil
 }
 
-// away tells whether the system is left alone. Where it was for long enough, one call may try.
-func (g *gate) away() error {
+// away returns an error while the system is left alone. After long enough, one call may try.
+func (g *gate) away(owner types.NamespacedName) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.clock.Now()
-	if g.failures == 0 {
+	if g.failures == 0 || g.onlyAnother(owner) {
 		return nil
 	}
 	if g.probing || now.Before(g.until) {
@@ -134,18 +138,31 @@ func (g *gate) away() error {
 	return nil
 }
 
+// onlyAnother reports whether only calls for one other owner failed. The lock is held.
+func (g *gate) onlyAnother(owner types.NamespacedName) bool {
+	return len(g.failed) == 1 && !g.failed[owner]
+}
+
 // left notes what a call came to. That the operator stops says nothing about the system.
-func (g *gate) left(ctx context.Context, err error, called bool) {
+func (g *gate) left(ctx context.Context, owner types.NamespacedName, err error, called bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.probing = false
+	if !g.onlyAnother(owner) {
+		g.probing = false
+	}
 	if !called || ctx.Err() != nil {
 		return
 	}
 	if class := external.ClassOf(err); err == nil || class == external.Refused || class == external.Garbage {
-		g.failures, g.first = 0, nil
+		if !g.onlyAnother(owner) {
+			g.failures, g.first, g.failed = 0, nil, nil
+		}
 		return
 	}
+	if g.failed == nil {
+		g.failed = map[types.NamespacedName]bool{}
+	}
+	g.failed[owner] = true
 	if g.failures == 0 || external.ClassOf(err) != external.ClassOf(g.first) {
 		g.first = err
 	}

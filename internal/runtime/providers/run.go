@@ -238,13 +238,13 @@ func (r *run) call(ctx context.Context, items []*item) {
 // one makes the call of an item.
 func (r *run) one(ctx context.Context, it *item) error {
 	gate := r.gates.of(it.kind)
-	left, err := gate.pass(ctx)
+	left, err := gate.pass(ctx, r.Owner)
 	if err != nil {
 		return err
 	}
 	if it.action.Verb == external.Create {
 		if !it.memory.called && r.clock.Now().Sub(it.memory.began) > it.kind.Limit {
-			gate.left(ctx, nil, false)
+			gate.left(ctx, r.Owner, nil, false)
 			return nil // it waited for its turn for long: another mark first
 		}
 		it.memory.called, it.memory.open = true, r.clock.Now().Add(openFor*it.kind.Limit)
@@ -254,7 +254,7 @@ func (r *run) one(ctx context.Context, it *item) error {
 	ended := false
 	defer func() {
 		if !ended { // it panicked, which says nothing of the system
-			gate.left(ctx, nil, false)
+			gate.left(ctx, r.Owner, nil, false)
 		}
 	}()
 	err = r.send(limited, it)

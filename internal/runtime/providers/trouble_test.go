@@ -207,13 +207,16 @@ func TestGarbledID(t *testing.T) {
 	}
 }
 
-// While a system is away one call at a time tries it, and who comes meanwhile is not kept waiting.
+// While a system is away, which two owners have found, one call at a time tries it, and others do not wait for it.
 func TestOneTries(t *testing.T) {
 	t.Parallel()
 	s, st := newSystem(), &store{}
 	d := newDesk(t, newClock(), st, finding{s})
 	s.before = func(string) error { return errors.New("away") }
+	second := d.task(thing{}, external.Wish{}, nil, "one")
+	second.Owner.Name, second.UID = "second", "second"
 	d.keep(thing{}, "one")
+	d.Keep(d.Context(), second)
 	d.clock.Step(2 * time.Second)
 	tried, answer, ended := make(chan struct{}), make(chan struct{}), make(chan providers.Result)
 	var calls atomic.Int64

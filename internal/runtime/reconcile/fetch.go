@@ -47,11 +47,7 @@ func fill[T client.Object](ctx context.Context, roles author.Roles[T], object *o
 // forget drops what is remembered of an object that is gone.
 func forget[T client.Object](r *Reconciler[T], p *pass[T]) {
 	key := p.request.NamespacedName
-	for _, child := range p.known.family.Children() {
-		r.Memory.Forget(child)
-	}
 	p.known.readiness.Forget(r.kind.Kind)
 	r.objects.forget(key)
-	r.own.forget(key)
 	r.keeper.Forget(key)
 }

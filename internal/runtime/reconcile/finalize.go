@@ -71,7 +71,7 @@ func cleanUp[T client.Object](ctx context.Context, r *Reconciler[T], p *pass[T])
 		return outcome.Done(), nil
 	}
 	if r.Roles.Finalize != nil {
-		out := author.NewFinalization(p.object.now, p.reads)
+		out := author.NewFinalization(p.object.now, p.reads, r.Direct)
 		if err := r.Roles.Finalize(ctx, p.object.now, out); err != nil {
 			return outcome.Done(), err
 		}

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/runtime/freshness"
 	"github.com/operon-framework/operon/internal/runtime/report"
 )
 
@@ -21,7 +22,7 @@ type object[T client.Object] struct {
 	id      plan.ID
 	manager string
 	entry   *report.Entry
-	own     *own
+	echoes  *freshness.Echoes
 	// shared: other processes may have become the object's, so that every write is of the version
 	// that was read.
 	shared bool
@@ -36,7 +37,7 @@ type object[T client.Object] struct {
 
 func objectOf[T client.Object](r *Reconciler[T], p *pass[T], read T) *object[T] {
 	return &object[T]{
-		API: r.API, kind: r.kind, id: idOf(r.kind, p.request), manager: r.Manager, entry: p.entry, own: &r.own, shared: r.Mine != nil,
+		API: r.API, kind: r.kind, id: idOf(r.kind, p.request), manager: r.Manager, entry: p.entry, echoes: r.echoes, shared: r.Mine != nil,
 		now: read, before: read.DeepCopyObject().(T),
 	}
 }

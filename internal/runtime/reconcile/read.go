@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/plan"
 	"github.com/operon-framework/operon/internal/runtime/apply"
 	"github.com/operon-framework/operon/internal/runtime/author"
+	"github.com/operon-framework/operon/internal/runtime/freshness"
 )
 
 // children are those that exist, in the newest state known.
@@ -52,12 +54,15 @@ type reader struct {
 	owner   client.Object
 	self    schema.GroupKind
 	desired []*unstructured.Unstructured
+	// claimed are the kinds that only the owner's annotation names.
+	claimed []schema.GroupVersionKind
+	clock   clock.PassiveClock
 }
 
 func readerOf[T client.Object](r *Reconciler[T], p *pass[T]) *reader {
 	return &reader{
 		API: r.API, record: r.Record, applier: r.applier, kinds: &r.kinds, reads: p.reads, family: &p.known.family,
-		owner: p.object.now, self: r.kind.GroupKind(), desired: p.composed.desired,
+		owner: p.object.now, self: r.kind.GroupKind(), desired: p.composed.desired, clock: r.Clock,
 	}
 }
 
@@ -68,7 +73,7 @@ func (r *reader) all(ctx context.Context) (children, error) {
 	if err != nil {
 		return seen, err
 	}
-	writes := r.Memory.View()
+	writes := r.Writes.View()
 	defer writes.End()
 	for _, kind := range kinds {
 		found, err := r.kindOfEarlier(ctx, writes, kind)
@@ -96,7 +101,7 @@ func (r *reader) all(ctx context.Context) (children, error) {
 }
 
 // kind reads the children of a kind.
-func (r *reader) kind(ctx context.Context, writes *apply.View, kind schema.GroupVersionKind) ([]*plan.Live, error) {
+func (r *reader) kind(ctx context.Context, writes *freshness.ChildView, kind schema.GroupVersionKind) ([]*plan.Live, error) {
 	found, err := r.reads.Children(ctx, r.kinds.children(kind), r.owner.GetUID())
 	if err != nil {
 		return nil, fmt.Errorf("read the children of kind %s: %w", kind.Kind, err)
@@ -112,7 +117,7 @@ func (r *reader) kind(ctx context.Context, writes *apply.View, kind schema.Group
 
 // recall adds the children that this process made and that no watch has shown yet: where the object is deleted at once,
 // or is changed, they are deleted, too.
-func (r *reader) recall(seen *children, writes *apply.View) {
+func (r *reader) recall(seen *children, writes *freshness.ChildView) {
 	for _, id := range r.family.Children() {
 		if seen.live[id] != nil {
 			continue
@@ -139,8 +144,8 @@ func (r *reader) allKinds(ctx context.Context) ([]schema.GroupVersionKind, error
 	if err != nil {
 		return nil, err
 	}
-	for _, kind := range append(earlier, plan.ParseGroupKinds(r.owner.GetAnnotations()[plan.KindsAnnotation])...) {
-		if slices.ContainsFunc(kinds, func(k schema.GroupVersionKind) bool { return k.GroupKind() == kind }) {
+	for _, kind := range earlier {
+		if contains(kinds, kind) {
 			continue
 		}
 		mapping, err := r.Direct.RESTMapper().RESTMapping(kind)
@@ -152,14 +157,27 @@ func (r *reader) allKinds(ctx context.Context) ([]schema.GroupVersionKind, error
 		}
 		kinds = append(kinds, mapping.GroupVersionKind)
 	}
+	for _, kind := range claimedKinds(r.owner.GetAnnotations()) {
+		if contains(kinds, kind) {
+			continue
+		}
+		if found, ok := r.record.claimed.find(r.Direct.RESTMapper(), kind, r.clock.Now()); ok {
+			kinds, r.claimed = append(kinds, found), append(r.claimed, found)
+		}
+	}
 	return kinds, nil
 }
 
-// kindOfEarlier is kind where a kind may only have been composed by an earlier version.
-// This one may lack the permission to read it: that is logged, once, and stops nothing.
-func (r *reader) kindOfEarlier(ctx context.Context, writes *apply.View, kind schema.GroupVersionKind) ([]*plan.Live, error) {
+func contains(kinds []schema.GroupVersionKind, kind schema.GroupKind) bool {
+	return slices.ContainsFunc(kinds, func(k schema.GroupVersionKind) bool { return k.GroupKind() == kind })
+}
+
+// kindOfEarlier is kind where a kind may only have been composed by an earlier version. This one may lack
+// the permission to read it: that is logged, once. It stops nothing, except for a deletion if the operator's
+// own record names the kind.
+func (r *reader) kindOfEarlier(ctx context.Context, writes *freshness.ChildView, kind schema.GroupVersionKind) ([]*plan.Live, error) {
 	if slices.ContainsFunc(r.desired, func(c *unstructured.Unstructured) bool { return c.GroupVersionKind() == kind }) ||
-		slices.Contains(r.family.Kinds(), kind) || r.owner.GetDeletionTimestamp() != nil {
+		slices.Contains(r.family.Kinds(), kind) || r.owner.GetDeletionTimestamp() != nil && !slices.Contains(r.claimed, kind) {
 		return r.kind(ctx, writes, kind)
 	}
 	if _, unreadable := r.kinds.unreadable.Load(kind); unreadable {
@@ -182,7 +200,7 @@ func (r *reader) whole(ctx context.Context, live *plan.Live) (runtime.Object, er
 		return objectOfLive(live), nil
 	}
 	r.kinds.readWhole(live.Kind)
-	writes := r.Memory.View()
+	writes := r.Writes.View()
 	defer writes.End()
 	found, err := r.kind(ctx, writes, live.Kind)
 	if err != nil {

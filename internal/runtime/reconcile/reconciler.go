@@ -21,6 +21,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/trigger"
 	"github.com/operon-framework/operon/internal/runtime/apply"
 	"github.com/operon-framework/operon/internal/runtime/author"
+	"github.com/operon-framework/operon/internal/runtime/freshness"
 	"github.com/operon-framework/operon/internal/runtime/providers"
 	"github.com/operon-framework/operon/internal/runtime/queue"
 	"github.com/operon-framework/operon/internal/runtime/reconcilelog"
@@ -44,8 +45,8 @@ type API struct {
 	REST *rest.Config
 	// Endpoints reach the children.
 	Endpoints apply.Endpoints
-	// Memory of writes to children is the operator's, shared by its kinds.
-	Memory *apply.Memory
+	// Writes to children are held in the operator's ledger, shared by its kinds.
+	Writes *freshness.Children
 }
 
 // Telemetry is where a reconciler reports what it does, besides status, events and metrics.
@@ -99,7 +100,7 @@ type Reconciler[T client.Object] struct {
 	keeper   *providers.Keeper // of what is outside of the cluster
 	objects  objects
 	triggers queue.Triggers
-	own      own
+	echoes   *freshness.Echoes
 	kinds    kinds
 }
 
@@ -110,9 +111,9 @@ func New[T client.Object](cfg Config[T]) (*Reconciler[T], error) {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
 	}
-	r := &Reconciler[T]{Config: cfg, keeper: providers.NewKeeper(cfg.Clock, report.CountCall)}
+	r := &Reconciler[T]{Config: cfg, keeper: providers.NewKeeper(cfg.Clock, report.CountCall), echoes: freshness.NewEchoes()}
 	r.applier = apply.New(apply.Config{
-		Client: cfg.Direct, Endpoints: cfg.Endpoints, Manager: cfg.Manager, Memory: cfg.Memory, Children: r.kinds.children, Fenced: cfg.Mine != nil,
+		Client: cfg.Direct, Endpoints: cfg.Endpoints, Manager: cfg.Manager, Writes: cfg.Writes, Children: r.kinds.children, Fenced: cfg.Mine != nil,
 	})
 	object, err := newObject[T]()
 	if err != nil {
@@ -161,6 +162,6 @@ func (r *Reconciler[T]) Handler() handler.EventHandler {
 		}
 	}
 	return r.triggers.Handler(stopUnwanted, func(before, after client.Object) bool {
-		return !changed(before, after) && r.own.is(after)
+		return r.echoes.Is(after, changed(before, after))
 	})
 }

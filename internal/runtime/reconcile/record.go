@@ -34,6 +34,8 @@ const RecordAnnotation = "operon.dev/composed-kinds"
 type Record struct {
 	client client.Client
 	key    client.ObjectKey
+	// claimed finds the kinds that the record does not contain. All kinds of owners share it.
+	claimed *claimed
 
 	mu     sync.Mutex
 	loaded bool
@@ -44,7 +46,7 @@ type Record struct {
 // NewRecord returns the record of an operator, the Lease name-kinds in a namespace. The
 // client must not read from a cache.
 func NewRecord(client client.Client, namespace, name string) *Record {
-	r := &Record{client: client, kinds: map[schema.GroupKind]map[schema.GroupKind]bool{}}
+	r := &Record{client: client, claimed: newClaimed(), kinds: map[schema.GroupKind]map[schema.GroupKind]bool{}}
 	r.key.Namespace, r.key.Name = namespace, name+"-kinds"
 	return r
 }

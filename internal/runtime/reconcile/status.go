@@ -11,6 +11,7 @@ import (
 	"github.com/operon-framework/operon/durable"
 	"github.com/operon-framework/operon/durable/journal"
 	"github.com/operon-framework/operon/internal/core/condition"
+	"github.com/operon-framework/operon/internal/runtime/freshness"
 )
 
 // writeStatus writes the status, if it changed.
@@ -41,8 +42,7 @@ func (o *object[T]) patchStatus(ctx context.Context, written T) error {
 	if field := journalOf(written); field != nil && !journal.Same(*field, *journalOf(o.before)) {
 		patch = locked(o.before)
 	}
-	key := client.ObjectKeyFromObject(o.before)
-	o.own.begin(key, o.before.GetResourceVersion())
+	write := o.echoes.Begin(o.before)
 	err := o.Client.Status().Patch(ctx, written, patch, client.FieldOwner(o.manager))
 	if fields := missing(err); len(fields) > 0 {
 		err = o.Client.Status().Patch(ctx, written, filled{patch, fields}, client.FieldOwner(o.manager))
@@ -50,12 +50,12 @@ func (o *object[T]) patchStatus(ctx context.Context, written T) error {
 	if apierrors.IsInvalid(err) {
 		err = &StatusError{Kind: o.id.Kind, Err: err}
 	}
-	made := written.GetResourceVersion()
 	if err != nil {
-		made = ""
+		o.missed = write.Failed() || o.missed
+		return err
 	}
-	o.missed = o.own.end(key, made) || o.missed
-	return err
+	o.missed = write.Wrote(freshness.FormOf(written)) || o.missed
+	return nil
 }
 
 // statusChanged reports whether the status is another one than was read.

@@ -7,8 +7,10 @@
 package reconcilelog
 
 import (
+	"slices"
 	"time"
 
+	"github.com/operon-framework/operon/internal/core/outcome"
 	"github.com/operon-framework/operon/internal/core/trigger"
 )
 
@@ -56,6 +58,27 @@ type Back struct {
 	// At is when. Zero: soon, and then ever later, as the queue decides after an error.
 	At  time.Time     `json:"at,omitzero"`
 	For trigger.Cause `json:"for"`
+}
+
+// Limits of a pass that a Store keeps.
+const (
+	maxText    = 1 << 10
+	maxActions = 100
+)
+
+// bounded returns a pass without what would fill the memory: long texts and many actions.
+func (p Pass) bounded() Pass {
+	p.Message, p.Error = outcome.Cut(p.Message, maxText), outcome.Cut(p.Error, maxText)
+	p.Actions = slices.Clone(p.Actions[:min(len(p.Actions), maxActions)])
+	for i := range p.Actions {
+		p.Actions[i].Why, p.Actions[i].Error = outcome.Cut(p.Actions[i].Why, maxText), outcome.Cut(p.Actions[i].Error, maxText)
+	}
+	if p.Back != nil {
+		back := *p.Back
+		back.For.Note = outcome.Cut(back.For.Note, maxText)
+		p.Back = &back
+	}
+	return p
 }
 
 // Outcomes of a pass besides those of package outcome.

@@ -66,7 +66,7 @@ func (s *Store) Add(kind schema.GroupKind, namespace, name string, pass Pass) {
 		s.held[of] = s.recent.PushBack(&kept{key: of})
 	}
 	s.recent.MoveToBack(s.held[of])
-	s.passes += s.held[of].Value.(*kept).add(pass)
+	s.passes += s.held[of].Value.(*kept).add(pass.bounded())
 	for s.passes > InAll {
 		oldest := s.recent.Front()
 		dropped := s.recent.Remove(oldest).(*kept)

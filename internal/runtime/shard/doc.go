@@ -6,6 +6,9 @@
 // table). A member takes slots that nobody holds, gives away what it has too much of, or all when
 // it is told to stop, and takes what the dead held once their leases have run out and are deleted.
 //
+// Each part of a member owns the state of one subject: heartbeat (its Lease and the renewal), peers (the Leases
+// of the others), assignment (the table) and slots (the fencing token of each slot). They share one lock.
+//
 // Guarantees: a slot has one holder by the table. A member sends writes only while its lease
 // cannot have run out for anybody, and only for slots that it holds; what it has sent is answered, or
 // given up by the API server, before others may take them. A member that is told to stop gives all

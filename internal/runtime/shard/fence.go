@@ -83,8 +83,8 @@ func (e *ending) Close() error {
 func (m *Member) Enter(ctx context.Context, uid types.UID) (_ context.Context, leave func() (kept bool), ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock() // so that what begins is seen by whoever interrupts
-	g, slot := m.grantOf(uid)
-	if g == nil || !m.isValid() {
+	g, slot := m.assignment.grantOf(uid)
+	if g == nil || !m.heartbeat.isValid() {
 		return m.Outside(ctx), nil, false
 	}
 	within, p := g.enter(ctx, slot)
@@ -103,7 +103,7 @@ func (m *Member) Enter(ctx context.Context, uid types.UID) (_ context.Context, l
 func (m *Member) has(uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	g, _ := m.grantOf(uid)
+	g, _ := m.assignment.grantOf(uid)
 	return g != nil
 }
 
@@ -119,6 +119,6 @@ func (m *Member) Covers(ctx context.Context, uid types.UID) bool {
 	p := passOf(ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	g, _ := m.grantOf(uid)
+	g, _ := m.assignment.grantOf(uid)
 	return p != nil && g != nil && p.grant == g
 }

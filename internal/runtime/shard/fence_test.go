@@ -53,10 +53,10 @@ func holding(t *testing.T) *Member {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.rename()
-	m.own, m.renewed = &coordinationv1.Lease{}, time.Now()
-	m.parsed = &shardtable.Table{Holders: []string{m.id, m.id}}
-	m.work([]int{0, 1})
+	m.heartbeat.rename()
+	m.heartbeat.own, m.heartbeat.renewed = &coordinationv1.Lease{}, time.Now()
+	m.assignment.parsed = &shardtable.Table{Holders: []string{m.heartbeat.id, m.heartbeat.id}}
+	m.slots.work([]int{0, 1})
 	return m
 }
 
@@ -112,7 +112,7 @@ func TestNothingIsWrittenWhenTheLeaseMayHaveRunOut(t *testing.T) {
 	f := newFenced(t)
 	close(f.hold)
 	ctx, leave, _ := f.Enter(t.Context(), "uid")
-	f.change(func() { f.renewed = time.Now().Add(-f.timing.valid) })
+	f.change(func() { f.heartbeat.renewed = time.Now().Add(-f.timing.valid) })
 	f.lost(f.write(ctx, http.MethodPut))
 	if leave() {
 		t.Error("the right was said to be kept")
@@ -121,15 +121,15 @@ func TestNothingIsWrittenWhenTheLeaseMayHaveRunOut(t *testing.T) {
 		t.Error("the work goes on")
 	}
 	// Neither where the clock that stops in sleep says so, nor the one that a person may set.
-	f.change(func() { f.renewed = monotonic(time.Now().Add(-f.timing.valid), f.timing.valid) })
+	f.change(func() { f.heartbeat.renewed = monotonic(time.Now().Add(-f.timing.valid), f.timing.valid) })
 	if f.valid() {
 		t.Error("a lease that ran out by the wall clock is valid")
 	}
-	f.change(func() { f.renewed = monotonic(time.Now(), -f.timing.valid) })
+	f.change(func() { f.heartbeat.renewed = monotonic(time.Now(), -f.timing.valid) })
 	if f.valid() {
 		t.Error("a lease that ran out by the monotonic clock is valid, as somebody set the other one back")
 	}
-	f.change(func() { f.renewed = time.Now() })
+	f.change(func() { f.heartbeat.renewed = time.Now() })
 	if !f.valid() {
 		t.Error("a lease that was renewed just now is not valid")
 	}
@@ -151,7 +151,7 @@ func TestWorkEndsWhenTheLeaseMayHaveRunOut(t *testing.T) {
 	if again := f.step(t.Context()); again > f.timing.valid || Lost(ctx) {
 		t.Errorf("with a lease that is valid for %s, it is looked at again after %s", f.timing.valid, again)
 	}
-	f.change(func() { f.renewed = time.Now().Add(-f.timing.valid) })
+	f.change(func() { f.heartbeat.renewed = time.Now().Add(-f.timing.valid) })
 	f.step(t.Context())
 	if !Lost(ctx) || leave() {
 		t.Error("the work goes on")
@@ -159,7 +159,7 @@ func TestWorkEndsWhenTheLeaseMayHaveRunOut(t *testing.T) {
 	if _, _, ok := f.Enter(t.Context(), "uid"); ok {
 		t.Error("work begins that may be another replica's")
 	}
-	f.change(func() { f.renewed = time.Now() })
+	f.change(func() { f.heartbeat.renewed = time.Now() })
 	if _, _, ok := f.Enter(t.Context(), "uid"); !ok {
 		t.Error("there is no work, with a lease that was renewed and slots that nobody took")
 	}
@@ -195,7 +195,7 @@ func TestWhatIsGivenUpIsNotWritten(t *testing.T) {
 	f := newFenced(t)
 	close(f.hold)
 	ctx, leave, _ := f.Enter(t.Context(), "uid")
-	f.revokeAll()
+	f.slots.revokeAll()
 	f.lost(f.write(ctx, http.MethodDelete))
 	if ctx.Err() == nil || leave() {
 		t.Error("the work was not told to end")
@@ -278,7 +278,7 @@ func TestOthersAreNotCovered(t *testing.T) {
 // uidIn is some uid of a slot.
 func uidIn(f *fenced, slot int) types.UID {
 	for {
-		if uid := uuid.NewUUID(); f.parsed.SlotOf(uid) == slot {
+		if uid := uuid.NewUUID(); f.assignment.parsed.SlotOf(uid) == slot {
 			return uid
 		}
 	}

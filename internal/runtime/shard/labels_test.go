@@ -30,13 +30,13 @@ func TestALateLeaseKeepsNoObjectFromItsLabel(t *testing.T) {
 		m, took := holding(t), &patched{}
 		m.Client = took
 		l := newLabeller(&union{member: m})
-		m.renewed = time.Now().Add(-m.timing.valid)
+		m.heartbeat.renewed = time.Now().Add(-m.timing.valid)
 		l.note(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "appeared", UID: "uid"}}, false)
 		again := l.round(t.Context())
 		if len(took.names) > 0 {
 			t.Fatalf("labelled are %q while others may take them over", took.names)
 		}
-		m.renewed = time.Now()
+		m.heartbeat.renewed = time.Now()
 		select {
 		case <-again:
 		case <-time.After(m.timing.lease):
@@ -53,7 +53,7 @@ func TestALateLeaseKeepsNoObjectFromItsLabel(t *testing.T) {
 func TestOthersObjectsAreNotLookedAtAgain(t *testing.T) {
 	t.Parallel()
 	m := holding(t)
-	m.revokeAll()
+	m.slots.revokeAll()
 	l := newLabeller(&union{member: m})
 	l.note(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "theirs", UID: "uid"}}, false)
 	if again := l.round(t.Context()); again != nil {

@@ -2,9 +2,8 @@ package shard
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,7 +26,7 @@ type Config struct {
 	Name string
 	// Slots is into how many the objects are cut, unless other replicas have done that already.
 	Slots int
-	// Lease is how long others wait for a sign of life; whole seconds.
+	// Lease is how long others wait for a heartbeat; whole seconds.
 	Lease time.Duration
 	Log   logr.Logger
 	// Clock tells the time, for tests. Nil: the system's.
@@ -36,53 +35,60 @@ type Config struct {
 
 // Member is one of several replicas that share objects.
 type Member struct {
+	*base
+	heartbeat  *heartbeat
+	peers      *peers
+	assignment *assignment
+	slots      *slots
+}
+
+// base is what the parts of a member have in common: its configuration, and one lock of all their state, because
+// each decision depends on all of it.
+type base struct {
 	Config
 	timing timing
 	kick   chan struct{}
-	// renewal has something in it while the lease is written.
-	renewal chan struct{}
-
-	mu sync.Mutex
-	// id is the name and how often it began anew.
-	id    string
-	lives int
-	own   *coordinationv1.Lease
-	// renewed is when the last renewal was sent that the API server took.
-	renewed time.Time
-	// seen are the other members, by id.
-	seen map[string]*sight
-	// lease is the table's, nil where there is none; parsed is what it says, nil where that cannot be read.
-	lease  *coordinationv1.Lease
-	parsed *shardtable.Table
-	// bare is since when there is no table that can be read; shared: the last one gave slots to others.
-	bare   time.Time
-	shared bool
-	// grants are of the slots that are worked on, drained are those that wait to be given away, and given those
-	// that a write over the table gave away, of which it is not known yet whether it took effect.
-	grants         map[int]*grant
-	drained, given map[int]bool
-	// followers are told of slots.
-	followers map[follower]bool
-	leaving   bool
-	told      int // the number of slots that was told to be another than ours
+	mu     sync.Mutex
 }
 
-// sight is what was seen of another member.
-type sight struct {
-	lease *coordinationv1.Lease
-	// at is when it last showed a sign of life, on the clock of this machine.
-	at time.Time
-	// gone: its lease was deleted, which says nothing yet of when it notices.
-	gone bool
+// wake lets the member look again.
+func (b *base) wake() {
+	select {
+	case b.kick <- struct{}{}:
+	default:
+	}
 }
 
-// follower is told which slots there is work on. It must not block.
-type follower interface {
-	opened(slot int)
-	closed(slot int)
+// brief sends a request that is given up before it is of no use any more.
+func (b *base) brief(ctx context.Context, send func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, b.timing.write)
+	defer cancel()
+	return send(ctx)
 }
 
-// Check tells what is wrong with a number of slots and a lease.
+// since is how long ago something was, by a clock that nobody sets.
+func (b *base) since(at time.Time) time.Duration { return b.Clock.Now().Sub(at) }
+
+// elapsed is how long ago something was. A machine that sleeps stops one of its clocks, and the
+// other may be set; the longer time of both is the one to believe.
+func (b *base) elapsed(since time.Time) time.Duration {
+	now := b.Clock.Now()
+	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
+}
+
+func (b *base) tableKey() client.ObjectKey {
+	return client.ObjectKey{Namespace: b.Namespace, Name: b.Operator + "-shards"}
+}
+
+// leaseOf names the Lease of a member.
+func (b *base) leaseOf(id string) string { return b.Operator + "-member-" + id }
+
+// memberOf is whose Lease one is, by its name: anything else in it may be edited.
+func (b *base) memberOf(lease *coordinationv1.Lease) (id string, ok bool) {
+	return strings.CutPrefix(lease.Name, b.leaseOf(""))
+}
+
+// Check returns an error if a number of slots or the duration of a lease is not valid.
 func Check(slots int, lease time.Duration) error {
 	if err := shardtable.Valid(slots); err != nil {
 		return err
@@ -103,11 +109,12 @@ func New(cfg Config) (*Member, error) {
 	if cfg.Clock == nil {
 		cfg.Clock = clock.RealClock{}
 	}
-	return &Member{
-		Config: cfg, timing: timing, kick: make(chan struct{}, 1), renewal: make(chan struct{}, 1),
-		seen: map[string]*sight{}, grants: map[int]*grant{}, drained: map[int]bool{}, given: map[int]bool{}, followers: map[follower]bool{},
-		bare: cfg.Clock.Now(),
-	}, nil
+	b := &base{Config: cfg, timing: timing, kick: make(chan struct{}, 1)}
+	s := &slots{base: b, grants: map[int]*grant{}, drained: map[int]bool{}, followers: map[follower]bool{}}
+	p := &peers{base: b, seen: map[string]*sight{}}
+	h := &heartbeat{base: b, slots: s, peers: p, renewal: make(chan struct{}, 1)}
+	a := &assignment{base: b, heartbeat: h, slots: s, peers: p, bare: cfg.Clock.Now(), given: map[int]bool{}}
+	return &Member{base: b, heartbeat: h, peers: p, assignment: a, slots: s}, nil
 }
 
 // NeedLeaderElection tells the manager that every replica runs this.
@@ -123,22 +130,14 @@ func (m *Member) Start(ctx context.Context) error {
 		return nil
 	case <-synced:
 	}
-	m.join(ctx)
+	m.heartbeat.join(ctx)
 	var renewing sync.WaitGroup
-	renewing.Go(func() { m.renewing(life) })
+	renewing.Go(func() { m.heartbeat.renewing(life) })
 	m.loop(ctx, life)
 	m.leave(life)
 	end()
 	renewing.Wait()
 	return nil
-}
-
-// wake lets the member look again.
-func (m *Member) wake() {
-	select {
-	case m.kick <- struct{}{}:
-	default:
-	}
 }
 
 // loop decides, again and again, until the member is told to stop.
@@ -153,14 +152,66 @@ func (m *Member) loop(ctx, life context.Context) {
 	}
 }
 
+// step decides once and acts on the decision. It returns when to step again if nothing
+// happens before.
+func (m *Member) step(ctx context.Context) time.Duration {
+	m.mu.Lock()
+	if !m.heartbeat.isValid() {
+		m.slots.interrupt()
+		m.mu.Unlock()
+		return m.timing.renew
+	}
+	view, next := m.view()
+	d := shardtable.Decide(view)
+	work := slices.DeleteFunc(d.Work, func(slot int) bool { return m.assignment.given[slot] })
+	if len(work) < len(d.Work) && d.Write == nil {
+		d.Write = m.assignment.parsed // over the version by which they were given away: if it is taken, they were not
+	}
+	m.slots.work(work)
+	m.slots.drain(ctx, d.Drain)
+	m.assignment.tellSlots()
+	lease := m.assignment.lease
+	m.mu.Unlock()
+	if !m.peers.expel(ctx, d.Expel, m.assignment.held) {
+		return m.timing.renew
+	}
+	if d.Write != nil {
+		m.assignment.write(ctx, lease, *d.Write)
+	}
+	return next
+}
+
+// view returns what is known, and after how long it changes by itself. The lock is held.
+func (m *Member) view() (shardtable.View, time.Duration) {
+	view := shardtable.View{Me: m.heartbeat.id, Leaving: m.heartbeat.leaving, Slots: m.Slots, Table: m.assignment.parsed}
+	worked, next := m.peers.sort(&view)
+	worked = worked || m.assignment.shared // a member that has just begun may not have said so yet
+	next = min(next, m.timing.valid-m.elapsed(m.heartbeat.renewed))
+	if m.assignment.parsed == nil && worked && m.since(m.assignment.bare) < m.timing.lease {
+		view.Bare = true
+		next = min(next, m.timing.lease-m.since(m.assignment.bare))
+	}
+	for slot := range m.slots.drained {
+		view.Idle = append(view.Idle, slot)
+	}
+	if m.assignment.parsed != nil && m.heartbeat.leaving {
+		for _, slot := range m.assignment.parsed.Held(m.heartbeat.id) {
+			if m.slots.grants[slot] == nil && !m.slots.drained[slot] {
+				view.Idle = append(view.Idle, slot) // never begun
+			}
+		}
+	}
+	return view, next
+}
+
 // leave gives away all that is held, for as long as others would wait anyway.
 func (m *Member) leave(life context.Context) {
 	patient, cancel := context.WithTimeout(life, m.timing.lease)
 	defer cancel()
 	m.mu.Lock()
-	m.leaving = true
+	m.heartbeat.leaving = true
 	m.mu.Unlock()
-	m.renew(patient) // says so
+	m.heartbeat.renew(patient) // says so
 	for patient.Err() == nil && m.holds() {
 		again := m.step(patient)
 		select {
@@ -169,146 +220,41 @@ func (m *Member) leave(life context.Context) {
 		case <-time.After(again):
 		}
 	}
-	m.revokeAll()
-	m.remove(patient)
+	m.slots.revokeAll()
+	m.heartbeat.remove(patient)
 }
 
-// holds tells whether there is anything to give away.
+// holds reports whether anything is left to give away.
 func (m *Member) holds() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.grants) > 0 || m.parsed != nil && len(m.parsed.Held(m.id)) > 0
+	return len(m.slots.grants) > 0 || m.assignment.held(m.heartbeat.id)
 }
 
-// valid tells whether nobody can have taken our slots, nor can while a write is under way.
+// valid reports whether no other replica can have taken our slots, nor can while a write is in flight.
 func (m *Member) valid() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.isValid()
-}
-
-func (m *Member) isValid() bool { return m.own != nil && m.elapsed(m.renewed) < m.timing.valid }
-
-// grantOf is the right to work on an object, or nil. The lock is held.
-func (m *Member) grantOf(uid types.UID) (*grant, int) {
-	if m.parsed == nil {
-		return nil, 0
-	}
-	slot := m.parsed.SlotOf(uid)
-	return m.grants[slot], slot
+	return m.heartbeat.isValid()
 }
 
 // Holds counts the slots that there is work on, and the slots that there are.
 func (m *Member) Holds() (held, slots int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.parsed == nil {
+	if m.assignment.parsed == nil {
 		return 0, 0
 	}
-	return len(m.grants), m.parsed.Slots()
-}
-
-// work begins to work on slots. The lock is held.
-func (m *Member) work(slots []int) {
-	for _, slot := range slots {
-		if g := m.grants[slot]; g != nil || !m.isValid() {
-			continue
-		}
-		delete(m.drained, slot)
-		m.grants[slot] = newGrant()
-		for f := range m.followers {
-			f.opened(slot)
-		}
-	}
-}
-
-// drain stops work on slots, and lets the member look again when that has ended. The lock is held.
-func (m *Member) drain(life context.Context, slots []int) {
-	for _, slot := range slots {
-		g := m.grants[slot]
-		if g == nil {
-			m.drained[slot] = true
-			m.wake()
-			continue
-		}
-		if g.isClosing() {
-			continue
-		}
-		g.close()
-		go func() {
-			g.drain(life, m.timing.drain)
-			m.drop(slot, g)
-		}()
-	}
-}
-
-// drop ends a grant that nothing is done by any more.
-func (m *Member) drop(slot int, g *grant) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	defer m.wake()
-	if m.grants[slot] != g {
-		return
-	}
-	delete(m.grants, slot)
-	m.drained[slot] = true
-	for f := range m.followers {
-		f.closed(slot)
-	}
-}
-
-// revoke ends work on slots that are not ours any more, at once. The lock is held.
-func (m *Member) revoke(lost func(slot int) bool) {
-	for slot, g := range maps.Clone(m.grants) {
-		if !lost(slot) {
-			continue
-		}
-		g.revoke()
-		delete(m.grants, slot)
-		for f := range m.followers {
-			f.closed(slot)
-		}
-	}
-	maps.DeleteFunc(m.drained, func(slot int, _ bool) bool { return lost(slot) })
-}
-
-func (m *Member) revokeAll() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.revoke(func(int) bool { return true })
-}
-
-// follow tells a follower of the slots that there is work on, from now on, and of those there are.
-func (m *Member) follow(f follower) (unfollow func()) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.followers[f] = true
-	for _, slot := range slices.Sorted(maps.Keys(m.grants)) {
-		f.opened(slot)
-	}
-	return func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		delete(m.followers, f)
-	}
+	return len(m.slots.grants), m.assignment.parsed.Slots()
 }
 
 // Children selects the children of all owners that are in the same slot as an owner.
 func (m *Member) Children(owner types.UID) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	slots := m.parsed
+	slots := m.assignment.parsed
 	if slots == nil {
 		slots = new(shardtable.New(m.Slots))
 	}
 	return slots.Labelled(Label, slots.SlotOf(owner))
-}
-
-// rename begins a new life under another id, as what was known by the last one is lost. The lock is held.
-func (m *Member) rename() {
-	if m.lives > 0 { // what was sent for the last life is answered or given up by then
-		m.seen[m.id] = &sight{at: m.Clock.Now().Add(m.timing.write - m.timing.lease), gone: true}
-	}
-	m.lives++
-	m.id, m.own = fmt.Sprintf("%s-%d", m.Name, m.lives), nil
 }

@@ -37,19 +37,19 @@ func TestWhatMayBeGivenAwayIsNotWorkedOn(t *testing.T) {
 	m.Client = took
 	tableNow := func(revision string) *coordinationv1.Lease {
 		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: m.tableKey().Name, ResourceVersion: revision}}
-		l.Annotations = map[string]string{TableAnnotation: shardtable.Table{Holders: []string{m.id, m.id}}.String()}
+		l.Annotations = map[string]string{TableAnnotation: shardtable.Table{Holders: []string{m.heartbeat.id, m.heartbeat.id}}.String()}
 		return l
 	}
 	m.shown(tableNow("1"))
-	m.revokeAll()
-	given := shardtable.Table{Holders: []string{"b-1", m.id}}
-	m.write(t.Context(), m.lease, given)
+	m.slots.revokeAll()
+	given := shardtable.Table{Holders: []string{"b-1", m.heartbeat.id}}
+	m.assignment.write(t.Context(), m.assignment.lease, given)
 	m.shown(tableNow("1")) // read again after the watch broke: it tells nothing of the write
 	m.step(t.Context())
-	if m.grants[0] != nil || m.grants[1] == nil {
-		t.Errorf("worked on are %v, want slot 1 only", m.grants)
+	if m.slots.grants[0] != nil || m.slots.grants[1] == nil {
+		t.Errorf("worked on are %v, want slot 1 only", m.slots.grants)
 	}
-	if len(took.tables) != 2 || took.tables[1] != m.parsed.String() {
+	if len(took.tables) != 2 || took.tables[1] != m.assignment.parsed.String() {
 		t.Errorf("written are %q, want the table that gives it away and then the one as it was", took.tables)
 	}
 	if len(took.times) != 2 {
@@ -57,7 +57,7 @@ func TestWhatMayBeGivenAwayIsNotWorkedOn(t *testing.T) {
 	}
 	m.shown(tableNow("2")) // our second write was taken, and so the first one was not
 	m.step(t.Context())
-	if m.grants[0] == nil {
+	if m.slots.grants[0] == nil {
 		t.Error("nobody works on the slot that stayed ours")
 	}
 }
@@ -69,7 +69,7 @@ func TestATableThatWasDeleted(t *testing.T) {
 	for other, waits := range map[string]bool{"b-1": true, "-": false} {
 		m, clock := watching(t)
 		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: m.tableKey().Name, ResourceVersion: "1"}}
-		l.Annotations = map[string]string{TableAnnotation: "0 " + m.id + "\n1 " + other + "\n"}
+		l.Annotations = map[string]string{TableAnnotation: "0 " + m.heartbeat.id + "\n1 " + other + "\n"}
 		m.shown(l)
 		m.removed(l)
 		for _, after := range []time.Duration{0, lease - time.Millisecond, time.Millisecond} {

@@ -41,8 +41,8 @@ func (r *replica) set(slot int, open bool) {
 // works tells whether a replica may write an object now, and whether it was told of its slot.
 func (r *replica) works(uid types.UID) (may, told bool) {
 	r.Member.mu.Lock()
-	g, slot := r.grantOf(uid)
-	may = g != nil && r.isValid()
+	g, slot := r.assignment.grantOf(uid)
+	may = g != nil && r.heartbeat.isValid()
 	r.Member.mu.Unlock()
 	if !may {
 		return false, false
@@ -161,7 +161,7 @@ func (s *storm) add() {
 	if err != nil {
 		s.Fatal(err)
 	}
-	r.follow(r)
+	r.slots.follow(r)
 	ctx, stop := context.WithCancel(s.Context())
 	r.stop = stop
 	go func() {
@@ -228,7 +228,7 @@ func (s *storm) end(one *replica, killed bool) {
 	}
 	if killed {
 		one.wire.cutOff()
-		one.revokeAll()
+		one.slots.revokeAll()
 	}
 	one.stop()
 	s.living = slices.DeleteFunc(s.living, func(r *replica) bool { return r == one })

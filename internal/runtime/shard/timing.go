@@ -38,13 +38,3 @@ func timingOf(lease time.Duration) (timing, error) {
 		drain: 300 * time.Millisecond,
 	}, nil
 }
-
-// since is how long ago something was, by a clock that nobody sets.
-func (m *Member) since(at time.Time) time.Duration { return m.Clock.Now().Sub(at) }
-
-// elapsed is how long ago something was. A machine that sleeps stops one of its clocks, and the
-// other may be set; the longer time of both is the one to believe.
-func (m *Member) elapsed(since time.Time) time.Duration {
-	now := m.Clock.Now()
-	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
-}

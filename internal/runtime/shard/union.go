@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,7 +65,7 @@ func (u *union) WatchWithContext(ctx context.Context, options metav1.ListOptions
 	}
 	ctx, stop := context.WithCancel(ctx)
 	w := &shown{union: u, life: ctx, stop: stop, events: make(chan apiwatch.Event, 64), slots: map[int]*feed{}}
-	offered, err := u.member.offered(ctx, u.all)
+	offered, err := offered(ctx, u.all)
 	if err != nil {
 		stop()
 		return nil, err
@@ -73,7 +74,7 @@ func (u *union) WatchWithContext(ctx context.Context, options metav1.ListOptions
 		w.labels = newLabeller(u)
 		go w.labels.run(ctx)
 	}
-	unfollow := u.member.follow(w)
+	unfollow := u.member.slots.follow(w)
 	context.AfterFunc(ctx, unfollow)
 	return w, nil
 }
@@ -117,7 +118,7 @@ func (w *shown) opened(slot int) {
 	life, stop := context.WithCancel(w.life)
 	f, before := &feed{stop: stop, ended: make(chan struct{})}, w.slots[slot]
 	w.slots[slot] = f
-	slots := *w.member.parsed
+	slots := *w.member.assignment.parsed
 	go func() {
 		defer close(f.ended)
 		if before != nil {
@@ -254,3 +255,17 @@ func (s *slotStore) Replace(all []any, _ string) error {
 
 // Resync implements toolscache.ReflectorStore.
 func (s *slotStore) Resync() error { return nil }
+
+// nonsense is a selection that no API server can make sense of.
+const nonsense = "no selection"
+
+// offered tells whether the API server selects objects by ranges of hashes. One that does refuses a
+// selection that makes no sense; one that does not never looks at it. (Lists of custom resources
+// do not tell by what they were selected.)
+func offered(ctx context.Context, all toolscache.ListerWatcherWithContext) (bool, error) {
+	_, err := all.ListWithContext(ctx, metav1.ListOptions{Limit: 1, ShardSelector: nonsense})
+	if err != nil && strings.Contains(err.Error(), "shard selector") {
+		return true, nil
+	}
+	return false, err
+}

@@ -1,14 +1,16 @@
 package watches
 
 import (
+	"context"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/operon-framework/operon/internal/core/plan"
-	"github.com/operon-framework/operon/internal/runtime/apply"
+	"github.com/operon-framework/operon/internal/runtime/freshness"
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
@@ -34,10 +36,13 @@ func (w *watch) hold(object any) (any, error) {
 	return came, nil
 }
 
-// handler queues the readers of what changed, by what it was and what it is.
-func (w *watch) handler() toolscache.ResourceEventHandler {
+// handler queues the readers of what changed, by what it was and what it is. The store is that of the informer, which runs until
+// running ends.
+func (w *watch) handler(running context.Context, store toolscache.Store, namespace string) toolscache.ResourceEventHandler {
 	if w.child {
-		return toolscache.ResourceEventHandlerDetailedFuncs{AddFunc: w.childAdded, UpdateFunc: w.childUpdated, DeleteFunc: w.childDeleted}
+		shown := freshness.WatchChildren(w.tracker.Writes, store, w.covers(namespace), func(live *plan.Live) { w.changed(gone, live) })
+		context.AfterFunc(running, shown.End)
+		return childHandler{w, shown}
 	}
 	return toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(o any, first bool) {
@@ -58,36 +63,55 @@ func end(o any) any {
 	return o
 }
 
-func (w *watch) childAdded(o any, first bool) {
-	live, ok := o.(*plan.Live)
-	if ok && w.tracker.Memory.Seen(live, func() { w.changed(appeared, live) }) != apply.Known && !first {
-		w.changed(appeared, live)
+// covers returns which children the watch of a namespace shows.
+func (w *watch) covers(namespace string) func(*plan.Live) bool {
+	return func(live *plan.Live) bool {
+		return live.Kind.GroupKind() == w.kind.GroupKind() && (namespace == "" || namespace == live.Namespace) &&
+			(w.shard == "" || w.shard == w.tracker.Shard(types.UID(live.Owner)))
 	}
 }
 
-// childUpdated tells nobody of what makes no difference to a plan, nor of what the operator
-// wrote itself: the reconcile that wrote it has gone on with the answer.
-func (w *watch) childUpdated(o, n any) {
+// childHandler queues the owners of children.
+type childHandler struct {
+	*watch
+	shown *freshness.ChildWatch
+}
+
+// OnAdd implements cache.ResourceEventHandler.
+func (h childHandler) OnAdd(o any, first bool) {
+	if live, ok := o.(*plan.Live); ok && h.sight(live, func() { h.changed(appeared, live) }) != freshness.Known && !first {
+		h.changed(appeared, live)
+	}
+}
+
+// OnUpdate implements cache.ResourceEventHandler. It ignores what makes no difference to a plan, and what the operator
+// wrote itself: the reconcile that wrote it has continued with the answer.
+func (h childHandler) OnUpdate(o, n any) {
 	before, ok := o.(*plan.Live)
 	after, also := n.(*plan.Live)
 	if !ok || !also {
 		return
 	}
-	switch w.tracker.Memory.Seen(after, func() { w.changed(changed, before, after) }) {
-	case apply.Known:
+	switch h.sight(after, func() { h.changed(changed, before, after) }) {
+	case freshness.Known:
 		return
-	case apply.Unwritten:
-		if before.SameAs(after, w.tracker.Manager) {
+	case freshness.Unwritten:
+		if before.SameAs(after, h.tracker.Manager) {
 			return
 		}
 	}
-	w.changed(changed, before, after)
+	h.changed(changed, before, after)
 }
 
-func (w *watch) childDeleted(o any) {
+func (h childHandler) sight(live *plan.Live, tell func()) freshness.Sight {
+	return h.shown.Shown(live.ID(), freshness.FormOfChild(live), tell)
+}
+
+// OnDelete implements cache.ResourceEventHandler.
+func (h childHandler) OnDelete(o any) {
 	if live, ok := end(o).(*plan.Live); ok {
-		w.tracker.Memory.Gone(live)
-		w.changed(gone, live)
+		h.shown.Gone(live.ID(), freshness.FormOfChild(live))
+		h.changed(gone, live)
 	}
 }
 

@@ -125,7 +125,7 @@ func (w *watch) inform(ctx, running context.Context, endpoint resourceclient.End
 	if err := informer.SetWatchErrorHandlerWithContext(w.failed); err != nil {
 		return nil, err
 	}
-	if _, err := informer.AddEventHandler(w.handler()); err != nil {
+	if _, err := informer.AddEventHandler(w.handler(running, informer.GetStore(), namespace)); err != nil {
 		return nil, err
 	}
 	go informer.RunWithContext(running)

@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/operon-framework/operon/internal/core/trigger"
-	"github.com/operon-framework/operon/internal/runtime/apply"
+	"github.com/operon-framework/operon/internal/runtime/freshness"
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
@@ -43,8 +43,8 @@ type Config struct {
 	// Shard returns the selector of the children of all owners that are in the same shard as an
 	// owner. Nil: all children of a kind are of one watch.
 	Shard func(owner types.UID) string
-	// Memory of the operator's writes is told what watches show of children.
-	Memory *apply.Memory
+	// Writes to children are held in the operator's ledger until watches show them.
+	Writes *freshness.Children
 }
 
 // Queue is where the objects of one controller wait to be reconciled.

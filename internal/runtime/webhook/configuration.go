@@ -179,12 +179,26 @@ func (c *configuration) entry(hook Hook) (admissionv1.MutatingWebhook, error) {
 	return entry, nil
 }
 
-// always: an object that is being deleted can be let go of, also while nobody answers.
+// Expressions that leave objects alone that are being deleted.
+const (
+	notDeleted    = "!has(object.metadata.deletionTimestamp)"
+	oldNotDeleted = "!has(oldObject.metadata.deletionTimestamp)"
+	// specChanged is only evaluated for updates: an object that is created is never being deleted.
+	specChanged = "has(object.spec) != has(oldObject.spec) || has(object.spec) && object.spec != oldObject.spec"
+)
+
+// always returns the condition of all hooks of a role: finalizers of an object that is being deleted can be
+// removed also while the operator does not answer. A spec that changes then is validated, because the
+// code of finalizers reads it.
 func always(role Role) []admissionv1.MatchCondition {
-	if role == ValidateDeletion {
-		return []admissionv1.MatchCondition{{Name: "not-deleted-yet", Expression: "!has(oldObject.metadata.deletionTimestamp)"}}
+	expression := notDeleted
+	switch role {
+	case Validate:
+		expression += " || " + specChanged
+	case ValidateDeletion:
+		expression = oldNotDeleted
 	}
-	return []admissionv1.MatchCondition{{Name: "not-deleted-yet", Expression: "!has(object.metadata.deletionTimestamp)"}}
+	return []admissionv1.MatchCondition{{Name: "not-deleted-yet", Expression: expression}}
 }
 
 func ruleOf(role Role, mapping *meta.RESTMapping) admissionv1.RuleWithOperations {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -100,12 +101,19 @@ func (v validating[T]) ValidateCreate(ctx context.Context, object T) (admission.
 
 // ValidateUpdate implements admission.Validator.
 func (v validating[T]) ValidateUpdate(ctx context.Context, old, object T) (admission.Warnings, error) {
-	if object.GetDeletionTimestamp() != nil {
+	if object.GetDeletionTimestamp() != nil && sameSpec(old, object) {
 		return nil, nil
 	}
 	about := v.about(ctx)
 	about.Old = old
 	return v.judge(ctx, object, about)
+}
+
+// sameSpec reports whether two objects have the same spec.
+func sameSpec(a, b runtime.Object) bool {
+	one, err := runtime.DefaultUnstructuredConverter.ToUnstructured(a)
+	other, failed := runtime.DefaultUnstructuredConverter.ToUnstructured(b)
+	return err == nil && failed == nil && equality.Semantic.DeepEqual(one["spec"], other["spec"])
 }
 
 // ValidateDelete implements admission.Validator.

@@ -24,7 +24,7 @@ const (
 	drain = 10 * time.Second
 	// maxReview bounds a request: an object may have 3 MiB, and a review carries it twice.
 	maxReview = 16 << 20
-	// maxConversion bounds a conversion, which is asked for many objects at once.
+	// maxConversion bounds a conversion, which is asked for many objects at once, and all of them together.
 	maxConversion = 128 << 20
 )
 
@@ -33,6 +33,7 @@ type Server struct {
 	Config
 	served
 	routes  *http.ServeMux
+	load    load
 	plain   webhook.Server // has the routes, with controller-runtime's metrics
 	foreign bool           // somebody has registered a handler of their own
 
@@ -68,7 +69,8 @@ func New(cfg Config) (*Server, error) {
 	routes := http.NewServeMux()
 	s := &Server{Config: cfg, routes: routes, wake: make(chan struct{}, 1), ended: make(chan struct{}), converts: make(chan struct{})}
 	s.plain = webhook.NewServer(webhook.Options{WebhookMux: routes})
-	routes.Handle("/", http.HandlerFunc(letThrough))
+	s.load.reviews.limit, s.load.conversions.limit = reviewsAtOnce, maxConversion
+	routes.Handle("/", s.load.reviews.limited(http.HandlerFunc(letThrough), maxReview))
 	return s, nil
 }
 
@@ -76,7 +78,7 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) Add(hooks ...Hook) {
 	for _, hook := range hooks {
 		s.hooks = append(s.hooks, hook)
-		s.plain.Register(hook.path(), http.MaxBytesHandler(hook.Handler, maxReview))
+		s.plain.Register(hook.path(), s.load.reviews.limited(hook.Handler, maxReview))
 	}
 }
 
@@ -88,7 +90,7 @@ func (s *Server) Judge(p Policy) { s.kinds = append(s.kinds, p) }
 // a kind. It is the same handler for all of them.
 func (s *Server) Convert(handler http.Handler, kind schema.GroupVersionKind) {
 	if len(s.converted) == 0 {
-		s.plain.Register(ConvertPath, http.MaxBytesHandler(handler, maxConversion))
+		s.plain.Register(ConvertPath, s.load.conversions.limited(handler, maxConversion))
 	}
 	s.converted = append(s.converted, kind)
 }
@@ -160,6 +162,7 @@ func (s *Server) listen(life context.Context) (stop func(), err error) {
 		GetCertificate: s.certificate,
 		ClientAuth:     s.clientAuth(),
 	}}
+	server.IdleTimeout = headerTimeout
 	server.ErrorLog = quiet
 	// API servers speak HTTP/1.1 to Services. On loopback they would take HTTP/2, by which an answer takes a third
 	// longer; and there are no streams that anybody could open and reset by the thousand.

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
@@ -59,11 +58,10 @@ func lockCache(ctx context.Context, name string, waiting func()) (string, *local
 // program is a program that was built, and what it was built from.
 type program struct {
 	// Key is of everything that is in no file.
-	Key string
-	// Written is when.
-	Written time.Time
+	Key     string
 	Sources sources
-	Inputs  map[string]fingerprint
+	// Inputs are the hashes of the files that went in.
+	Inputs map[string]string
 	// Digest is the program's SHA-256, Info what its linker wrote into it.
 	Digest, Info string
 	Layer        image.Layer

@@ -72,12 +72,12 @@ func place(ctx context.Context, dir string) (root, folder string, err error) {
 
 // judge makes the revision dirty where a file that went into the program is not in the repository, such as one of a module that
 // go.mod or go.work has in a folder beside it: whatever repository that is in, the commit does not tell of it.
-func (r *revision) judge(inputs map[string]fingerprint) error {
+func (r *revision) judge(inputs map[string]string) error {
 	if r.Commit == "" || strings.HasSuffix(r.Commit, dirty) {
 		return nil
 	}
 	for file, looks := range inputs {
-		if looks.Sum == "" {
+		if looks == "" {
 			continue
 		}
 		real, err := filepath.EvalSymlinks(file)
@@ -141,8 +141,8 @@ func changes(ctx context.Context, dir, root string, ours []string) (bool, error)
 }
 
 func git(ctx context.Context, dir string, arguments ...string) (string, error) {
-	// Looking must not take the lock that somebody's commit needs.
-	command := exec.CommandContext(ctx, "git", append([]string{"--no-optional-locks", "-C", dir}, arguments...)...)
+	// Reading must not take the lock that a commit needs, nor run programs that the repository's configuration names.
+	command := exec.CommandContext(ctx, "git", append([]string{"--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-C", dir}, arguments...)...)
 	output, err := command.Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {

@@ -209,37 +209,37 @@ func (b *builder) program(ctx context.Context, target platform) (program, bool, 
 	known := b.cache.load(target)
 	key := b.key(target)
 	if !b.Again && known.Key == key && b.cache.store.Has(known.Layer.Descriptor) {
-		now, err := b.look(known)
-		if err == nil && same(known.Inputs, now) {
+		now, err := b.look(known.Sources)
+		if err == nil && maps.Equal(known.Inputs, now) {
 			return known, true, nil
 		}
 	}
 	b.tell("compiling %s for %s", b.project.Name, target)
-	fresh := program{Key: key, Written: time.Now()}
+	fresh := program{Key: key}
 	var err error
 	if fresh.Sources, err = b.tools.list(ctx, target, b.main(), b.settings["GOMODCACHE"]); err != nil {
 		return program{}, false, err
 	}
-	if fresh.Inputs, err = b.look(fresh); err != nil {
+	if fresh.Inputs, err = b.look(fresh.Sources); err != nil {
 		return program{}, false, err
 	}
 	if err := b.compile(ctx, target, known, &fresh); err != nil {
 		return program{}, false, err
 	}
-	after, err := b.look(program{Sources: fresh.Sources})
-	if err != nil || !same(fresh.Inputs, after) {
+	after, err := b.look(fresh.Sources)
+	if err != nil || !maps.Equal(fresh.Inputs, after) {
 		return fresh, false, errors.Join(err, b.cache.forget(target))
 	}
 	return fresh, false, b.cache.save(target, fresh)
 }
 
-// look looks at everything that a program was built from.
-func (b *builder) look(p program) (map[string]fingerprint, error) {
-	files, err := p.Sources.files(b.settings["GOWORK"])
+// look returns the hashes of everything that a program is built from.
+func (b *builder) look(from sources) (map[string]string, error) {
+	files, err := from.files(b.settings["GOWORK"])
 	if err != nil {
 		return nil, err
 	}
-	return look(files, p.Inputs, p.Written)
+	return sums(files)
 }
 
 func (b *builder) main() string { return b.project.Main.Package }

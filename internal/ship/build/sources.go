@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/operon-framework/operon/internal/tools/glob"
 )
@@ -122,55 +121,21 @@ func (p pkg) embedded() ([]string, error) {
 	return found, nil
 }
 
-// fingerprint is what a file looked like; without a Sum there was none.
-type fingerprint struct {
-	Size int64
-	Time time.Time
-	Sum  string
-}
-
-// settling is how old a change has to be before the time of a file tells that there was no other one after it.
-const settling = 2 * time.Second
-
-// look looks at files. One whose size and time are those of an earlier look, and old enough by then to be trusted, is not read again.
-func look(files []string, earlier map[string]fingerprint, then time.Time) (map[string]fingerprint, error) {
-	now := map[string]fingerprint{}
+// sums are the hashes of files, "" of one that does not exist.
+func sums(files []string) (map[string]string, error) {
+	now := map[string]string{}
 	for _, file := range files {
-		info, err := os.Stat(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			now[file] = fingerprint{}
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		seen := fingerprint{Size: info.Size(), Time: info.ModTime().UTC()}
-		if before := earlier[file]; before.Sum != "" && before.Size == seen.Size && before.Time.Equal(seen.Time) && then.Sub(seen.Time) > settling {
-			now[file] = before
-			continue
-		}
 		content, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			now[file] = ""
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
-		seen.Sum = sum(content)
-		now[file] = seen
+		now[file] = sum(content)
 	}
 	return now, nil
-}
-
-// same tells whether all files are as they were.
-func same(before, now map[string]fingerprint) bool {
-	if len(before) != len(now) {
-		return false
-	}
-	for file, looks := range now {
-		was, there := before[file]
-		if !there || was.Sum != looks.Sum {
-			return false
-		}
-	}
-	return true
 }
 
 func sum(content []byte) string {

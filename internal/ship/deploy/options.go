@@ -149,7 +149,7 @@ func (o Options) withoutCertificates(p *project.Project) error {
 		return nil
 	}
 	for _, kind := range p.Layout.Resources {
-		if kind.Defaulting || kind.Validation || kind.Conversion {
+		if kind.Webhooks {
 			return fmt.Errorf("%s:%d: %s has webhooks whose certificates and registration come from cert-manager and kustomize, which are not run: deploy the project by its own `make deploy`, or give --without-webhooks, which sets ENABLE_WEBHOOKS=false", project.ProjectFile, kind.Line, kind.Kind)
 		}
 	}

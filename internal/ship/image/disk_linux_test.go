@@ -26,7 +26,7 @@ func TestDisksThatAreFull(t *testing.T) {
 			return store.WriteArchive(t.Context(), filepath.Join(dir, "image.tar"), named(t, "web:1"), made)
 		},
 		"layout": func(dir string) error {
-			_, err := store.WriteLayout(t.Context(), filepath.Join(dir, "layout"), named(t, "web:1"), made)
+			_, err := store.writeLayout(t.Context(), filepath.Join(dir, "layout"), named(t, "web:1"), made, func() {})
 			return err
 		},
 	} {

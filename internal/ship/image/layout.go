@@ -19,14 +19,9 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// WriteLayout puts the image into the OCI layout in dir, which is made if need be: only blobs that are not there
-// yet are written, and images with other names stay. It returns how many blobs were written. What it could not end it takes back.
-// Who else writes to the layout is waited for.
-func (s *Store) WriteLayout(ctx context.Context, dir string, name Name, image Image) (int, error) {
-	return s.writeLayout(ctx, dir, name, image, func() {})
-}
-
-// writeLayout is WriteLayout, which calls waiting once if another process writes to the layout.
+// writeLayout puts the image into the OCI layout in dir, which it creates if necessary. It writes only blobs that are
+// missing, and keeps images with other names. It returns how many blobs it wrote. If it fails, it removes what it
+// added. It waits while another process writes to the layout, and calls waiting once then.
 func (s *Store) writeLayout(ctx context.Context, dir string, name Name, image Image, waiting func()) (int, error) {
 	written, err := s.lockLayout(ctx, dir, name, image, waiting)
 	if err != nil {

@@ -91,7 +91,7 @@ func TestHalvesInALayoutAreRemoved(t *testing.T) {
 	dir, store := t.TempDir(), newStore(t)
 	part := filepath.Join(dir, "blobs", "sha256", "."+strings.Repeat("0", 64)+".part")
 	write(t, part, "half")
-	if _, err := store.WriteLayout(t.Context(), dir, named(t, "web"), sample(t, store, "program", "linux/amd64")); err != nil {
+	if _, err := store.writeLayout(t.Context(), dir, named(t, "web"), sample(t, store, "program", "linux/amd64"), func() {}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(part); !os.IsNotExist(err) {

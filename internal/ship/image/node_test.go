@@ -41,7 +41,7 @@ func TestNodesThatTakeNoImage(t *testing.T) {
 	made := sample(t, store, "program", "linux/amd64")
 	for script, want := range map[string]string{
 		"echo 'operon-cluster: unknown command \"image\"' >&2; exit 2": `load the image into cluster "dev": unknown command "image"`,
-		"echo 'operon-cluster: the node is gone' >&2; exit 1":                             `load the image into cluster "dev": the node is gone`,
+		"echo 'operon-cluster: the node is gone' >&2; exit 1":          `load the image into cluster "dev": the node is gone`,
 		"exit 1":    `load the image into cluster "dev": exit status 1`,
 		"echo text": `list the images of cluster "dev": invalid character`,
 	} {

@@ -143,7 +143,7 @@ func TestLayoutsGetWhatTheyDoNotHave(t *testing.T) {
 	store, dir := newStore(t), filepath.Join(t.TempDir(), "layout")
 	put := func(image Image, name string, want int) {
 		t.Helper()
-		if written, err := store.WriteLayout(t.Context(), dir, named(t, name), image); err != nil || written != want {
+		if written, err := store.writeLayout(t.Context(), dir, named(t, name), image, func() {}); err != nil || written != want {
 			t.Errorf("wrote %d blobs, want %d: %v", written, want, err)
 		}
 	}
@@ -165,7 +165,7 @@ func TestFoldersThatAreNoLayout(t *testing.T) {
 	for file, want := range map[string]string{"photo.jpg": "is no OCI layout, and has files in it", indexFile: "is no index of an OCI layout"} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, file), "x")
-		if _, err := store.WriteLayout(t.Context(), dir, named(t, "web"), made); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := store.writeLayout(t.Context(), dir, named(t, "web"), made, func() {}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", file, err)
 		}
 		if left, _ := os.ReadDir(dir); len(left) != 1 {

@@ -1,22 +1,20 @@
 package changes
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strconv"
+	"path"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/operon-framework/operon/local"
 )
 
 // Apply makes the files hold what they should and returns those that it changed, in order. On an
-// error, or when ctx ends first, the folder is as it was.
+// error, or when ctx ends first, the directory is as it was.
 func (s *Set) Apply(ctx context.Context) ([]string, error) {
 	stale, err := s.Stale()
 	if err != nil || len(stale) == 0 {
@@ -26,17 +24,17 @@ func (s *Set) Apply(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(s.move(ctx, stage, stale), ctx.Err()); err != nil {
+	if err := errors.Join(s.write(ctx, stage, stale), ctx.Err()); err != nil {
 		return nil, errors.Join(err, stage.undo())
 	}
 	return stale, stage.remove()
 }
 
-// move stages all files, writes down how to undo what follows, and moves them into place.
-func (s *Set) move(ctx context.Context, stage *stage, stale []string) error {
+// write records how to undo all steps, and takes them.
+func (s *Set) write(ctx context.Context, stage *stage, stale []string) error {
 	var steps []step
-	for i, path := range stale {
-		step, err := stage.prepare(i, s.file(path), s.wanted[path].bytes)
+	for _, path := range stale {
+		step, err := s.plan(stage.root, path)
 		if err != nil {
 			return err
 		}
@@ -45,203 +43,132 @@ func (s *Set) move(ctx context.Context, stage *stage, stale []string) error {
 	if err := stage.record(steps); err != nil {
 		return err
 	}
-	for _, step := range steps {
-		if err := errors.Join(ctx.Err(), step.do()); err != nil {
+	for i, step := range steps {
+		if err := errors.Join(ctx.Err(), step.do(stage.root, s.wanted[stale[i]].bytes)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// step is the change of one file. All paths are absolute.
+// step is the change of one file. All paths are relative to the root, so that no step can leave it.
 type step struct {
 	// Target is the file that changes.
 	Target string
-	// New is where its new content waits, "" when it is to go.
-	New string
-	// Old is where what it held is kept, "" when it was not there.
-	Old string
-	// Folders were made for it, the outermost first.
-	Folders []string
+	// Part is the file beside Target that holds the new content until it is complete.
+	Part string
+	// New is the checksum of the new content, empty to remove the file.
+	New []byte
+	// Existed, Old and Mode describe the file before the change.
+	Existed bool
+	Old     []byte
+	Mode    fs.FileMode
+	// Dirs are created for the file, the outermost first.
+	Dirs []string
 }
 
-// prepare stages what target is to hold, and keeps what it holds.
-func (st *stage) prepare(number int, target string, wanted []byte) (step, error) {
-	// A link stays a link: what it leads to is changed.
-	if led, err := filepath.EvalSymlinks(target); err == nil {
-		target = led
+// plan describes the change of one file.
+func (s *Set) plan(root *os.Root, name string) (step, error) {
+	target, err := s.follow(name)
+	if err != nil {
+		return step{}, err
 	}
-	planned := step{Target: target, Folders: missing(filepath.Dir(target))}
-	mode := fs.FileMode(0o644)
-	info, err := os.Stat(target)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return planned, err
+	planned := step{
+		Target: target,
+		Part:   path.Join(path.Dir(target), ".operon-"+rand.Text()),
+		Mode:   0o644,
+		Dirs:   missing(root, path.Dir(target)),
 	}
-	if err == nil {
-		mode = info.Mode().Perm()
-		planned.Old = st.path("old", number)
-		if err := keep(target, planned.Old, mode); err != nil {
-			return planned, err
-		}
+	if wanted := s.wanted[name].bytes; wanted != nil {
+		planned.New = checksum(wanted)
 	}
-	if wanted == nil {
+	info, err := root.Stat(target)
+	if errors.Is(err, fs.ErrNotExist) {
 		return planned, nil
 	}
-	planned.New = st.path("new", number)
-	return planned, writeAs(planned.New, wanted, mode)
+	if err != nil {
+		return planned, err
+	}
+	planned.Existed, planned.Mode = true, info.Mode().Perm()
+	planned.Old, err = root.ReadFile(target)
+	return planned, err
 }
 
-// missing are the folders that have to be made for dir, the outermost first.
-func missing(dir string) []string {
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
+func checksum(content []byte) []byte {
+	sum := sha256.Sum256(content)
+	return sum[:]
+}
+
+// missing returns the directories to create for dir, the outermost first.
+func missing(root *os.Root, dir string) []string {
+	if _, err := root.Stat(dir); !errors.Is(err, fs.ErrNotExist) || dir == "." {
 		return nil
 	}
-	return append(missing(filepath.Dir(dir)), dir)
+	return append(missing(root, path.Dir(dir)), dir)
 }
 
-// keep copies what a file holds. A second link would not do: who writes into the file writes into both.
-func keep(file, to string, mode fs.FileMode) error {
-	held, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	return writeAs(to, held, mode)
-}
-
-// writeAs writes a file whose mode is not that which the umask leaves.
-func writeAs(file string, holds []byte, mode fs.FileMode) error {
-	if err := os.WriteFile(file, holds, mode); err != nil {
-		return err
-	}
-	return os.Chmod(file, mode)
-}
-
-func (s step) do() error {
-	for _, folder := range s.Folders {
-		if err := os.Mkdir(folder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+func (s step) do(root *os.Root, content []byte) error {
+	for _, dir := range s.Dirs {
+		if err := root.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
-	if s.New == "" {
-		return os.Remove(s.Target)
+	if s.New == nil {
+		return root.Remove(s.Target)
 	}
-	return os.Rename(s.New, s.Target)
+	return s.replace(root, content)
 }
 
-// undo puts back what there was, wherever do came to.
-func (s step) undo() error {
-	err := s.restore()
-	for i := len(s.Folders) - 1; i >= 0; i-- {
-		_ = unix.Rmdir(s.Folders[i]) // what is no folder, or not empty, somebody else put there
+// replace writes the target through a file beside it, so that the target is never incomplete.
+func (s step) replace(root *os.Root, content []byte) error {
+	part, err := root.OpenFile(s.Part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, s.Mode)
+	if err != nil {
+		return err
+	}
+	_, err = part.Write(content)
+	// The umask may have changed the mode.
+	if err := errors.Join(err, part.Chmod(s.Mode), part.Sync(), part.Close()); err != nil {
+		return err
+	}
+	return root.Rename(s.Part, s.Target)
+}
+
+// undo restores the file, however far do got. It keeps a file that was edited since then.
+func (s step) undo(root *os.Root) error {
+	err := errors.Join(gone(root.Remove(s.Part)), s.restore(root))
+	for i := len(s.Dirs) - 1; i >= 0; i-- {
+		info, missing := root.Lstat(s.Dirs[i])
+		if missing == nil && info.IsDir() {
+			_ = root.Remove(s.Dirs[i]) // fails if it is not empty: then it is in use
+		}
 	}
 	return err
 }
 
-func (s step) restore() error {
-	if _, err := os.Stat(s.New); s.New != "" && err == nil {
-		return nil // it was never moved, so that the file is as it was
+func (s step) restore(root *os.Root) error {
+	done, err := s.done(root)
+	if err != nil || !done {
+		return err
 	}
-	if s.Old == "" {
-		return gone(os.Remove(s.Target))
+	if !s.Existed {
+		return root.Remove(s.Target)
 	}
-	return gone(os.Rename(s.Old, s.Target))
+	return s.replace(root, s.Old)
 }
 
-// gone forgives that a file is not there.
+// done reports whether the target is as do leaves it.
+func (s step) done(root *os.Root) (bool, error) {
+	now, err := root.ReadFile(s.Target)
+	if gone(err) == nil && err != nil {
+		return s.New == nil, nil
+	}
+	return bytes.Equal(checksum(now), s.New), err
+}
+
+// gone ignores that a file does not exist.
 func gone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
 		return nil
 	}
 	return err
-}
-
-// stageName is the staging folder, in the folder that changes, so that files can be moved.
-const stageName = ".operon-changes"
-
-// stage is a staging folder, held by this process.
-type stage struct {
-	dir  string
-	lock *local.Lock
-}
-
-// newStage makes the staging folder of dir.
-func newStage(dir string) (*stage, error) {
-	st := &stage{dir: filepath.Join(dir, stageName)}
-	if err := os.Mkdir(st.dir, 0o755); err != nil {
-		return nil, fmt.Errorf("nothing was changed: %w", err)
-	}
-	if err := st.hold(); err != nil {
-		return nil, err
-	}
-	return st, errors.Join(os.Mkdir(filepath.Join(st.dir, "new"), 0o755), os.Mkdir(filepath.Join(st.dir, "old"), 0o755))
-}
-
-// recoverFrom undoes what a killed process left in dir.
-func recoverFrom(dir string) error {
-	st := &stage{dir: filepath.Join(dir, stageName)}
-	if _, err := os.Stat(st.dir); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err := st.hold(); err != nil {
-		return err
-	}
-	return st.undo()
-}
-
-// hold keeps other processes out until the stage is removed, or this process ends.
-func (st *stage) hold() error {
-	lock, err := local.TryLock(filepath.Join(st.dir, "lock"))
-	if errors.Is(err, local.ErrLocked) {
-		return fmt.Errorf("another operon is writing into %s: try again when it is done", filepath.Dir(st.dir))
-	}
-	st.lock = lock
-	return err
-}
-
-func (st *stage) path(part string, number int) string {
-	return filepath.Join(st.dir, part, strconv.Itoa(number))
-}
-
-// record writes the list of steps down, at once: from then on they can be undone by who finds it.
-func (st *stage) record(steps []step) error {
-	list, err := json.Marshal(steps)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(st.list()+".new", list, 0o644); err != nil {
-		return err
-	}
-	return os.Rename(st.list()+".new", st.list())
-}
-
-func (st *stage) list() string { return filepath.Join(st.dir, "steps.json") }
-
-// undo takes all steps back, the last first, and removes the staging folder.
-func (st *stage) undo() error {
-	steps, err := st.recorded()
-	for i := len(steps) - 1; i >= 0; i-- {
-		err = errors.Join(err, steps[i].undo())
-	}
-	if err != nil {
-		return fmt.Errorf("what was there before is kept in %s: %w", st.dir, errors.Join(err, st.lock.Unlock()))
-	}
-	return st.remove()
-}
-
-// recorded are the steps that were about to be taken, none when it had not come to that.
-func (st *stage) recorded() ([]step, error) {
-	list, err := os.ReadFile(st.list())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var steps []step
-	return steps, json.Unmarshal(list, &steps)
-}
-
-// remove removes the staging folder, the list first: without it nothing would be undone.
-func (st *stage) remove() error {
-	return errors.Join(gone(os.Remove(st.list())), os.RemoveAll(st.dir), st.lock.Unlock())
 }

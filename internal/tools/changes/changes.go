@@ -2,10 +2,13 @@
 // keeps its promise that a failed run leaves the tree as it was.
 //
 // A [Set] collects what files are to hold, and touches nothing. It can say what would change
-// ([Set.Stale], [Set.Diff]), and make it so ([Set.Apply]): the new contents go to a staging
-// folder first, with a list of what to put back, and are then moved into place. An error on
-// the way, or an interruption, moves everything back; after kill -9, the next Set for the
-// folder does. A file that holds what it should is never written, so that its time stays.
+// ([Set.Stale], [Set.Diff]), and make it so ([Set.Apply]): it records the previous contents in the
+// directory of Operon's state ([local.Home]) and then replaces one file after the other. An error or
+// an interruption restores everything; after kill -9, the next Set for the directory does. A file
+// that holds what it should is never written, so that its modification time stays.
+//
+// Links are followed only inside of the directory. Nothing that a repository contains, neither links
+// nor lists of changes, makes a Set touch files outside of it.
 package changes
 
 import (
@@ -69,7 +72,7 @@ func (s *Set) Content(path string) ([]byte, bool) {
 
 // Stale are the files that do not hold what they should, in order.
 //
-// It fails for each path that leads out of the folder, each that was to be created and is there,
+// It fails for each path that leads out of the directory, also through a link, each that was to be created and is there,
 // and each that cannot be read.
 func (s *Set) Stale() ([]string, error) {
 	var stale []string
@@ -89,7 +92,7 @@ func (s *Set) differs(path string) (bool, error) {
 		return false, fmt.Errorf("%s leads out of %s", path, s.dir)
 	}
 	wanted := s.wanted[path]
-	now, err := os.ReadFile(s.file(path))
+	now, err := s.read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return wanted.bytes != nil, nil
 	}
@@ -110,7 +113,7 @@ func (s *Set) Diff() (string, error) {
 	}
 	var all strings.Builder
 	for _, path := range stale {
-		now, err := os.ReadFile(s.file(path))
+		now, err := s.read(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
@@ -141,6 +144,38 @@ func lines(text []byte) []string {
 	}
 	all[len(all)-1] += "\n\\ No newline at end of file\n"
 	return all
+}
+
+// read returns the content of a file in the directory.
+func (s *Set) read(path string) ([]byte, error) {
+	target, err := s.follow(path)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.ReadFile(target)
+}
+
+// follow resolves the links in a path as far as it exists, relative to the directory. It fails for links
+// that lead out of the directory.
+func (s *Set) follow(path string) (string, error) {
+	led, err := filepath.EvalSymlinks(s.file(path))
+	if errors.Is(err, fs.ErrNotExist) && path != "." {
+		parent, err := s.follow(filepath.ToSlash(filepath.Dir(filepath.FromSlash(path))))
+		return filepath.ToSlash(filepath.Join(parent, filepath.Base(path))), err
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", s.file(path), err)
+	}
+	inside, err := filepath.Rel(real(s.dir), led)
+	if err != nil || !filepath.IsLocal(inside) {
+		return "", fmt.Errorf("%s is a link to %s, outside of %s: remove the link, or write to another path", path, led, s.dir)
+	}
+	return filepath.ToSlash(inside), nil
 }
 
 func (s *Set) file(path string) string { return filepath.Join(s.dir, filepath.FromSlash(path)) }

@@ -178,6 +178,22 @@ func TestWhatWasMovedIsMovedBack(t *testing.T) {
 	expect(t, dir, tree{"a.txt": "a", "m/": "", "m/keep.txt": "keep", "z.txt": "z"})
 }
 
+func TestAFailureInTheMiddleIsUndone(t *testing.T) {
+	t.Parallel()
+	before := tree{"a.txt": "a", "m/": "", "m/keep.txt": "keep", "z.txt": "z"}
+	dir := put(t, tree{"a.txt": "a", "m/keep.txt": "keep", "z.txt": "z"})
+	set := in(t, dir)
+	set.Write("a.txt", []byte("new"))
+	set.Remove("m/keep.txt")
+	set.Write("n/x", []byte("a file where the next one needs a directory"))
+	set.Write("n/x/y", nil)
+	set.Write("z.txt", []byte("new"))
+	if changed, err := set.Apply(t.Context()); err == nil {
+		t.Fatalf("changed %v", changed)
+	}
+	expect(t, dir, before)
+}
+
 func TestAnInterruptionChangesNothing(t *testing.T) {
 	t.Parallel()
 	dir := put(t, tree{"a.txt": "a"})

@@ -2,7 +2,7 @@ package changes
 
 import "testing"
 
-// LeaveHalf does what a process does that is killed after it moved so many files.
+// LeaveHalf does what a process does that is killed after it changed so many files.
 func LeaveHalf(t *testing.T, dir string, files map[string]string, moved int) {
 	t.Helper()
 	set, err := In(dir)
@@ -17,8 +17,8 @@ func LeaveHalf(t *testing.T, dir string, files map[string]string, moved int) {
 		t.Fatal(err)
 	}
 	var steps []step
-	for i, path := range set.Paths() {
-		one, err := st.prepare(i, set.file(path), set.wanted[path].bytes)
+	for _, path := range set.Paths() {
+		one, err := set.plan(st.root, path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,12 +27,17 @@ func LeaveHalf(t *testing.T, dir string, files map[string]string, moved int) {
 	if err := st.record(steps); err != nil {
 		t.Fatal(err)
 	}
-	for _, one := range steps[:moved] {
-		if err := one.do(); err != nil {
+	for i, path := range set.Paths()[:moved] {
+		if err := steps[i].do(st.root, set.wanted[path].bytes); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := st.lock.Unlock(); err != nil { // as the end of a process does
+	if moved < len(steps) { // killed in the middle of a write
+		if err := st.root.WriteFile(steps[moved].Part, []byte("incompl"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := st.close(); err != nil { // as the end of a process does
 		t.Fatal(err)
 	}
 }
@@ -45,7 +50,7 @@ func Hold(t *testing.T, dir string) (release func()) {
 		t.Fatal(err)
 	}
 	return func() {
-		if err := st.lock.Unlock(); err != nil {
+		if err := st.close(); err != nil {
 			t.Error(err)
 		}
 	}

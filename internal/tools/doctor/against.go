@@ -102,7 +102,8 @@ func definitions(where string, objects []project.Object, err error) (map[string]
 }
 
 func git(ctx context.Context, dir string, arguments ...string) (string, error) {
-	command := exec.CommandContext(ctx, "git", arguments...)
+	// The repository's own configuration may name programs to run.
+	command := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}, arguments...)...)
 	command.Dir = dir
 	var problems bytes.Buffer
 	command.Stderr = &problems

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/controller-tools/pkg/loader"
+
+	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
 // concerns are, by generator, the packages that it can make something of. The others would be
@@ -52,13 +54,9 @@ func mentions(markers ...string) func(*loader.Package) bool {
 
 // declaresKinds tells packages that declare a struct in which metadata is embedded.
 func declaresKinds(pkg *loader.Package) bool {
-	found := false
-	loader.EachType(pkg, func(_ *ast.File, _ *ast.GenDecl, spec *ast.TypeSpec) {
-		if structure, ok := spec.Type.(*ast.StructType); ok {
-			found = found || slices.ContainsFunc(structure.Fields.List, isMetadata)
-		}
+	return slices.ContainsFunc(pkg.Syntax, func(file *ast.File) bool {
+		return syntax.Any(file, func(structure *ast.StructType) bool { return slices.ContainsFunc(structure.Fields.List, isMetadata) })
 	})
-	return found
 }
 
 func isMetadata(field *ast.Field) bool {

@@ -1,4 +1,4 @@
 package generate
 
-// StampFolder is where the stamp of the project in dir is.
-func StampFolder(dir string) string { return cacheOf(dir).folder }
+// StampOf is the file of the stamp of the project in dir.
+var StampOf = stampOf

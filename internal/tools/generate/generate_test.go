@@ -109,3 +109,16 @@ func TestWhatAProjectGets(t *testing.T) {
 		}
 	}
 }
+
+// Packages are loaded without cgo first: types in sources that need cgo must not be missing.
+func TestTypesInSourcesForCgoAreFound(t *testing.T) {
+	t.Setenv("CGO_ENABLED", "1")
+	dir := project(t, files{
+		"main.go": mainFile, "api/v1/types.go": strings.Replace(types, "Title string", "Title Title", 1),
+		"api/v1/title.go": "//go:build cgo\n\npackage v1\n\n// Title is a text.\n// +kubebuilder:validation:MaxLength=77\ntype Title string\n",
+	})
+	set := plan(t, dir).Changes
+	if content, _ := set.Content(definition); !strings.Contains(string(content), "maxLength: 77") {
+		t.Errorf("the definition is\n%s", content)
+	}
+}

@@ -1,12 +1,13 @@
 package generate
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"go/token"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/packages"
@@ -15,104 +16,84 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// load loads the packages, once, for all generators, by the listing that is known or by a new one,
-// which it returns: nil where x/tools alone could load them.
-func (r run) load(ctx context.Context, dir string, files *token.FileSet, known *listing) (*genall.GenerationContext, *listing, error) {
-	roots, known, err := r.roots(ctx, dir, files, known)
+// load loads the packages, once, for all generators.
+func (r run) load(ctx context.Context, dir string, files *token.FileSet) (*genall.GenerationContext, error) {
+	config := packages.Config{Context: ctx, Dir: dir, Fset: files, BuildFlags: []string{"-tags=" + r.tags}}
+	quick := config
+	quick.Env = append(os.Environ(), "CGO_ENABLED=0") // what cgo makes of the standard library takes as long as all the rest
+	roots, err := loader.LoadRootsWithConfig(&quick, r.patterns()...)
+	if err == nil && slices.ContainsFunc(roots, usesCgo) {
+		roots, err = loader.LoadRootsWithConfig(&config, r.patterns()...)
+	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	registry := &markers.Registry{}
 	var filters []loader.NodeFilter
 	for _, job := range r.jobs {
 		if err := job.generator.RegisterMarkers(registry); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		if checks, ok := job.generator.(genall.NeedsTypeChecking); ok {
 			filters = append(filters, checks.CheckFilter())
 		}
 	}
-	if known != nil {
-		filters = newFollower(files, known, filters).filters()
-	}
 	return &genall.GenerationContext{
 		Collector: &markers.Collector{Registry: registry},
 		Roots:     roots,
-		Checker:   &loader.TypeChecker{NodeFilters: filters},
+		Checker:   &loader.TypeChecker{NodeFilters: narrowed(files, roots, filters)},
 		InputRule: reader{dir},
-	}, known, nil
+	}, nil
 }
 
-// roots loads the packages by a listing, which is made where none is known, or by x/tools alone
-// where only that will do: it returns no listing then.
-func (r run) roots(ctx context.Context, dir string, files *token.FileSet, known *listing) ([]*loader.Package, *listing, error) {
-	if r.plainly(dir) {
-		roots, err := r.rootsByTools(ctx, dir, files)
-		return roots, nil, err
+// patterns are the paths as the loader takes them. It takes paths of directories into nested modules, as
+// controller-gen's are meant; the go command does not.
+func (r run) patterns() []string {
+	if r.crosses {
+		return r.paths
 	}
-	if known == nil {
-		found, err := list(ctx, dir, r.tags, r.paths)
-		if errors.Is(err, errNeedsCgo) {
-			roots, err := r.rootsByTools(ctx, dir, files)
-			return roots, nil, err
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		known = found
+	patterns := make([]string, len(r.paths))
+	for i, path := range r.paths {
+		patterns[i] = "pattern=" + path
 	}
-	roots, err := known.load(ctx, files)
-	return roots, known, err
+	return patterns
 }
 
-// plainly tells whether only x/tools knows what the patterns mean: there is a driver of another build
-// system, or controller-gen's patterns reach into modules below.
-func (r run) plainly(dir string) bool {
-	if driver := os.Getenv("GOPACKAGESDRIVER"); driver != "" && driver != "off" {
-		return true
-	}
-	return r.crosses && (len(r.paths) != 1 || hasModulesBelow(dir))
-}
-
-func (r run) rootsByTools(ctx context.Context, dir string, files *token.FileSet) ([]*loader.Package, error) {
-	config := &packages.Config{Context: ctx, Dir: dir, Fset: files, BuildFlags: []string{"-tags=" + r.tags}}
-	return loader.LoadRootsWithConfig(config, r.paths...)
-}
-
-// responseFile is the pattern, and the file, that stands for all packages of a listing.
-const responseFile = "packages.json"
-
-// load turns a listing into packages of controller-tools. Its loader takes them from a program
-// only, so that one is given to it that prints them.
-func (l *listing) load(ctx context.Context, files *token.FileSet) ([]*loader.Package, error) {
-	encoded, err := json.Marshal(l.Response)
-	if err != nil {
-		return nil, err
-	}
-	folder, err := os.MkdirTemp("", "operon-generate-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(folder)
-	if err := os.WriteFile(filepath.Join(folder, responseFile), encoded, 0o600); err != nil {
-		return nil, err
-	}
-	config := &packages.Config{Context: ctx, Dir: folder, Fset: files, Env: append(os.Environ(), "GOPACKAGESDRIVER=cat")}
-	return loader.LoadRootsWithConfig(config, responseFile)
-}
-
-// hasModulesBelow tells whether a folder below dir is a module of its own.
-func hasModulesBelow(dir string) bool {
-	found := false
-	_ = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
-		if err != nil || found {
-			return filepath.SkipAll
-		}
-		if entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules") {
-			return filepath.SkipDir
-		}
-		found = entry.Name() == "go.mod" && filepath.Dir(path) != strings.TrimSuffix(dir, "/")
-		return nil
+// usesCgo reports whether a package that was loaded without cgo lacks sources for it.
+func usesCgo(root *loader.Package) bool {
+	return slices.ContainsFunc(root.IgnoredFiles, func(file string) bool {
+		content, err := os.ReadFile(file)
+		return err == nil && (bytes.Contains(content, []byte(`import "C"`)) || bytes.Contains(content, []byte("//go:build cgo")))
 	})
-	return found
+}
+
+// inCache matches directories in the module cache, where nothing changes.
+var inCache = regexp.MustCompile(`@v\d`)
+
+// directoriesOf returns the directories of loaded packages whose sources may change: neither those of the standard
+// library nor those in the module cache.
+func directoriesOf(roots []*loader.Package) []string {
+	var all []string
+	visit(roots, func(pkg *packages.Package) {
+		if len(pkg.GoFiles) > 0 && !inCache.MatchString(pkg.GoFiles[0]) && !inStandardLibrary(pkg) {
+			all = append(all, filepath.Dir(pkg.GoFiles[0]))
+		}
+	})
+	return all
+}
+
+// inStandardLibrary reports whether a package lies as the standard library's do, at GOROOT/src/PATH.
+func inStandardLibrary(pkg *packages.Package) bool {
+	root, is := strings.CutSuffix(filepath.ToSlash(filepath.Dir(pkg.GoFiles[0])), "/src/"+pkg.PkgPath)
+	_, err := os.Stat(filepath.Join(root, "VERSION"))
+	return is && err == nil
+}
+
+// visit calls do for the packages and all that they import.
+func visit(roots []*loader.Package, do func(*packages.Package)) {
+	raw := make([]*packages.Package, len(roots))
+	for i, root := range roots {
+		raw[i] = root.Package
+	}
+	packages.Visit(raw, nil, do)
 }

@@ -43,12 +43,12 @@ func (p *planning) made(file string) bool {
 }
 
 func (p *planning) orphansOfStamp() []string {
-	if p.stamp.Key != p.key {
+	if p.stamp.Settings != p.settings {
 		return nil // other settings may have asked for it, and will again
 	}
 	var orphans []string
 	for file, made := range p.stamp.Outputs {
-		if looks, err := look(file, made, p.stamp.Written); err == nil && looks.Sum == made.Sum {
+		if now, err := sumOf(file); err == nil && now != "" && now == made {
 			orphans = append(orphans, file)
 		}
 	}

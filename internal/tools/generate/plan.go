@@ -5,7 +5,6 @@ import (
 	"errors"
 	"go/token"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +33,7 @@ type Result struct {
 	// Notes are what a reader should know, a sentence each.
 	Notes []string
 
-	keep func(changed []string) // remembers the run, nil if there is nothing to remember
+	keep func() // remembers the run, nil if there is nothing to remember
 }
 
 // Apply writes the files that differ, all of them or none, and returns them in order. The next
@@ -42,7 +41,7 @@ type Result struct {
 func (r *Result) Apply(ctx context.Context) ([]string, error) {
 	changed, err := r.Changes.Apply(ctx)
 	if err == nil && r.keep != nil {
-		r.keep(changed)
+		r.keep()
 	}
 	return changed, err
 }
@@ -51,7 +50,7 @@ func (r *Result) Apply(ctx context.Context) ([]string, error) {
 func (r *Result) Diff() (string, error) {
 	diff, err := r.Changes.Diff()
 	if err == nil && diff == "" && r.keep != nil {
-		r.keep(nil)
+		r.keep()
 	}
 	return diff, err
 }
@@ -69,8 +68,9 @@ func Plan(ctx context.Context, dir string, options Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &planning{dir: absolute, options: options, started: time.Now(), cache: cacheOf(absolute), result: &Result{Changes: set}}
-	if p.unchanged() {
+	p := &planning{dir: absolute, options: options, started: time.Now(), settings: settingsSum(options.Flags), result: &Result{Changes: set}}
+	p.stamp = readStamp(stampOf(p.dir))
+	if !options.Again && p.stamp.fresh(p.dir, p.settings) {
 		return &Result{Changes: set, Skipped: true, Notes: p.stamp.Notes}, nil
 	}
 	return p.result, p.generate(ctx)
@@ -83,23 +83,9 @@ type planning struct {
 	started time.Time
 	result  *Result
 
-	cache    cache
-	key      string
-	stamp    *stamp // of the run before
-	now      seen   // what went into that one, as it is now
-	listings []*listing
-}
-
-// unchanged tells whether there is nothing to do.
-func (p *planning) unchanged() bool {
-	p.key = keyOf(p.dir, p.options.Flags)
-	p.stamp = p.cache.load()
-	now, err := p.stamp.look(p.dir)
-	if err != nil {
-		return false // what cannot be read is told by who needs it
-	}
-	p.now = now
-	return !p.options.Again && p.stamp.fresh(p.key, now)
+	settings    string
+	stamp       *stamp   // of the run before
+	directories []string // of the sources that were loaded
 }
 
 func (p *planning) generate(ctx context.Context) error {
@@ -112,18 +98,12 @@ func (p *planning) generate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.stamp.samePackages(p.key, p.now) {
-		p.listings = p.cache.listings()
-	}
-	if len(p.listings) != len(wanted.runs) {
-		p.listings = make([]*listing, len(wanted.runs))
-	}
-	for i, run := range wanted.runs {
+	for _, run := range wanted.runs {
 		if wanted.outputs.described() {
 			run.describe(whole)
 		}
 		p.tell("loading " + strings.Join(run.paths, " "))
-		if err := p.run(ctx, i, run); err != nil {
+		if err := p.run(ctx, run); err != nil {
 			return err
 		}
 	}
@@ -144,13 +124,13 @@ func (p *planning) tell(doing string) {
 func (p *planning) note(text string) { p.result.Notes = append(p.result.Notes, text) }
 
 // run lets all generators of a run work.
-func (p *planning) run(ctx context.Context, number int, run run) error {
+func (p *planning) run(ctx context.Context, run run) error {
 	files := token.NewFileSet()
-	shared, known, err := run.load(ctx, filepath.Join(p.dir, run.dir), files, p.listings[number])
+	shared, err := run.load(ctx, filepath.Join(p.dir, run.dir), files)
 	if err != nil {
 		return err
 	}
-	p.listings[number] = known
+	p.directories = append(p.directories, directoriesOf(shared.Roots)...)
 	var problems []error
 	doubted := false
 	tried := run.try(shared)
@@ -189,50 +169,16 @@ func (p *planning) compiles(ctx context.Context) error {
 	return project.NotCompiling(p.dir, errors.New(strings.Join(lines, "\n")))
 }
 
-// keep remembers what the plan went by, once its files are as they should be.
-func (p *planning) keep(changed []string) {
-	made, err := outputs(p.dir, p.result.Changes)
-	if err != nil {
-		return
+// keep remembers what the plan depended on, once its files are as they should be.
+func (p *planning) keep() {
+	kept := &stamp{Settings: p.settings, Directories: p.directories, Outputs: outputs(p.dir, p.result.Changes), Notes: p.result.Notes}
+	inputs, newest, err := kept.inputs(p.dir)
+	if err != nil || newest.After(p.started.Add(-clockStep)) {
+		return // something may have changed after it was read
 	}
-	kept := &stamp{Key: p.key, Written: time.Now().UTC(), Outputs: made, Notes: p.result.Notes, Folders: foldersOf(p.listings)}
-	if kept.Folders == nil {
-		return // x/tools loaded the packages: nobody knows what went in
-	}
-	earlier := p.stamp.Inputs
-	kept.Inputs = earlier
-	now, err := kept.look(p.dir)
-	if err != nil {
-		return
-	}
-	for _, looks := range now {
-		if looks.Time.After(p.started.Add(-clockStep)) {
-			return // it may have changed after it was read
-		}
-	}
-	kept.Inputs = now
-	if slices.ContainsFunc(changed, isPackage) {
-		p.listings = nil // there are other packages now than those that were listed
-	}
-	p.cache.save(kept, p.listings)
+	kept.Inputs = inputs
+	kept.write(stampOf(p.dir))
 }
 
-// isPackage tells generated code that packages consist of, unlike deepcopy methods, without which they are loaded.
-func isPackage(file string) bool {
-	return filepath.Ext(file) == ".go" && filepath.Base(file) != deepcopyFile
-}
-
-// clockStep is how far the time of a file may lag behind the clock.
+// clockStep is how far the modification time of a file may lag behind the clock.
 const clockStep = 20 * time.Millisecond
-
-// foldersOf are the folders of all listings, nil if one is missing.
-func foldersOf(listings []*listing) []string {
-	folders := []string{}
-	for _, known := range listings {
-		if known == nil {
-			return nil
-		}
-		folders = append(folders, known.Folders...)
-	}
-	return folders
-}

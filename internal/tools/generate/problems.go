@@ -146,8 +146,10 @@ func near(dir, position string) string {
 		}
 		file = filepath.Join(dir, file)
 	}
-	if here, err := os.Getwd(); err == nil && within(here, file) {
-		file, _ = filepath.Rel(here, file)
+	if here, err := os.Getwd(); err == nil {
+		if relative, err := filepath.Rel(here, file); err == nil && filepath.IsLocal(relative) {
+			file = relative
+		}
 	}
 	return file + ":" + rest
 }

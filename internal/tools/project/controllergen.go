@@ -71,13 +71,13 @@ func ReadControllerGen(dir string) (*ControllerGen, error) {
 			continue
 		}
 		run := ControllerGenRun{Target: command.Target, Dir: command.Dir, Arguments: arguments, File: command.File, Line: command.Line}
-		problems = append(problems, run.check())
+		problems = append(problems, run.check(command.Conditional))
 		tool.Runs = append(tool.Runs, run)
 	}
 	if len(tool.Runs) == 0 {
 		return nil, nil
 	}
-	tool.Version = pinned(dir, read, commands)
+	tool.Version = pinned(dir, read)
 	return tool, errors.Join(problems...)
 }
 
@@ -153,42 +153,33 @@ func generates(arguments []string) bool {
 }
 
 // check refuses what would be guessed.
-func (r ControllerGenRun) check() error {
+func (r ControllerGenRun) check(conditional bool) error {
+	if conditional {
+		return fmt.Errorf("%s: whether controller-gen runs here depends on a condition of the Makefile, which is not evaluated: move the line out of the condition", r.Place())
+	}
 	if strings.ContainsRune(r.Dir, makefile.Unknown) {
-		return fmt.Errorf("%s: the folder in which controller-gen runs here is outside the project or only a shell can tell it: write it out, relative to the project", r.Place())
+		return fmt.Errorf("%s: the directory in which controller-gen runs here is outside the project, or only a shell can tell it: write it out, relative to the project", r.Place())
 	}
 	for _, argument := range r.Arguments {
 		if strings.ContainsRune(argument, makefile.Unknown) {
 			shown := strings.ReplaceAll(argument, string(makefile.Unknown), "…")
-			return fmt.Errorf("%s: only a shell can tell the argument %q of controller-gen: write it out in the Makefile", r.Place(), shown)
+			return fmt.Errorf("%s: only make or a shell can tell the argument %q of controller-gen: write it out in the Makefile, without functions, shell variables, and variables that are set under a condition", r.Place(), shown)
 		}
 	}
 	return nil
 }
 
-// versionVariables are what Makefiles pin controller-gen's version in.
-var versionVariables = []string{"CONTROLLER_TOOLS_VERSION", "CONTROLLER_GEN_VERSION"}
+// asked matches the places in a Makefile that pin the version of controller-gen: by a variable, or behind the path of
+// its package.
+var asked = regexp.MustCompile(`(?m)^\s*(?:export\s+)?CONTROLLER_(?:TOOLS|GEN)_VERSION\s*[:?]*=\s*(\S+)|` + regexp.QuoteMeta(controllerGen) + `[@, ]\s*(\$[({]\w+[)}]|v\d[\w.+-]*)`)
 
-var (
-	installed   = regexp.MustCompile(`^` + regexp.QuoteMeta(controllerGen) + `@(v\d[\w.+-]*)$`)
-	versionText = regexp.MustCompile(`^v\d[\w.+-]*$`)
-)
+var version = regexp.MustCompile(`^v\d[\w.+-]*$`)
 
 // pinned is the version of controller-gen that a project asks for, "" where it does not say.
-func pinned(dir string, read *makefile.File, commands []makefile.Command) string {
-	for _, name := range versionVariables {
-		if value, _ := read.Value(name); versionText.MatchString(value) {
-			return value
-		}
-	}
-	for _, command := range commands {
-		for i, word := range command.Words {
-			if found := installed.FindStringSubmatch(word); found != nil {
-				return found[1]
-			}
-			if word == controllerGen && i+1 < len(command.Words) && versionText.MatchString(command.Words[i+1]) {
-				return command.Words[i+1]
-			}
+func pinned(dir string, read *makefile.File) string {
+	for _, found := range read.Find(asked) {
+		if version.MatchString(found) {
+			return found
 		}
 	}
 	return required(dir)

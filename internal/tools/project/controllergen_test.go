@@ -123,10 +123,13 @@ func TestControllerGenIsReadFromWhatAMakefileIncludes(t *testing.T) {
 func TestControllerGenIsNotGuessed(t *testing.T) {
 	t.Parallel()
 	for makefile, want := range map[string]string{
-		"manifests:\n\tcontroller-gen crd paths=$$DIR/...\n":              `Makefile:2: only a shell can tell the argument "paths=…/..." of controller-gen`,
-		"manifests:\n\tcd $(shell mktemp -d); controller-gen crd paths=.": "Makefile:2: the folder in which controller-gen runs here",
-		"ifdef A\nmanifests:\n\tcontroller-gen crd paths=.":               "Makefile:1: the condition that begins here has no endif",
-		"define A\nmanifests:\n\tcontroller-gen crd paths=.":              "Makefile:1: the define that begins here has no endef",
+		"manifests:\n\tcontroller-gen crd paths=$$DIR/...\n":                                 `Makefile:2: only make or a shell can tell the argument "paths=…/..." of controller-gen`,
+		"manifests:\n\tcd $(shell mktemp -d); controller-gen crd paths=.":                    "Makefile:2: the directory in which controller-gen runs here",
+		"ifdef A\nC = crd\nelse\nC = rbac\nendif\nmanifests:\n\tcontroller-gen $(C) paths=.": `Makefile:7: only make or a shell can tell the argument "…" of controller-gen`,
+		"manifests:\nifdef A\n\tcontroller-gen crd paths=.\nendif\n":                         "Makefile:3: whether controller-gen runs here depends on a condition of the Makefile",
+		"manifests: P = a\nmanifests:\n\tcontroller-gen crd paths=$(P)\n":                    `Makefile:3: only make or a shell can tell the argument "paths=…"`,
+		"ifdef A\nmanifests:\n\tcontroller-gen crd paths=.":                                  "Makefile:1: the condition that begins here has no endif",
+		"define A\nmanifests:\n\tcontroller-gen crd paths=.":                                 "Makefile:1: the define that begins here has no endef",
 	} {
 		_, err := project.ReadControllerGen(write(t, files{"Makefile": makefile}))
 		if err == nil || !strings.Contains(err.Error(), want) {

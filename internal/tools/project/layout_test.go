@@ -10,19 +10,13 @@ import (
 
 // told is a layout in few lines.
 func told(l *project.Layout) string {
-	goes, is := l.Go()
-	lines := []string{fmt.Sprintf("form %s, go %d %v, sdk %v, %s, %s, %s, multigroup %v, namespaced %v", l.Version, goes, is, l.OperatorSDK(), l.Domain, l.Name, l.Repo, l.Multigroup, l.Namespaced)}
+	lines := []string{"name " + l.Name}
 	for _, r := range l.Resources {
-		var is []string
-		for _, one := range []struct {
-			name  string
-			holds bool
-		}{{"api", r.API}, {"namespaced", r.Namespaced}, {"controller", r.Controller}, {"external", r.External}, {"core", r.Core}, {"defaulting", r.Defaulting}, {"validation", r.Validation}, {"conversion", r.Conversion}} {
-			if one.holds {
-				is = append(is, one.name)
-			}
+		line := fmt.Sprintf("%d: %s %s", r.Line, r.Version, r.Kind)
+		if r.Webhooks {
+			line += " webhooks"
 		}
-		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%d: %s/%s %s %s %s %s", r.Line, r.Group, r.Version, r.Kind, r.Plural, r.Path, strings.Join(is, " "))))
+		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -78,11 +72,11 @@ resources:
   kind: Certificate
   version: v1
 version: "3"
-`, `form 3, go 4 true, sdk false, acme.test, fleet, example.com/fleet, multigroup true, namespaced true
-13: ship.acme.test/v1 Frigate  example.com/fleet/api/ship/v1 api namespaced controller defaulting validation conversion
-29: apps/v1 Deployment  k8s.io/api/apps/v1 controller core
-35: sea.acme.test/v1beta1 Ocean oceans  api
-42: cert-manager.io/v1 Certificate   controller external`},
+`, `name fleet
+13: v1 Frigate webhooks
+29: v1 Deployment
+35: v1beta1 Ocean
+42: v1 Certificate`},
 		"Operator SDK's, on the v3 layout": {`domain: acme.test
 layout: go.kubebuilder.io/v3
 plugins:
@@ -91,11 +85,11 @@ plugins:
 projectName: cache
 repo: example.com/cache
 version: 3
-`, "form 3, go 3 true, sdk true, acme.test, cache, example.com/cache, multigroup false, namespaced false"},
-		"Operator SDK's for Helm":       {"layout:\n- helm.sdk.operatorframework.io/v1\nversion: \"3\"\n", "form 3, go 0 false, sdk true, , , , multigroup false, namespaced false"},
-		"several plugins in one layout": {"layout: kustomize.common.kubebuilder.io/v2,base.go.kubebuilder.io/v4\nversion: 3-alpha\n", "form 3, go 4 true, sdk false, , , , multigroup false, namespaced false"},
+`, "name cache"},
+		"Operator SDK's for Helm":       {"layout:\n- helm.sdk.operatorframework.io/v1\nversion: \"3\"\n", "name "},
+		"several plugins in one layout": {"layout: kustomize.common.kubebuilder.io/v2,base.go.kubebuilder.io/v4\nversion: 3-alpha\n", "name "},
 		"kubebuilder's v2": {"domain: acme.test\nrepo: example.com/cache\nresources:\n- group: cache\n  kind: Cache\n  version: v1\nversion: \"2\"\n",
-			"form 2, go 2 true, sdk false, acme.test, , example.com/cache, multigroup false, namespaced false\n4: cache.acme.test/v1 Cache   api"},
+			"name \n4: v1 Cache"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,7 +109,7 @@ func TestAProjectHasItsLayout(t *testing.T) {
 	if layout := read(t, nil).Layout; layout != nil {
 		t.Errorf("a project without PROJECT has %+v", layout)
 	}
-	if layout := read(t, files{"PROJECT": "version: \"2\"\n"}).Layout; layout == nil || layout.Version != "2" {
+	if layout := read(t, files{"PROJECT": "version: \"2\"\n"}).Layout; layout == nil {
 		t.Errorf("a project with PROJECT has %+v", layout)
 	}
 	_, err := project.Read(write(t, files{"PROJECT": "version: \"7\"\n"}), project.Options{})

@@ -28,8 +28,6 @@ const (
 type Module struct {
 	// Path is the module's path.
 	Path string
-	// Go is the version of the go line, "" when it has none.
-	Go string
 	// Framework is what the module requires to write operators with.
 	Framework Framework
 }
@@ -59,9 +57,6 @@ func readModule(dir string) (Module, error) {
 		return Module{}, fmt.Errorf("%s has no module line; `go mod init` writes one", filepath.Join(dir, "go.mod"))
 	}
 	module := Module{Path: file.Module.Mod.Path, Framework: frameworkOf(file)}
-	if file.Go != nil {
-		module.Go = file.Go.Version
-	}
 	return module, nil
 }
 

@@ -54,7 +54,7 @@ func read(t *testing.T, changes files) *project.Project {
 func TestReadFindsWhatAnOperonProjectHas(t *testing.T) {
 	t.Parallel()
 	p := read(t, files{"config/samples/web.yaml": "apiVersion: example.com/v1\nkind: Web\nmetadata:\n  name: one\n"})
-	if p.Name != "web-operator" || p.Module.Path != "example.com/acme/web-operator/v2" || p.Module.Go != "1.26" || p.Module.Framework != project.Operon {
+	if p.Name != "web-operator" || p.Module.Path != "example.com/acme/web-operator/v2" || p.Module.Framework != project.Operon {
 		t.Errorf("name %q, module %+v", p.Name, p.Module)
 	}
 	if p.Main.Package != "." || !p.Main.Mentions("metrics-secure") || p.Main.Mentions("other") {

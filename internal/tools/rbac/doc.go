@@ -4,7 +4,7 @@
 //	Permissions(rule)     all permissions of a rule
 //	Rules(permissions)    the fewest rules that grant permissions, and no more
 //	Lines(rule)           a rule as YAML
-//	Marker, ParseMarker   a rule as a comment of kubebuilder's in Go code
+//	Marker                a rule as a comment of kubebuilder's in Go code
 //
 // A [Set] collects what an operator lacks, from the sentence by which the API server refuses a request:
 //

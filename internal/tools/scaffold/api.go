@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
 // API is a kind that is to be made in a project.
@@ -215,14 +216,7 @@ func parts(framework, api string, n about) []string {
 
 // mentions tells whether of.name stands in an expression.
 func mentions(node ast.Node, of, name string) bool {
-	found := false
-	ast.Inspect(node, func(node ast.Node) bool {
-		if expression, ok := node.(ast.Expr); ok {
-			found = found || isName(expression, of, name)
-		}
-		return !found
-	})
-	return found
+	return syntax.Any(node, func(expression ast.Expr) bool { return isName(expression, of, name) })
 }
 
 // addToScheme plans a kind's place among those that the package in a folder registers.

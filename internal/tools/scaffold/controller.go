@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
 // Controller is what is done about the objects of a kind that is there already: one of the project's, which
@@ -104,12 +106,5 @@ func (c Controller) reconciler(ctx context.Context, t *tree, known reflect.Type,
 }
 
 func mentionsSetup(call *ast.CallExpr, name string) bool {
-	found := false
-	ast.Inspect(call, func(node ast.Node) bool {
-		if ident, ok := node.(*ast.Ident); ok {
-			found = found || ident.Name == name
-		}
-		return !found
-	})
-	return found
+	return syntax.Any(call, func(ident *ast.Ident) bool { return ident.Name == name })
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/tools/glob"
 	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
 // declarations are those of a package of types, as its sources have them that people write.
@@ -90,10 +91,10 @@ func (d *declarations) readGroup(s *source, group *ast.GenDecl, begin int) {
 		for _, spec := range group.Specs {
 			begin := s.above(last, spec)
 			last = s.offset(spec.End())
-			d.add(&declaration{in: s, node: spec, group: group, names: namesOf(&ast.GenDecl{Specs: []ast.Spec{spec}}), begin: begin, end: s.lineEnd(last)})
+			d.add(&declaration{in: s, node: spec, group: group, names: syntax.Declared(&ast.GenDecl{Specs: []ast.Spec{spec}}), begin: begin, end: s.lineEnd(last)})
 		}
 	default:
-		d.add(&declaration{in: s, node: group, names: namesOf(group), begin: begin, end: s.lineEnd(s.offset(group.End()))})
+		d.add(&declaration{in: s, node: group, names: syntax.Declared(group), begin: begin, end: s.lineEnd(s.offset(group.End()))})
 	}
 }
 

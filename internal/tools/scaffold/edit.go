@@ -123,12 +123,7 @@ func (s *source) addImport(of, module, second string) string {
 
 // taken tells whether an import of the file has that name.
 func (s *source) taken(name string) bool {
-	for _, spec := range s.tree.Imports {
-		if importName(spec) == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.tree.Imports, func(spec *ast.ImportSpec) bool { return importName(spec) == name })
 }
 
 func (s *source) addImportLine(line, module string) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
 const (
@@ -87,13 +88,7 @@ func (c *copying) choose(t *tree) error {
 }
 
 func registersKinds(node ast.Node) bool {
-	found := false
-	ast.Inspect(node, func(node ast.Node) bool {
-		call, ok := node.(*ast.CallExpr)
-		found = found || ok && isName(call.Fun, "scheme", "AddKnownTypes")
-		return !found
-	})
-	return found
+	return syntax.Any(node, func(call *ast.CallExpr) bool { return isName(call.Fun, "scheme", "AddKnownTypes") })
 }
 
 // content is the source: the kind's own file without what is not needed, and what others have of it.

@@ -19,6 +19,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/changes"
 	"github.com/operon-framework/operon/internal/tools/glob"
 	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
 // tree is an Operon project as it lies in its folder.
@@ -126,14 +127,7 @@ func (t *tree) readMain() error {
 }
 
 func mentionsMain(s *source) bool {
-	found := false
-	ast.Inspect(s.tree, func(node ast.Node) bool {
-		if call, ok := node.(*ast.CallExpr); ok {
-			found = found || isName(call.Fun, s.importOf(Framework), "Main")
-		}
-		return !found
-	})
-	return found
+	return syntax.Any(s.tree, func(call *ast.CallExpr) bool { return isName(call.Fun, s.importOf(Framework), "Main") })
 }
 
 func (t *tree) readKinds() error {
@@ -190,34 +184,12 @@ func (t *tree) declared(folder string) (map[string]string, error) {
 			return nil, project.NotCompiling(t.dir, err)
 		}
 		for _, declaration := range parsed.Decls {
-			for _, declared := range namesOf(declaration) {
+			for _, declared := range syntax.Declared(declaration) {
 				names[declared] = path.Join(folder, filepath.Base(name))
 			}
 		}
 	}
 	return names, nil
-}
-
-func namesOf(declaration ast.Decl) []string {
-	if function, ok := declaration.(*ast.FuncDecl); ok && function.Recv == nil {
-		return []string{function.Name.Name}
-	}
-	general, ok := declaration.(*ast.GenDecl)
-	if !ok {
-		return nil
-	}
-	var names []string
-	for _, spec := range general.Specs {
-		switch s := spec.(type) {
-		case *ast.TypeSpec:
-			names = append(names, s.Name.Name)
-		case *ast.ValueSpec:
-			for _, name := range s.Names {
-				names = append(names, name.Name)
-			}
-		}
-	}
-	return names
 }
 
 func (t *tree) place(folder string) string { return filepath.Join(t.dir, filepath.FromSlash(folder)) }

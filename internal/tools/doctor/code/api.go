@@ -3,9 +3,11 @@ package code
 import (
 	"go/ast"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
 var conditionGeneration = &rule.Rule{
@@ -31,21 +33,13 @@ var conditionGeneration = &rule.Rule{
 
 // mentionsGeneration tells whether something sets an ObservedGeneration.
 func mentionsGeneration(functions []*rule.Function) bool {
-	found := false
-	for _, f := range functions {
-		ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
-			switch n := node.(type) {
-			case *ast.KeyValueExpr:
-				found = found || named(n.Key, "ObservedGeneration")
-			case *ast.AssignStmt:
-				for _, left := range n.Lhs {
-					found = found || named(left, "ObservedGeneration")
-				}
-			}
-			return !found
-		})
-	}
-	return found
+	const name = "ObservedGeneration"
+	return slices.ContainsFunc(functions, func(f *rule.Function) bool {
+		return syntax.Any(f.Decl.Body, func(n *ast.KeyValueExpr) bool { return named(n.Key, name) }) ||
+			syntax.Any(f.Decl.Body, func(n *ast.AssignStmt) bool {
+				return slices.ContainsFunc(n.Lhs, func(left ast.Expr) bool { return named(left, name) })
+			})
+	})
 }
 
 var requiredOmitted = &rule.Rule{
@@ -82,12 +76,7 @@ func checkOmitted(s *rule.Subject, found *rule.Findings, f *rule.Field) {
 }
 
 func isRequired(f *rule.Field) bool {
-	for _, name := range f.Parent.Required {
-		if name == f.Steps[len(f.Steps)-1] {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(f.Parent.Required, f.Steps[len(f.Steps)-1])
 }
 
 // refusesZero tells whether the schema refuses what omitempty leaves out, so that leaving it out changes nothing;

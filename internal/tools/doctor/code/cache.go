@@ -5,8 +5,10 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
 const (
@@ -106,20 +108,12 @@ var sharedState = &rule.Rule{
 
 // concurrent tells whether MaxConcurrentReconciles is more than one, or not known.
 func concurrent(functions []*rule.Function) bool {
-	found := false
-	for _, f := range functions {
-		ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
-			pair, ok := node.(*ast.KeyValueExpr)
-			if !ok || !named(pair.Key, "MaxConcurrentReconciles") {
-				return !found
-			}
+	return slices.ContainsFunc(functions, func(f *rule.Function) bool {
+		return syntax.Any(f.Decl.Body, func(pair *ast.KeyValueExpr) bool {
 			value := f.Info().Types[pair.Value].Value
-			one := value != nil && constant.Compare(value, token.LEQ, constant.MakeInt64(1))
-			found = found || !one
-			return !found
+			return named(pair.Key, "MaxConcurrentReconciles") && (value == nil || constant.Compare(value, token.GTR, constant.MakeInt64(1)))
 		})
-	}
-	return found
+	})
 }
 
 func locks(f *rule.Function) bool {
@@ -127,12 +121,7 @@ func locks(f *rule.Function) bool {
 }
 
 func locksAbove(s *rule.Subject, f *rule.Function) bool {
-	for _, caller := range s.Code.Callers(f, s.Code.Functions) {
-		if locks(caller) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Code.Callers(f, s.Code.Functions), locks)
 }
 
 // written is the map in a field of the receiver that a node writes into.

@@ -4,9 +4,11 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
 const apiErrors = "k8s.io/apimachinery/pkg/api/errors"
@@ -65,12 +67,9 @@ func fromRequest(f *rule.Function, n *ast.IfStmt, err types.Object) bool {
 	if request(f.Info(), source) != nil {
 		return true
 	}
-	for _, next := range f.Mentions {
-		if makesRequests(next, map[*rule.Function]bool{}) && callsFunction(f.Info(), source, next) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.Mentions, func(next *rule.Function) bool {
+		return makesRequests(next, map[*rule.Function]bool{}) && callsFunction(f.Info(), source, next)
+	})
 }
 
 // assigned is the expression that err was set to last before the if.
@@ -99,25 +98,14 @@ func makesRequests(f *rule.Function, seen map[*rule.Function]bool) bool {
 	if request(f.Info(), f.Decl.Body) != nil {
 		return true
 	}
-	for _, next := range f.Mentions {
-		if makesRequests(next, seen) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.Mentions, func(next *rule.Function) bool { return makesRequests(next, seen) })
 }
 
 func callsFunction(info *types.Info, node ast.Node, f *rule.Function) bool {
-	found := false
-	ast.Inspect(node, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok {
-			if callee := rule.Callee(info, call); callee != nil && callee.Origin() == f.Object {
-				found = true
-			}
-		}
-		return !found
+	return syntax.Any(node, func(call *ast.CallExpr) bool {
+		callee := rule.Callee(info, call)
+		return callee != nil && callee.Origin() == f.Object
 	})
-	return found
 }
 
 // isEmpty tells ctrl.Result{}.
@@ -210,24 +198,16 @@ func creates(f *rule.Function, node ast.Node) bool {
 	if has(f.Info(), node, "Create") {
 		return true
 	}
-	for _, next := range f.Mentions {
-		if callsFunction(f.Info(), node, next) && has(next.Info(), next.Decl.Body, "Create") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.Mentions, func(next *rule.Function) bool {
+		return callsFunction(f.Info(), node, next) && has(next.Info(), next.Decl.Body, "Create")
+	})
 }
 
 func has(info *types.Info, node ast.Node, verb string) bool {
-	found := false
-	ast.Inspect(node, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok {
-			r := rule.RequestOf(info, call)
-			found = found || r != nil && r.Verb == verb && !r.Status
-		}
-		return !found
+	return syntax.Any(node, func(call *ast.CallExpr) bool {
+		r := rule.RequestOf(info, call)
+		return r != nil && r.Verb == verb && !r.Status
 	})
-	return found
 }
 
 var deleteNotFound = &rule.Rule{

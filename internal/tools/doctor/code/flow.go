@@ -4,8 +4,10 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
 // conditional tells whether the last of the nodes is only reached where a condition holds, or is in a
@@ -33,15 +35,9 @@ func conditional(node ast.Node, within []ast.Node) bool {
 // guarded tells whether a function may have returned before a node, for another reason than an error or
 // that the object is being deleted.
 func guarded(f *rule.Function, node ast.Node) bool {
-	found := false
-	ast.Inspect(f.Decl.Body, func(n ast.Node) bool {
-		guard, ok := n.(*ast.IfStmt)
-		if ok && guard.End() <= node.Pos() && returns(guard.Body) && !mentionsError(f.Info(), guard.Cond) && !mentionsDeletion(f, guard.Cond) {
-			found = true
-		}
-		return !found
+	return syntax.Any(f.Decl.Body, func(guard *ast.IfStmt) bool {
+		return guard.End() <= node.Pos() && returns(guard.Body) && !mentionsError(f.Info(), guard.Cond) && !mentionsDeletion(f, guard.Cond)
 	})
-	return found
 }
 
 func returns(block *ast.BlockStmt) bool {
@@ -56,14 +52,9 @@ func returns(block *ast.BlockStmt) bool {
 }
 
 func mentionsError(info *types.Info, condition ast.Expr) bool {
-	found := false
-	ast.Inspect(condition, func(n ast.Node) bool {
-		if name, ok := n.(*ast.Ident); ok && info.Uses[name] != nil {
-			found = found || types.Identical(info.Uses[name].Type(), errorType)
-		}
-		return !found
+	return syntax.Any(condition, func(name *ast.Ident) bool {
+		return info.Uses[name] != nil && types.Identical(info.Uses[name].Type(), errorType)
 	})
-	return found
 }
 
 // mentionsDeletion tells a condition about the deletion of an object, be it by a function of the project.
@@ -71,23 +62,15 @@ func mentionsDeletion(f *rule.Function, condition ast.Expr) bool {
 	if speaksOfDeletion(condition) {
 		return true
 	}
-	for _, next := range f.Mentions {
-		if callsFunction(f.Info(), condition, next) && speaksOfDeletion(next.Decl.Body) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.Mentions, func(next *rule.Function) bool {
+		return callsFunction(f.Info(), condition, next) && speaksOfDeletion(next.Decl.Body)
+	})
 }
 
 func speaksOfDeletion(node ast.Node) bool {
-	found := false
-	ast.Inspect(node, func(n ast.Node) bool {
-		if name, ok := n.(*ast.Ident); ok {
-			found = found || name.Name == "DeletionTimestamp" || name.Name == "GetDeletionTimestamp"
-		}
-		return !found
+	return syntax.Any(node, func(name *ast.Ident) bool {
+		return name.Name == "DeletionTimestamp" || name.Name == "GetDeletionTimestamp"
 	})
-	return found
 }
 
 // isNil tells nil.
@@ -114,36 +97,17 @@ func failed(info *types.Info, condition ast.Expr) types.Object {
 
 // uses tells whether a variable is used below a node.
 func uses(info *types.Info, node ast.Node, object types.Object) bool {
-	found := false
-	ast.Inspect(node, func(n ast.Node) bool {
-		if name, ok := n.(*ast.Ident); ok && info.Uses[name] == object {
-			found = true
-		}
-		return !found
-	})
-	return found
+	return syntax.Any(node, func(name *ast.Ident) bool { return info.Uses[name] == object })
 }
 
 // calls tells whether something below a node calls one of the functions of a package.
 func calls(info *types.Info, node ast.Node, path string, names ...string) bool {
-	found := false
-	ast.Inspect(node, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok && rule.Calls(info, call, path, names...) {
-			found = true
-		}
-		return !found
-	})
-	return found
+	return syntax.Any(node, func(call *ast.CallExpr) bool { return rule.Calls(info, call, path, names...) })
 }
 
 // anywhere tells whether one of the functions holds a call of a function of a package.
 func anywhere(functions []*rule.Function, path string, names ...string) bool {
-	for _, f := range functions {
-		if calls(f.Info(), f.Decl.Body, path, names...) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(functions, func(f *rule.Function) bool { return calls(f.Info(), f.Decl.Body, path, names...) })
 }
 
 // request is the first request to the client below a node.

@@ -3,8 +3,10 @@ package code
 import (
 	"go/ast"
 	"go/types"
+	"slices"
 
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
 var secretCache = &rule.Rule{
@@ -107,17 +109,14 @@ func limitsOf(c *rule.Code) limits {
 
 // newManager tells ctrl.NewManager, which is a variable.
 func newManager(f *rule.Function) bool {
-	found := false
-	ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
-		if call, ok := node.(*ast.CallExpr); ok && named(call.Fun, "NewManager") {
-			if selector, ok := call.Fun.(*ast.SelectorExpr); ok {
-				object := f.Info().Uses[selector.Sel]
-				found = object != nil && object.Pkg() != nil && object.Pkg().Path() == rule.ControllerRuntime
-			}
+	return syntax.Any(f.Decl.Body, func(call *ast.CallExpr) bool {
+		selector, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok || selector.Sel.Name != "NewManager" {
+			return false
 		}
-		return !found
+		object := f.Info().Uses[selector.Sel]
+		return object != nil && object.Pkg() != nil && object.Pkg().Path() == rule.ControllerRuntime
 	})
-	return found
 }
 
 // held is a kind of the core that the cache may hold.
@@ -154,10 +153,5 @@ func (h held) is(t types.Type) bool { return rule.IsType(t, corePackage, h.kind,
 
 // mentionsMetadata tells builder.OnlyMetadata among the arguments.
 func mentionsMetadata(call *ast.CallExpr) bool {
-	for _, argument := range call.Args {
-		if named(argument, "OnlyMetadata") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(call.Args, func(argument ast.Expr) bool { return named(argument, "OnlyMetadata") })
 }

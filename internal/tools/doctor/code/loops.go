@@ -6,9 +6,11 @@ import (
 	"go/token"
 	"go/types"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
 var statusClock = &rule.Rule{
@@ -86,24 +88,15 @@ func compares(f *rule.Function) bool { return comparesBefore(f, nil) }
 
 // comparesBefore tells whether a condition before a node compares.
 func comparesBefore(f *rule.Function, before ast.Node) bool {
-	found := false
-	ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
-		n, ok := node.(*ast.IfStmt)
-		if !ok || before != nil && n.Pos() > before.Pos() {
-			return !found
+	return syntax.Any(f.Decl.Body, func(n *ast.IfStmt) bool {
+		if before != nil && n.Pos() > before.Pos() {
+			return false
 		}
-		ast.Inspect(n.Cond, func(below ast.Node) bool {
-			if name, ok := below.(*ast.Ident); ok && comparing.MatchString(name.Name) {
-				found = true
-			}
-			if binary, ok := below.(*ast.BinaryExpr); ok && (binary.Op == token.NEQ || binary.Op == token.EQL) && !isNil(f.Info(), binary.Y) {
-				found = true
-			}
-			return !found
-		})
-		return !found
+		return syntax.Any(n.Cond, func(name *ast.Ident) bool { return comparing.MatchString(name.Name) }) ||
+			syntax.Any(n.Cond, func(binary *ast.BinaryExpr) bool {
+				return (binary.Op == token.NEQ || binary.Op == token.EQL) && !isNil(f.Info(), binary.Y)
+			})
 	})
-	return found
 }
 
 var statusUnconditional = &rule.Rule{
@@ -128,12 +121,7 @@ var statusUnconditional = &rule.Rule{
 
 // comparesAbove tells whether one who calls f directly compares first.
 func comparesAbove(s *rule.Subject, f *rule.Function, reached []*rule.Function) bool {
-	for _, caller := range s.Code.Callers(f, reached) {
-		if compares(caller) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Code.Callers(f, reached), compares)
 }
 
 var selfUpdate = &rule.Rule{
@@ -162,16 +150,9 @@ var selfUpdate = &rule.Rule{
 
 // anywhereNamed tells whether a name is used in one of the functions.
 func anywhereNamed(functions []*rule.Function, name string) bool {
-	found := false
-	for _, f := range functions {
-		ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
-			if id, ok := node.(*ast.Ident); ok && id.Name == name {
-				found = true
-			}
-			return !found
-		})
-	}
-	return found
+	return slices.ContainsFunc(functions, func(f *rule.Function) bool {
+		return syntax.Any(f.Decl.Body, func(id *ast.Ident) bool { return id.Name == name })
+	})
 }
 
 // soon is a time after which to look again that is a loop, where it is always.
@@ -293,16 +274,10 @@ func leaves(within []ast.Node, loop *ast.RangeStmt) bool {
 
 // setIn tells whether a variable becomes another object in a loop.
 func setIn(f *rule.Function, loop *ast.RangeStmt, variable types.Object) bool {
-	found := false
-	ast.Inspect(loop, func(node ast.Node) bool {
-		if n, ok := node.(*ast.AssignStmt); ok {
-			for _, left := range n.Lhs {
-				if name, ok := left.(*ast.Ident); ok && f.Info().ObjectOf(name) == variable {
-					found = true
-				}
-			}
-		}
-		return !found
+	return syntax.Any(loop, func(n *ast.AssignStmt) bool {
+		return slices.ContainsFunc(n.Lhs, func(left ast.Expr) bool {
+			name, ok := left.(*ast.Ident)
+			return ok && f.Info().ObjectOf(name) == variable
+		})
 	})
-	return found
 }

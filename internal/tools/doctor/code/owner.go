@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
+	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
 const metaPackage = "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -114,20 +115,13 @@ func handedIn(f *rule.Function, object ast.Expr) bool {
 
 // setsOwner tells whether a function sets an owner reference on whatever it is.
 func setsOwner(f *rule.Function) bool {
-	found := false
-	ast.Inspect(f.Decl.Body, func(node ast.Node) bool {
-		switch n := node.(type) {
-		case *ast.Ident:
-			switch n.Name {
-			case "SetControllerReference", "SetOwnerReference", "SetOwnerReferences", "NewControllerRef", "OwnerReferences", "OwnerReference", "WithOwnerReferences":
-				found = true
-			}
-		case *ast.KeyValueExpr:
-			found = found || named(n.Key, "OwnerReferences")
+	return syntax.Any(f.Decl.Body, func(name *ast.Ident) bool {
+		switch name.Name {
+		case "SetControllerReference", "SetOwnerReference", "SetOwnerReferences", "NewControllerRef", "OwnerReferences", "OwnerReference", "WithOwnerReferences":
+			return true
 		}
-		return !found
+		return false
 	})
-	return found
 }
 
 // finalized tells whether the reconciler has a finalizer and deletes objects of a type.

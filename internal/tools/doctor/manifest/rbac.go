@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-tools/pkg/rbac"
 
 	"github.com/operon-framework/operon/internal/tools/doctor/rule"
 	"github.com/operon-framework/operon/internal/tools/project"
@@ -48,8 +49,8 @@ func (p *permission) at(s *rule.Subject, below string) (at rule.Place, also []ru
 }
 
 // overlaps reports whether a marker asks for a part of the permission.
-func (p *permission) overlaps(m rbacv1.PolicyRule) bool {
-	return overlap(p.APIGroups, m.APIGroups) && overlap(p.Resources, m.Resources) && overlap(p.Verbs, m.Verbs)
+func (p *permission) overlaps(m rbac.Rule) bool {
+	return overlap(p.APIGroups, m.Groups) && overlap(p.Resources, m.Resources) && overlap(p.Verbs, m.Verbs)
 }
 
 func overlap(a, b []string) bool {

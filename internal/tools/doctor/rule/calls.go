@@ -3,7 +3,10 @@ package rule
 import (
 	"go/ast"
 	"go/types"
+	"slices"
 	"strings"
+
+	"golang.org/x/tools/go/types/typeutil"
 )
 
 // Paths of packages whose functions rules know.
@@ -17,25 +20,15 @@ const (
 
 // Reconcilers are the methods Reconcile of controller-runtime.
 func (c *Code) Reconcilers() []*Function {
-	var all []*Function
-	for _, f := range c.Functions {
-		if f.Decl.Recv != nil && f.Object.Name() == "Reconcile" && ReturnsResult(f) {
-			all = append(all, f)
-		}
-	}
-	return all
+	return c.functions(func(f *Function) bool {
+		return f.Decl.Recv != nil && f.Object.Name() == "Reconcile" && ReturnsResult(f)
+	})
 }
 
 // Workers are what is called again and again to bring an object about: reconcilers, and the roles that
 // Operon's composers have.
 func (c *Code) Workers() []*Function {
-	all := c.Reconcilers()
-	for _, f := range c.Functions {
-		if f.Decl.Recv != nil && composes(f) {
-			all = append(all, f)
-		}
-	}
-	return all
+	return append(c.Reconcilers(), c.functions(func(f *Function) bool { return f.Decl.Recv != nil && composes(f) })...)
 }
 
 // composes tells the methods that Operon calls.
@@ -61,51 +54,19 @@ func ReturnsResult(f *Function) bool {
 // IsType tells whether t, or what it points to, is one of the types of a package.
 func IsType(t types.Type, path string, names ...string) bool {
 	named := namedOf(t)
-	if named == nil || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != path {
-		return false
-	}
-	for _, name := range names {
-		if named.Obj().Name() == name {
-			return true
-		}
-	}
-	return false
+	return named != nil && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == path && slices.Contains(names, named.Obj().Name())
 }
 
 // Callee is the function that a call calls, nil where that is a value.
 func Callee(info *types.Info, call *ast.CallExpr) *types.Func {
-	fun := ast.Unparen(call.Fun)
-	switch index := fun.(type) {
-	case *ast.IndexExpr:
-		fun = index.X
-	case *ast.IndexListExpr:
-		fun = index.X
-	}
-	var name *ast.Ident
-	switch f := fun.(type) {
-	case *ast.Ident:
-		name = f
-	case *ast.SelectorExpr:
-		name = f.Sel
-	default:
-		return nil
-	}
-	found, _ := info.Uses[name].(*types.Func)
+	found, _ := typeutil.Callee(info, call).(*types.Func)
 	return found
 }
 
 // Calls tells whether a call is of one of the functions, or methods, of a package.
 func Calls(info *types.Info, call *ast.CallExpr, path string, names ...string) bool {
 	callee := Callee(info, call)
-	if callee == nil || callee.Pkg() == nil || callee.Pkg().Path() != path {
-		return false
-	}
-	for _, name := range names {
-		if callee.Name() == name {
-			return true
-		}
-	}
-	return false
+	return callee != nil && callee.Pkg() != nil && callee.Pkg().Path() == path && slices.Contains(names, callee.Name())
 }
 
 // Request is a call of controller-runtime's client.

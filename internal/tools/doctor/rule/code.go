@@ -192,22 +192,15 @@ func (c *Code) Reach(from ...*Function) []*Function {
 	for _, f := range from {
 		follow(f)
 	}
-	var all []*Function
-	for _, f := range c.Functions {
-		if seen[f] {
-			all = append(all, f)
-		}
-	}
-	return all
+	return c.functions(func(f *Function) bool { return seen[f] })
+}
+
+// functions are those that match, in the order of the source.
+func (c *Code) functions(matches func(*Function) bool) []*Function {
+	return slices.DeleteFunc(slices.Clone(c.Functions), func(f *Function) bool { return !matches(f) })
 }
 
 // Callers are the functions among some that lead to f, f left out.
 func (c *Code) Callers(f *Function, among []*Function) []*Function {
-	var all []*Function
-	for _, other := range among {
-		if other != f && slices.Contains(c.Reach(other), f) {
-			all = append(all, other)
-		}
-	}
-	return all
+	return slices.DeleteFunc(slices.Clone(among), func(other *Function) bool { return other == f || !slices.Contains(c.Reach(other), f) })
 }

@@ -6,18 +6,18 @@ import (
 	"strconv"
 	"strings"
 
-	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-tools/pkg/rbac"
 
-	"github.com/operon-framework/operon/internal/tools/rbac"
+	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
 // Marker finds the first RBAC marker whose rule is wanted.
-func (c *Code) Marker(wanted func(rbacv1.PolicyRule) bool) (Place, bool) {
+func (c *Code) Marker(wanted func(rbac.Rule) bool) (Place, bool) {
 	for _, p := range c.Packages {
 		for _, file := range p.Syntax {
 			for _, group := range file.Comments {
 				for _, comment := range group.List {
-					if marker, ok := rbac.ParseMarker(comment.Text); ok && wanted(marker) {
+					if marker, ok := parseMarker(comment.Text); ok && wanted(marker) {
 						return c.At(comment), true
 					}
 				}
@@ -25,6 +25,22 @@ func (c *Code) Marker(wanted func(rbacv1.PolicyRule) bool) (Place, bool) {
 		}
 	}
 	return Place{}, false
+}
+
+// parseMarker reads a comment as controller-gen does, with the core group as the empty one.
+func parseMarker(comment string) (rbac.Rule, bool) {
+	text := strings.TrimSpace(strings.TrimPrefix(comment, "//"))
+	if !strings.HasPrefix(text, "+"+rbac.RuleDefinition.Name+":") {
+		return rbac.Rule{}, false
+	}
+	value, err := rbac.RuleDefinition.Parse(text)
+	rule, ok := value.(rbac.Rule)
+	for i, group := range rule.Groups {
+		if group == "core" {
+			rule.Groups[i] = ""
+		}
+	}
+	return rule, ok && err == nil
 }
 
 // Named are all names of types that the code uses, and all words of its strings: what it can be about.
@@ -58,20 +74,18 @@ func (c *Code) Named() map[string]bool {
 
 // Sets tells whether the code sets a field of that name to true.
 func (c *Code) Sets(name string) bool {
-	found := false
 	for _, p := range c.Packages {
 		for _, file := range p.Syntax {
-			ast.Inspect(file, func(node ast.Node) bool {
-				if pair, ok := node.(*ast.KeyValueExpr); ok {
-					key, isName := pair.Key.(*ast.Ident)
-					value, isValue := pair.Value.(*ast.Ident)
-					found = found || isName && key.Name == name && isValue && value.Name == "true"
-				}
-				return !found
-			})
+			if syntax.Any(file, func(pair *ast.KeyValueExpr) bool {
+				key, isName := pair.Key.(*ast.Ident)
+				value, isValue := pair.Value.(*ast.Ident)
+				return isName && key.Name == name && isValue && value.Name == "true"
+			}) {
+				return true
+			}
 		}
 	}
-	return found
+	return false
 }
 
 // FirstUse is where the code first names one of the types of a package, and the function around it; nothing

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"go/ast"
 	"go/format"
 	"go/parser"
 	"go/token"
@@ -14,6 +13,7 @@ import (
 	"text/template"
 
 	"github.com/operon-framework/operon/internal/tools/glob"
+	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
 // registerFile is where declarations go that the author did not write.
@@ -106,28 +106,10 @@ func declarations(folder string) (name string, declared map[string]bool, err err
 		}
 		name = file.Name.Name
 		for _, declaration := range file.Decls {
-			declare(declaration, declared)
-		}
-	}
-	return name, declared, nil
-}
-
-func declare(declaration ast.Decl, declared map[string]bool) {
-	switch d := declaration.(type) {
-	case *ast.FuncDecl:
-		if d.Recv == nil {
-			declared[d.Name.Name] = true
-		}
-	case *ast.GenDecl:
-		for _, spec := range d.Specs {
-			switch s := spec.(type) {
-			case *ast.TypeSpec:
-				declared[s.Name.Name] = true
-			case *ast.ValueSpec:
-				for _, name := range s.Names {
-					declared[name.Name] = true
-				}
+			for _, one := range syntax.Declared(declaration) {
+				declared[one] = true
 			}
 		}
 	}
+	return name, declared, nil
 }

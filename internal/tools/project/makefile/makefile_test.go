@@ -24,7 +24,11 @@ func nowhere(string) ([]byte, error) { return nil, errors.New("there is no such 
 func said(read *makefile.File) string {
 	var lines []string
 	for _, command := range read.Commands() {
-		line := fmt.Sprintf("%s %d %s: %s", command.Target, command.Line, command.Dir, strings.Join(command.Words, "|"))
+		condition := ""
+		if command.Conditional {
+			condition = " if"
+		}
+		line := fmt.Sprintf("%s %d %s%s: %s", command.Target, command.Line, command.Dir, condition, strings.Join(command.Words, "|"))
 		lines = append(lines, strings.ReplaceAll(line, string(makefile.Unknown), "?"))
 	}
 	return strings.Join(lines, "\n")
@@ -33,26 +37,25 @@ func said(read *makefile.File) string {
 func TestCommandsOfRecipes(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ makefile, want string }{
-		"deferred, immediate and conditional variables": {"A = $(B)\nB = 1\nC := $(B)\nB = 2\nB ?= 3\nD ?= 4\nx:\n\techo $(A) ${C} $D $$ $(NONE).\n", "x 8 .: echo|2|1|4|?|."},
-		"appended variables":                            {"A = $(B)\nA += c\nB := b\nD := $(B)\nD += $(A)\nx:\n\techo $(A) $(D)\n", "x 7 .: echo|b|c|b|b|c"},
-		"variables of a target":                         {"A = 1\nx: A = 2\ny: A += 3\nx y:\n\techo $(A) $@ $<\n", "x 5 .: echo|2|x\ny 5 .: echo|1|3|y"},
-		"continued lines":                               {"A = a \\\n   b\nx: \\\n  y\n\techo $(A) \\\n\t  c\\\nd\n", "x 5 .: echo|a|b|cd"},
-		"quotes":                                        {"x:\n\techo 'a b' \"c \\\" d\"'e' f\\ g \"\" '$$h' \"$$i\" `j` # k\n", `x 2 .: echo|a b|c " de|f g||$h|?|?`},
-		"several commands":                              {"x:\n\t@A=1 B=2 echo a >/dev/null 2>&1 && (echo b; { echo c | cat; }) || ! echo d &\n", "x 2 .: echo|a\nx 2 .: echo|b\nx 2 .: echo|c\nx 2 .: cat\nx 2 .: echo|d"},
-		"folders":                                       {"x:\n\tcd a && cd b; echo c\n\techo d\n\tcd / && echo e\n", "x 2 a/b: echo|c\nx 3 .: echo|d\nx 4 ?: echo|e"},
-		"conditions":                                    {"ifeq (a,b)\nA = 1\nelse ifneq \"a\" 'a'\nA = 2\nelse\nA = 3\nendif\nifdef A\nB = 4\nendif\nifndef A\nB = 5\nendif\nx:\n\techo $(A) $(B)\n", "x 15 .: echo|3|4"},
-		"conditions in recipes":                         {"x:\nifeq (a,b)\n\techo 1\nelse\n\techo 2\nendif\n\techo 3\n", "x 5 .: echo|2\nx 7 .: echo|3"},
-		"conditions that nobody knows":                  {"ifeq ($(shell uname),Linux)\nA = 1\nelse\nA = 2\nendif\nx:\n\techo $(A)\n", "x 7 .: echo|1"},
-		"a condition within one that is not":            {"ifeq (a,b)\nifeq (c,c)\nA = 1\nelse\nA = 2\nendif\nelse ifeq (d,d)\nA = 3\nendif\nx:\n\techo $(A)\n", "x 11 .: echo|3"},
-		"functions":                                     {"A = $(addprefix ./,$(strip a  b)) $(addsuffix /...,c) $(subst x,y,axa) $(or ,$(NONE),d) $(if e,f,g) $(abspath h) $(B:.go=.o)\nB = i.go\nx:\n\techo $(A)\n", "x 4 .: echo|./a|./b|c/...|aya|d|f|h|i.o"},
-		"what only a shell can tell":                    {"A != uname\nB = $(shell uname)\nx:\n\techo $(A)a $(B)b $(shell pwd)/c $(wildcard *.go) $(foreach a,b,c) $(CURDIR)\n", "x 4 .: echo|?a|?b|./c|?|?|."},
-		"calls":                                         {"define run\n@[ -f $(1) ] || { \\\necho $(2) ; \\\n}\necho done\nendef\nx:\n\t$(call run,a,b c)\n", "x 8 .: [|-f|a|]\nx 8 .: echo|b|c\nx 8 .: echo|done"},
-		"variables that hold each other":                {"A = $(B)\nB = $(A)\nx:\n\techo $(A)\n", "x 4 .: echo|?"},
-		"a recipe beside its target":                    {"x: y; echo a\n", "x 1 .: echo|a"},
-		"exported and overridden variables":             {"export A = 1\noverride B := 2\nexport A\nx:\n\techo $(A) $(B)\n", "x 5 .: echo|1|2"},
-		"what looks like an assignment":                 {"x: y=z\nx:\n\techo $(y)\nw: a ; b=c\n\techo d\n", "x 3 .: echo|z\nw 5 .: echo|d"},
-		"lines as Windows ends them":                    {"x:\r\n\techo a \\\r\n\tb\r\n", "x 2 .: echo|a|b"},
-		"comments":                                      {"A = a # b\n# c\\\nx = 1\nx: ## help\n\techo $(A)#d\n", "x 5 .: echo|a#d"},
+		"deferred, immediate and default variables": {"A = $(B)\nB = 1\nC := $(B)\nB = 2\nB ?= 3\nD ?= 4\nx:\n\techo $(A) ${C} $D $$ $(NONE).\n", "x 8 .: echo|2|1|4|?|."},
+		"appended variables":                        {"A = $(B)\nA += c\nB := b\nD := $(B)\nD += $(A)\nx:\n\techo $(A) $(D)\n", "x 7 .: echo|b|c|b|b|c"},
+		"variables of a target":                     {"A = 1\nx: A = 2\nB = 1\ny: B += 3\nx:\n\techo $(A) $(B)\n", "x 6 .: echo|?|?"},
+		"continued lines":                           {"A = a \\\n   b\nx: \\\n  y\n\techo $(A) \\\n\t  c\\\nd\n", "x 5 .: echo|a|b|cd"},
+		"quotes":                                    {"x:\n\techo 'a b' \"c \\\" d\"'e' f\\ g \"\" '$$h' \"$$i\" `j` \"\\$$k\" # l\n", `x 2 .: echo|a b|c " de|f g||$h|?|?|$k`},
+		"several commands":                          {"x:\n\t@A=1 B=2 echo a >/dev/null 2>&1 && (echo b; { echo c | cat; }) || ! echo d &\n", "x 2 .: echo|a\nx 2 .: echo|b\nx 2 .: echo|c\nx 2 .: cat\nx 2 .: echo|d"},
+		"nested substitutions":                      {"x:\n\techo $$(a $$(b) c)/d ${e} $${f}\n", "x 2 .: echo|?/d|?"},
+		"directories":                               {"x:\n\tcd a && cd b; echo c\n\techo d\n\tcd / && echo e\n", "x 2 a/b: echo|c\nx 3 .: echo|d\nx 4 ?: echo|e"},
+		"variables under conditions":                {"A = 1\nB = 1\nifeq (a,b)\nA = 1\nelse ifneq \"a\" 'a'\nB = 2\nelse\nC = 3\nendif\nx:\n\techo $(A) $(B) $(C)\n", "x 11 .: echo|1|?|?"},
+		"recipes under conditions":                  {"x:\nifeq (a,b)\n\techo 1\nelse\n\techo 2\nendif\n\techo 3\n", "x 3 . if: echo|1\nx 5 . if: echo|2\nx 7 .: echo|3"},
+		"what only a shell can tell":                {"A != uname\nB = $(shell uname)\nx:\n\techo $(A)a $(B)b $(shell pwd)/c $(wildcard *.go) $(foreach a,b,c) $(CURDIR) $@\n", "x 4 .: echo|?a|?b|./c|?|?|.|?"},
+		"where a tool is":                           {"A = $(shell which a)\nB := $(shell command -v b)\nx:\n\techo $(A) $(B)\n", "x 4 .: echo|a|b"},
+		"defines":                                   {"define run\n@[ -f $(1) ] || { \\\necho $(2) ; \\\n}\nendef\nx:\n\t$(call run,a,b c)\n\techo $(run)\n", "x 7 .: ?\nx 8 .: echo|?"},
+		"variables that contain each other":         {"A = $(B)\nB = $(A)\nx:\n\techo $(A)\n", "x 4 .: echo|?"},
+		"a recipe beside its target":                {"x: y; echo a\n", "x 1 .: echo|a"},
+		"exported and overridden variables":         {"export A = 1\noverride B := 2\nexport A\nx:\n\techo $(A) $(B)\n", "x 5 .: echo|1|2"},
+		"what looks like an assignment":             {"w: a ; b=c\n\techo d\n", "w 2 .: echo|d"},
+		"lines as Windows ends them":                {"x:\r\n\techo a \\\r\n\tb\r\n", "x 2 .: echo|a|b"},
+		"comments":                                  {"A = a # b\n# c\\\nx = 1\nx: ## help\n\techo $(A)#d\n", "x 5 .: echo|a#d"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -5,18 +5,12 @@ import (
 	"strings"
 )
 
-// File is a Makefile that was read, with what it includes.
+// File is a Makefile with what it includes.
 type File struct {
-	variables map[string]variable
+	text      strings.Builder
+	variables map[string]string // values before expansion
 	rules     []*rule
-	defined   map[string]map[string]variable // the variables of a target
-	budget    int
-}
-
-// variable is a variable's value, as it is written unless it was evaluated at once.
-type variable struct {
-	text   string
-	simple bool
+	budget    int // what is left of it, in references
 }
 
 // rule is a target with what it takes to make it.
@@ -26,166 +20,127 @@ type rule struct {
 }
 
 type recipeLine struct {
-	text string
-	file string
-	line int
+	text, file  string
+	line        int
+	conditional bool
 }
 
-// budget bounds what evaluation may produce, in bytes: variables that hold each other many times over
-// would grow without end.
-const budget = 1 << 20
+// deepest limits how far includes, and variables within variables, nest.
+const deepest = 20
 
-// deepest bounds how far includes, and variables within variables, go.
-const deepest = 40
-
-// Parse reads a Makefile. Name is what it is called in places. Include reads the file that an include line
-// names; a file that it has an error for is as empty.
+// Parse reads a Makefile. Name is what positions call it. Include reads the file that an include line
+// names. Parse skips a file that include returns an error for.
 func Parse(name string, content []byte, include func(string) ([]byte, error)) (*File, error) {
-	f := &File{variables: map[string]variable{}, defined: map[string]map[string]variable{}, budget: budget}
+	f := &File{variables: map[string]string{}, budget: budget}
 	return f, f.read(name, string(content), include, 0)
 }
 
-// reader is the state of reading one file.
+// reader reads one file.
 type reader struct {
 	*File
 	name    string
 	lines   []string
-	at      int // the next line, from 0
+	at      int   // the next line, from 0
+	inside  []int // the lines at which the surrounding conditions begin
+	under   *rule // the rule whose recipe a line with a tab belongs to
 	depth   int
 	include func(string) ([]byte, error)
-	under   *rule // whose recipe a line with a tab belongs to
-	inside  []condition
 }
 
 func (f *File) read(name, content string, include func(string) ([]byte, error), depth int) error {
-	r := &reader{File: f, name: name, lines: strings.Split(strings.ReplaceAll(content, "\r\n", "\n"), "\n"), depth: depth, include: include}
+	content = strings.ReplaceAll(content, "\r\n", "\n")
+	f.text.WriteString(content + "\n")
+	r := &reader{File: f, name: name, lines: strings.Split(content, "\n"), depth: depth, include: include}
 	for r.at < len(r.lines) {
 		if err := r.step(); err != nil {
 			return err
 		}
 	}
 	if len(r.inside) > 0 {
-		return fmt.Errorf("%s:%d: the condition that begins here has no endif", name, r.inside[len(r.inside)-1].line)
+		return fmt.Errorf("%s:%d: the condition that begins here has no endif", name, r.inside[len(r.inside)-1])
 	}
 	return nil
 }
 
-// step reads one logical line.
+// step reads one line, together with those that continue it.
 func (r *reader) step() error {
-	if strings.HasPrefix(r.lines[r.at], "\t") && r.under != nil {
-		r.recipe()
-		return nil
-	}
 	line := r.at + 1
-	text := r.logical()
-	word, rest := firstWord(text)
-	if done, err := r.conditional(word, rest, line); done || err != nil {
-		return err
-	}
-	if !r.active() {
-		if word == "define" {
-			_, err := r.body(line)
-			return err
-		}
+	if one, is := strings.CutPrefix(r.lines[r.at], "\t"); is && r.under != nil {
+		r.lines[r.at] = one
+		r.recipe(r.joined("", "\t"), line)
 		return nil
 	}
-	return r.statement(word, rest, text, line)
+	text, _, _ := strings.Cut(r.joined(" ", " \t"), "#")
+	text = strings.TrimSpace(text)
+	word, rest, _ := strings.Cut(strings.ReplaceAll(text, "\t", " "), " ")
+	switch word {
+	case "ifeq", "ifneq", "ifdef", "ifndef":
+		r.inside = append(r.inside, line)
+	case "else", "endif":
+		if len(r.inside) == 0 {
+			return fmt.Errorf("%s:%d: %s without a condition", r.name, line, word)
+		}
+		if word == "endif" {
+			r.inside = r.inside[:len(r.inside)-1]
+		}
+	case "define":
+		return r.skipDefine(rest, line)
+	case "include", "-include", "sinclude":
+		return r.includeAll(rest)
+	case "export", "override", "private":
+		r.assign(rest)
+	default:
+		if !r.assign(text) {
+			r.rule(text, line)
+		}
+	}
+	return nil
 }
 
-// recipe takes a line of a recipe, with those that continue it.
-func (r *reader) recipe() {
-	line := r.at + 1
+// joined returns the next line with those that continue it, each without the leading characters in cut.
+func (r *reader) joined(between, cut string) string {
 	var text strings.Builder
 	for r.at < len(r.lines) {
-		one := strings.TrimPrefix(r.lines[r.at], "\t")
+		head, continues := strings.CutSuffix(r.lines[r.at], "\\")
 		r.at++
-		head, continues := strings.CutSuffix(one, "\\")
 		text.WriteString(head)
 		if !continues {
 			break
 		}
-	}
-	if r.active() {
-		r.under.recipe = append(r.under.recipe, recipeLine{text: text.String(), file: r.name, line: line})
-	}
-}
-
-// logical takes a line that is not of a recipe, with those that continue it, without its comment.
-func (r *reader) logical() string {
-	var text strings.Builder
-	for r.at < len(r.lines) {
-		one := r.lines[r.at]
-		r.at++
-		head, continues := strings.CutSuffix(one, "\\")
-		if !continues || strings.HasSuffix(head, "\\") {
-			text.WriteString(one)
-			break
-		}
-		text.WriteString(strings.TrimRight(head, " \t") + " ")
+		text.WriteString(between)
 		if r.at < len(r.lines) {
-			r.lines[r.at] = strings.TrimLeft(r.lines[r.at], " \t")
+			r.lines[r.at] = strings.TrimLeft(r.lines[r.at], cut)
 		}
 	}
-	return strings.TrimSpace(withoutComment(text.String()))
+	return text.String()
 }
 
-func withoutComment(text string) string {
-	for i := range len(text) {
-		if text[i] == '#' && (i == 0 || text[i-1] != '\\') {
-			return text[:i]
+func (r *reader) recipe(text string, line int) {
+	r.under.recipe = append(r.under.recipe, recipeLine{text: text, file: r.name, line: line, conditional: len(r.inside) > 0})
+}
+
+// skipDefine skips a variable of several lines.
+func (r *reader) skipDefine(head string, line int) error {
+	if name := strings.Fields(head); len(name) > 0 {
+		r.variables[name[0]] = string(Unknown)
+	}
+	for ; r.at < len(r.lines); r.at++ {
+		if strings.TrimSpace(r.lines[r.at]) == "endef" {
+			r.at++
+			return nil
 		}
 	}
-	return text
-}
-
-func firstWord(text string) (word, rest string) {
-	end := strings.IndexAny(text, " \t")
-	if end < 0 {
-		return text, ""
-	}
-	return text[:end], strings.TrimSpace(text[end:])
-}
-
-// statement takes what is no condition.
-func (r *reader) statement(word, rest, text string, line int) error {
-	switch word {
-	case "":
-		return nil
-	case "define":
-		return r.define(rest, line)
-	case "include", "-include", "sinclude":
-		r.under = nil
-		return r.includeAll(rest)
-	case "export", "override", "private":
-		r.assigns(rest)
-		return nil
-	case "unexport", "vpath", "undefine":
-		return nil
-	}
-	if !r.assigns(text) {
-		r.rule(text, line)
-	}
-	return nil
-}
-
-// assigns takes a line that sets a variable, and tells whether it is one.
-func (r *reader) assigns(text string) bool {
-	name, operator, value, is := assignment(text)
-	if !is {
-		return false
-	}
-	r.under = nil
-	r.assign(r.variables, r.expand(name, scope{}), operator, value)
-	return true
+	return fmt.Errorf("%s:%d: the define that begins here has no endef", r.name, line)
 }
 
 func (r *reader) includeAll(names string) error {
-	for _, name := range strings.Fields(r.expand(names, scope{})) {
+	r.under = nil
+	for _, name := range strings.Fields(r.expand(names, 0)) {
 		content, err := r.include(name)
 		if err != nil || r.depth >= deepest || r.budget <= 0 {
 			continue
 		}
-		r.budget -= len(content)
+		r.budget -= 1 + len(content)
 		if err := r.read(name, string(content), r.include, r.depth+1); err != nil {
 			return err
 		}
@@ -193,127 +148,71 @@ func (r *reader) includeAll(names string) error {
 	return nil
 }
 
-// define takes a variable of several lines.
-func (r *reader) define(head string, line int) error {
-	name, operator, _, assigns := assignment(head)
-	if !assigns {
-		name, operator = head, "="
+// assign reads a line that sets a variable, and reports whether it is one.
+func (r *reader) assign(text string) bool {
+	name, operator, value, is := assignment(text)
+	if !is {
+		return false
 	}
-	body, err := r.body(line)
-	if err != nil {
-		return err
-	}
-	r.assign(r.variables, strings.TrimSpace(r.expand(name, scope{})), operator, body)
-	return nil
-}
-
-// body takes the lines until endef.
-func (r *reader) body(line int) (string, error) {
-	var body []string
-	for nested := 0; r.at < len(r.lines); r.at++ {
-		word, _ := firstWord(strings.TrimSpace(r.lines[r.at]))
-		switch {
-		case word == "define":
-			nested++
-		case word == "endef" && nested == 0:
-			r.at++
-			return strings.Join(body, "\n"), nil
-		case word == "endef":
-			nested--
-		}
-		body = append(body, r.lines[r.at])
-	}
-	return "", fmt.Errorf("%s:%d: the define that begins here has no endef", r.name, line)
-}
-
-// assignment takes a line apart that assigns to a variable.
-func assignment(text string) (name, operator, value string, assigns bool) {
-	for i := 0; i < len(text); i++ {
-		if text[i] == '$' && i+1 < len(text) {
-			i = closing(text, i+1)
-			continue
-		}
-		for _, operator := range []string{":::=", "::=", ":=", "?=", "+=", "!=", "="} {
-			if strings.HasPrefix(text[i:], operator) {
-				name := strings.TrimSpace(text[:i])
-				is := name != "" && (strings.Contains(name, "$") || !strings.ContainsAny(name, " \t;"))
-				return name, operator, strings.TrimSpace(text[i+len(operator):]), is
-			}
-		}
-		if text[i] == ':' {
-			return "", "", "", false
-		}
-	}
-	return "", "", "", false
-}
-
-func (r *reader) assign(into map[string]variable, name, operator, value string) {
-	now, known := into[name]
-	if !known {
-		now, known = r.variables[name]
-	}
-	set := variable{text: value}
+	r.under = nil
+	now, known := r.variables[name]
 	switch operator {
-	case ":=", "::=", ":::=":
-		set.text, set.simple = r.expand(value, scope{}), true
-	case "!=":
-		set.text, set.simple = string(Unknown), true
-	case "?=":
+	case ":":
+		value = strings.ReplaceAll(r.expand(value, 0), "$", "$$")
+	case "+":
+		value = strings.TrimSpace(now + " " + value)
+	case "?":
 		if known {
-			return
-		}
-	case "+=":
-		if !known {
-			break
-		}
-		if now.simple {
-			value = r.expand(value, scope{})
-		}
-		set.text, set.simple = strings.TrimSpace(now.text+" "+value), now.simple
-		r.budget -= len(set.text)
-		if r.budget <= 0 {
-			set.text = string(Unknown)
+			return true
 		}
 	}
-	into[name] = set
+	if operator == "!" || len(value) > longest || len(r.inside) > 0 && (!known || now != value) {
+		value = string(Unknown)
+	}
+	r.variables[name] = value
+	return true
 }
 
-// rule takes a line that names targets, and what they need or a variable of theirs.
+// assignment splits a line that assigns to a variable. The operator is without its equals sign and reduced to
+// one character.
+func assignment(text string) (name, operator, value string, is bool) {
+	left, value, is := strings.Cut(text, "=")
+	name = strings.TrimRight(left, ":?+!")
+	if name != left {
+		operator = left[len(name) : len(name)+1]
+	}
+	name = strings.TrimSpace(name)
+	return name, operator, strings.TrimSpace(value), is && name != "" && !strings.ContainsAny(name, ":$;# \t")
+}
+
+// rule reads a line that names targets, and what they need or a variable of theirs.
 func (r *reader) rule(text string, line int) {
 	r.under = nil
 	colon := outside(text, ':')
 	if colon < 0 {
 		return
 	}
-	targets := strings.Fields(r.expand(strings.TrimRight(text[:colon], "&"), scope{}))
 	rest := strings.TrimLeft(text[colon:], ":")
 	own := strings.TrimSpace(rest)
 	for _, word := range []string{"export ", "override ", "private "} {
 		own = strings.TrimPrefix(own, word)
 	}
-	if name, operator, value, assigns := assignment(own); assigns {
-		r.assignFor(targets, name, operator, value)
+	if name, _, _, assigns := assignment(own); assigns {
+		r.variables[name] = string(Unknown) // it differs from target to target
 		return
 	}
 	needs, command, _ := strings.Cut(rest, ";")
-	made := &rule{targets: targets, needs: strings.Fields(strings.ReplaceAll(r.expand(needs, scope{}), "|", " "))}
+	r.under = &rule{
+		targets: strings.Fields(r.expand(strings.TrimRight(text[:colon], "&"), 0)),
+		needs:   strings.Fields(strings.ReplaceAll(r.expand(needs, 0), "|", " ")),
+	}
+	r.rules = append(r.rules, r.under)
 	if command != "" {
-		made.recipe = append(made.recipe, recipeLine{text: command, file: r.name, line: line})
-	}
-	r.under = made
-	r.rules = append(r.rules, made)
-}
-
-func (r *reader) assignFor(targets []string, name, operator, value string) {
-	for _, target := range targets {
-		if r.defined[target] == nil {
-			r.defined[target] = map[string]variable{}
-		}
-		r.assign(r.defined[target], r.expand(name, scope{}), operator, value)
+		r.recipe(command, line)
 	}
 }
 
-// outside finds a byte that is in no reference to a variable.
+// outside finds a byte that is outside of references to variables, -1 if there is none.
 func outside(text string, wanted byte) int {
 	for i := 0; i < len(text); i++ {
 		if text[i] == '$' && i+1 < len(text) {

@@ -7,6 +7,7 @@ import (
 	"go/types"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/controller-tools/pkg/genall"
@@ -63,12 +64,7 @@ type program struct {
 
 // usesOperon tells whether a package of the project could manage anything.
 func usesOperon(roots []*loader.Package) bool {
-	for _, root := range roots {
-		if _, imports := root.Package.Imports[operonPath]; imports {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(roots, func(root *loader.Package) bool { return root.Package.Imports[operonPath] != nil })
 }
 
 // check type-checks the project.

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/constant"
 	"go/types"
+	"slices"
 )
 
 // composer is a type that is passed to operon.Manage.
@@ -22,12 +23,7 @@ var roles = []string{
 
 // has tells whether the composer has one of the roles.
 func (c *composer) has(some ...string) bool {
-	for _, role := range some {
-		if c.methods[role] != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(some, func(role string) bool { return c.methods[role] != nil })
 }
 
 // converts tells whether versions of the kind are converted into each other by the operator.
@@ -46,15 +42,7 @@ func isOperons(f *types.Func, names ...string) bool {
 }
 
 func isOf(f *types.Func, path string, names ...string) bool {
-	if f == nil || f.Pkg() == nil || f.Pkg().Path() != path {
-		return false
-	}
-	for _, name := range names {
-		if f.Name() == name {
-			return true
-		}
-	}
-	return len(names) == 0
+	return f != nil && f.Pkg() != nil && f.Pkg().Path() == path && (len(names) == 0 || slices.Contains(names, f.Name()))
 }
 
 // composers finds what is passed to operon.Manage.
@@ -134,12 +122,9 @@ func (d *deriving) options(of *composer, u *unit, from ast.Expr) {
 var manageOptions = []string{"MigrateStorage", "ApplySets", "Rules"}
 
 func (d *deriving) inManage(c call) bool {
-	for _, other := range d.calls {
-		if isOperons(other.callee, "Manage") && other.unit == c.unit && other.Pos() <= c.Pos() && c.End() <= other.End() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.calls, func(other call) bool {
+		return isOperons(other.callee, "Manage") && other.unit == c.unit && other.Pos() <= c.Pos() && c.End() <= other.End()
+	})
 }
 
 // operator is the name that is given to operon.Main or operon.Run, if it is a constant.

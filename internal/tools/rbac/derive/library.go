@@ -3,6 +3,8 @@ package derive
 import (
 	"go/ast"
 	"slices"
+
+	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
 // library is what calls of package steps and of clients take.
@@ -54,16 +56,9 @@ func (d *deriving) client(s *site) {
 
 // applies tells whether a patch is one that makes what is not there.
 func applies(s *site) bool {
-	applies := false
-	for _, arg := range s.Args {
-		ast.Inspect(arg, func(node ast.Node) bool {
-			if ident, ok := node.(*ast.Ident); ok && (ident.Name == "Apply" || ident.Name == "ApplyPatchType") {
-				applies = true
-			}
-			return true
-		})
-	}
-	return applies
+	return slices.ContainsFunc(s.Args, func(arg ast.Expr) bool {
+		return syntax.Any(arg, func(ident *ast.Ident) bool { return ident.Name == "Apply" || ident.Name == "ApplyPatchType" })
+	})
 }
 
 // subresourceOf is what Status() or SubResource("name") stands before a request for.

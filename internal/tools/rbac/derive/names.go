@@ -77,12 +77,7 @@ func isKey(of ast.Expr, name string) bool {
 
 // elsewhere tells whether a child is, or may be, in another namespace than its owner.
 func (d *deriving) elsewhere(s call) bool {
-	for _, namespace := range d.metadataOf(s, "Namespace") {
-		if !sameNamespace(namespace.expr) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.metadataOf(s, "Namespace"), func(namespace source) bool { return !sameNamespace(namespace.expr) })
 }
 
 // sameNamespace tells whether an expression is the namespace of an object: x.Namespace or x.GetNamespace().

@@ -3,6 +3,8 @@ package derive
 import (
 	"go/ast"
 	"go/types"
+
+	"golang.org/x/tools/go/types/typeutil"
 )
 
 // source is an expression of the project, or one of the values that it returns.
@@ -335,20 +337,6 @@ func isBuiltin(u *unit, c *ast.CallExpr, name string) bool {
 
 // calleeOf is the function that is called, nil for a value.
 func calleeOf(u *unit, c *ast.CallExpr) *types.Func {
-	fun := ast.Unparen(c.Fun)
-	switch f := fun.(type) {
-	case *ast.IndexExpr:
-		fun = f.X
-	case *ast.IndexListExpr:
-		fun = f.X
-	}
-	switch f := fun.(type) {
-	case *ast.Ident:
-		found, _ := u.info.Uses[f].(*types.Func)
-		return found
-	case *ast.SelectorExpr:
-		found, _ := u.info.Uses[f.Sel].(*types.Func)
-		return found
-	}
-	return nil
+	found, _ := typeutil.Callee(u.info, c).(*types.Func)
+	return found
 }

@@ -184,12 +184,7 @@ func (d *deriving) hasOption(s call, name string) bool {
 	if found || !elsewhere {
 		return found
 	}
-	for _, other := range d.calls {
-		if isOperons(other.callee, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.calls, func(other call) bool { return isOperons(other.callee, name) })
 }
 
 // isRead tells whether a function reads and watches what it reads.

@@ -1,0 +1,120 @@
+// Package cluster starts the local clusters that benchmarks measure operators on: each fresh, with one kind
+// installed and a client that is not limited.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/operon-framework/operon/bench/internal/report"
+	"github.com/operon-framework/operon/internal/testing/box"
+	"github.com/operon-framework/operon/internal/tools/kube"
+	"github.com/operon-framework/operon/local"
+)
+
+// Options say what a cluster is like.
+type Options struct {
+	// Name begins the name of the cluster.
+	Name string
+	// CRD is the kind in YAML, and API registers its Go types. By default they are those of Boxes.
+	CRD []byte
+	API func(*runtime.Scheme) error
+	// Settings are those of the cluster's components, in YAML.
+	Settings string
+	// AuditPolicy is what the API server logs, by default nothing.
+	AuditPolicy string
+}
+
+// Cluster is one that runs.
+type Cluster struct {
+	Config     *rest.Config
+	Client     client.WithWatch
+	Kubeconfig string
+	// Audit is the path of the API server's audit log.
+	Audit string
+
+	name, dir string
+}
+
+// Start starts a cluster.
+func Start(ctx context.Context, o Options) (*Cluster, error) {
+	c := &Cluster{}
+	if err := c.start(ctx, o); err != nil {
+		return nil, errors.Join(err, c.Stop())
+	}
+	return c, nil
+}
+
+func (c *Cluster) start(ctx context.Context, o Options) (err error) {
+	if o.API == nil {
+		o.API = box.AddToScheme
+	}
+	if o.CRD == nil {
+		root, err := report.Repository(ctx)
+		if err != nil {
+			return err
+		}
+		if o.CRD, err = os.ReadFile(filepath.Join(root, "test", "testdata", "boxes.yaml")); err != nil {
+			return err
+		}
+	}
+	if c.dir, err = os.MkdirTemp("", "operon-bench"); err != nil {
+		return err
+	}
+	config, policy := filepath.Join(c.dir, "config.yaml"), filepath.Join(c.dir, "policy.yaml")
+	if o.AuditPolicy != "" {
+		o.Settings += "auditPolicy: " + policy + "\n"
+	}
+	if err := errors.Join(os.WriteFile(policy, []byte(o.AuditPolicy), 0o600), os.WriteFile(config, []byte(o.Settings), 0o600)); err != nil {
+		return err
+	}
+	options := local.Options{Name: fmt.Sprintf("%s-%d", o.Name, os.Getpid()), Progress: os.Stderr}
+	if o.Settings != "" {
+		options.Config = config
+	}
+	running, err := local.Up(ctx, options)
+	if err != nil {
+		return err
+	}
+	c.name, c.Kubeconfig, c.Audit = running.Name, running.Kubeconfig, filepath.Join(filepath.Dir(running.Kubeconfig), "audit.log")
+	if c.Config, err = running.RESTConfig(); err != nil {
+		return err
+	}
+	return c.connect(ctx, o)
+}
+
+// connect makes the client and installs the kind.
+func (c *Cluster) connect(ctx context.Context, o Options) (err error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), o.API(scheme)); err != nil {
+		return err
+	}
+	definition := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(o.CRD, &definition.Object); err != nil {
+		return err
+	}
+	if err := kube.InstallCRDs(ctx, c.Config, "bench", definition); err != nil {
+		return err
+	}
+	c.Client, err = client.NewWithWatch(c.Config, client.Options{Scheme: scheme})
+	return err
+}
+
+// Stop stops the cluster, also when the measurement was interrupted.
+func (c *Cluster) Stop() error {
+	var down error
+	if c.name != "" {
+		down = local.Down(context.Background(), c.name)
+	}
+	return errors.Join(down, os.RemoveAll(c.dir))
+}

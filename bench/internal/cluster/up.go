@@ -1,0 +1,74 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Home holds binaries of Operon and what the clusters keep that are started by them: a directory of a measurement's
+// own, where a start is measured with nothing left of another one.
+type Home string
+
+// NewHome makes one.
+func NewHome() (Home, error) {
+	dir, err := os.MkdirTemp("", "operon-bench")
+	return Home(dir), err
+}
+
+// Path is that of a file in it.
+func (h Home) Path(elements ...string) string {
+	return filepath.Join(append([]string{string(h)}, elements...)...)
+}
+
+// Run runs a binary of it, and returns what it printed.
+func (h Home) Run(ctx context.Context, binary string, args ...string) ([]byte, error) {
+	command := exec.CommandContext(ctx, h.Path(binary), args...)
+	command.Env = append(os.Environ(), "OPERON_HOME="+string(h), "OPERON_CLUSTER_BINARY="+h.Path("operon-cluster"))
+	var errs strings.Builder
+	command.Stderr = &errs
+	out, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w\n%s", binary, strings.Join(args, " "), err, errs.String())
+	}
+	return out, nil
+}
+
+// Up starts a cluster, and returns its process and a client.
+func (h Home) Up(ctx context.Context, args ...string) (pid int, c client.WithWatch, err error) {
+	out, err := h.Run(ctx, "operon-cluster", append([]string{"up", "-o", "json"}, args...)...)
+	if err != nil {
+		return 0, nil, err
+	}
+	var facts struct {
+		PID        int
+		Kubeconfig string
+	}
+	if err := json.Unmarshal(out, &facts); err != nil {
+		return 0, nil, err
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", facts.Kubeconfig)
+	if err != nil {
+		return 0, nil, err
+	}
+	config.QPS = -1
+	c, err = client.NewWithWatch(config, client.Options{})
+	return facts.PID, c, err
+}
+
+// Clear stops what an interrupted measurement left running, and removes the directory.
+func (h Home) Clear() error {
+	var down error
+	if _, err := os.Stat(h.Path("operon-cluster")); err == nil {
+		_, down = h.Run(context.Background(), "operon-cluster", "down", "--all")
+	}
+	return errors.Join(down, os.RemoveAll(string(h)))
+}

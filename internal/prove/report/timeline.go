@@ -1,0 +1,272 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/operon-framework/operon/internal/prove/fault"
+	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/requestlog"
+	"github.com/operon-framework/operon/internal/prove/runlog"
+)
+
+// timelineView is a timeline as a table: a row for each step, a column for each run.
+type timelineView struct {
+	Titles, Notes []string
+	Steps         []stepRow
+}
+
+// stepRow is a step in each run.
+type stepRow struct {
+	Name string
+	Runs []stepCell
+}
+
+// stepCell is a step in one run. Why says why the operator did not become silent.
+type stepCell struct {
+	Took, Why string
+	Events    []event
+}
+
+// event is something that happened. Kind selects how it looks, and Differs marks objects that are
+// not the same in the other run. Tip lists the reads that one entry stands for.
+type event struct {
+	at              time.Time
+	Offset          string
+	Kind, Text, Tip string
+	Differs         bool
+}
+
+// quiet is the time without events from which on it has an entry of its own.
+const quiet = 400 * time.Millisecond
+
+// view lays out a timeline.
+func (t *Timeline) view(f *finding.Finding) *timelineView {
+	v := &timelineView{Titles: []string{"This run"}}
+	if _, known := t.Failing.struck(); known {
+		v.Titles[0] = "With the fault"
+	}
+	courses := []*Course{&t.Failing}
+	if t.Reference != nil {
+		v.Titles, courses = append(v.Titles, "A good run"), append(courses, t.Reference)
+	}
+	for _, c := range courses {
+		if c.Cut > 0 {
+			v.Notes = append(v.Notes, fmt.Sprintf("%d requests and changes are left out.", c.Cut))
+		}
+		events := c.events(func(label string) bool { return t.differs(label, f) })
+		for i, b := range begins(c) {
+			at := slices.IndexFunc(v.Steps, func(row stepRow) bool { return row.Name == b.name })
+			if at < 0 {
+				at, v.Steps = len(v.Steps), append(v.Steps, stepRow{b.name, make([]stepCell, len(courses))})
+			}
+			v.Steps[at].Runs[slices.Index(courses, c)] = c.cell(i, events)
+		}
+	}
+	return v
+}
+
+// begin is where a step begins in a run.
+type begin struct {
+	name string
+	at   time.Time
+}
+
+// begins are those of a run's steps, and before them that of the run itself. Repeated names are numbered.
+func begins(c *Course) []begin {
+	all := []begin{{at: c.Started}}
+	seen := map[string]int{}
+	for _, step := range c.Steps {
+		seen[step.Name]++
+		name := short(line(step.Name), 80)
+		if n := seen[step.Name]; n > 1 {
+			name += fmt.Sprintf(" (%d)", n)
+		}
+		all = append(all, begin{name, step.At})
+	}
+	return all
+}
+
+// cell lays out what happened between a begin and the next one.
+func (c *Course) cell(i int, events []event) stepCell {
+	all := begins(c)
+	var cell stepCell
+	if i > 0 {
+		step := c.Steps[i-1]
+		cell.Took = took(step.Took)
+		if !step.Silent {
+			cell.Why = cmp.Or(short(line(step.Why), 300), "not silent")
+		}
+	}
+	last := all[i].at
+	for _, e := range events {
+		if e.at.Before(all[i].at) && i > 0 || i+1 < len(all) && !e.at.Before(all[i+1].at) {
+			continue
+		}
+		if wait := e.at.Sub(last); wait >= quiet {
+			cell.Events = append(cell.Events, event{Kind: "wait", Text: took(wait.Round(100 * time.Millisecond))})
+		}
+		last, e.Offset = e.at, "+"+took(max(0, e.at.Sub(all[i].at)))
+		cell.add(e)
+	}
+	return cell
+}
+
+// add appends an event. Reads without a fault that follow each other share an entry.
+func (s *stepCell) add(e event) {
+	if n := len(s.Events); n > 0 && e.Kind == "read" && s.Events[n-1].Kind == "read" {
+		before := &s.Events[n-1]
+		before.Tip = cmp.Or(before.Tip, before.Text) + "\n" + e.Text
+		before.Text = counted(strings.Count(before.Tip, "\n")+1, "read")
+		return
+	}
+	s.Events = append(s.Events, e)
+}
+
+// events are all of a run, in the order of time.
+func (c *Course) events(differs func(label string) bool) []event {
+	var all []event
+	marked := false
+	for _, r := range c.Requests {
+		marked = marked || r.Fault != ""
+		all = append(all, event{at: r.At, Kind: requestKind(&r), Text: requestText(&r)})
+	}
+	if at, known := c.struck(); known && !marked {
+		all = append(all, event{at: at, Kind: "struck", Text: "◀ the fault"})
+	}
+	for _, change := range c.Changes {
+		all = append(all, event{
+			at: change.At, Kind: strings.ToLower(line(change.Type)), Text: changeText(&change), Differs: differs(labelOf(&change)),
+		})
+	}
+	for _, exit := range c.Exits {
+		all = append(all, event{at: exit.At, Kind: "end", Text: "the operator " + ending(&exit)})
+		if i := slices.IndexFunc(c.Requests, func(r requestlog.Request) bool { return r.At.After(exit.At) }); i >= 0 {
+			all = append(all, event{at: c.Requests[i].At.Add(-1), Kind: "life", Text: "the operator is at work again"})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b event) int { return a.at.Compare(b.at) })
+	return all
+}
+
+func requestText(r *requestlog.Request) string {
+	text := fmt.Sprintf("%s %s: %s", line(r.Verb), short(line(objectOf(r)), 120), status(r))
+	if r.Effect != "" {
+		text += ", " + effect(r)
+	}
+	if r.Fault != "" {
+		text += " ◀ " + mark(r.Fault)
+	}
+	return text
+}
+
+// requestKind is what a request looks like.
+func requestKind(r *requestlog.Request) string {
+	refused := r.Status >= 400 && (r.IsWrite() || r.Status != 404)
+	switch {
+	case r.Fault != "":
+		return "struck"
+	case refused, r.Status == 0 && r.Verb != "watch":
+		return "refused"
+	case r.IsWrite() && r.Effect == requestlog.Unchanged:
+		return "idle"
+	case r.IsWrite():
+		return "write"
+	}
+	return "read"
+}
+
+func changeText(change *runlog.Change) string {
+	what := map[string]string{"ADDED": "created", "MODIFIED": "changed", "DELETED": "gone"}[change.Type]
+	if change.Deleting && change.Type == "MODIFIED" {
+		what = "to be deleted, waits for finalizers"
+	}
+	text := short(line(change.Kind+"/"+change.Name), 120) + " " + what
+	if change.Manager != "" {
+		text += ", by " + short(line(change.Manager), 60)
+	}
+	return text
+}
+
+// ending says how an operator ended.
+func ending(exit *runlog.Exit) string {
+	switch {
+	case exit.Panic != "":
+		return "panicked: " + short(line(exit.Panic), 200)
+	case exit.Asked:
+		return "was killed on purpose"
+	case exit.Signal != "":
+		return "was ended by signal " + exit.Signal
+	}
+	return fmt.Sprintf("ended by itself with code %d", exit.Code)
+}
+
+// labelOf names an object, and all objects with a name that was generated from the same prefix.
+func labelOf(change *runlog.Change) string {
+	if change.GenerateName != "" {
+		return change.Kind + "/" + change.GenerateName + "…"
+	}
+	return change.Kind + "/" + change.Name
+}
+
+// differs reports whether an object was created and deleted otherwise than in the other run, or is
+// one that the finding names.
+func (t *Timeline) differs(label string, f *finding.Finding) bool {
+	if slices.ContainsFunc(f.Diff, func(d finding.Difference) bool { return d.Of == label }) {
+		return true
+	}
+	return t.Reference != nil && lifeOf(&t.Failing, label) != lifeOf(t.Reference, label)
+}
+
+// lifeOf are the creations and deletions of an object.
+func lifeOf(c *Course, label string) string {
+	var life []string
+	for _, change := range c.Changes {
+		if labelOf(&change) == label && change.Type != "MODIFIED" {
+			life = append(life, change.Type)
+		}
+	}
+	return strings.Join(life, " ")
+}
+
+// struck is when the first fault did: with a request that says so, or else with the change whose
+// event it waited for.
+func (c *Course) struck() (time.Time, bool) {
+	for _, r := range c.Requests {
+		if r.Fault != "" {
+			return r.At, true
+		}
+	}
+	for _, f := range c.Struck {
+		seen := 0
+		for _, change := range c.Changes {
+			if f.On.Verb != fault.Event || !chosen(&f.On, &change) || f.On.Step != "" && c.stepAt(change.At) != f.On.Step {
+				continue
+			}
+			if seen++; seen == max(f.On.Nth, 1) {
+				return change.At, true
+			}
+		}
+	}
+	return time.Time{}, false
+}
+
+// stepAt is the name of the step that a moment is in.
+func (c *Course) stepAt(moment time.Time) string {
+	name := ""
+	for _, step := range c.Steps {
+		if !moment.Before(step.At) {
+			name = step.Name
+		}
+	}
+	return name
+}
+
+// chosen reports whether a change is one of those whose events a fault waits for.
+func chosen(on *fault.Match, change *runlog.Change) bool {
+	fits := func(want, got string) bool { return want == "" || want == got }
+	return fits(on.Resource, change.Resource) && fits(on.Name, change.Name) && fits(on.Type, change.Type)
+}

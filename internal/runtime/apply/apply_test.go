@@ -1,0 +1,317 @@
+package apply_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/operon-framework/operon/internal/core/plan"
+	"github.com/operon-framework/operon/internal/runtime/apply"
+	"github.com/operon-framework/operon/internal/runtime/freshness"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
+)
+
+var (
+	configMaps = schema.GroupResource{Resource: "configmaps"}
+	configKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
+	owner      = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owner", UID: "o"}}
+)
+
+// api holds one ConfigMap in memory, as an API server would; it is also the endpoint of its kind.
+type api struct {
+	resourceclient.Endpoint
+	object  *unstructured.Unstructured
+	version int
+	// refuse is the answer to the next write.
+	refuse error
+	// invalid is what the API server refuses an update for, though it would create such an object.
+	invalid bool
+}
+
+func (s *api) Children(resourceclient.Children) (resourceclient.Endpoint, error) { return s, nil }
+
+func (s *api) refusal(version string) error {
+	if err := s.refuse; err != nil {
+		s.refuse = nil
+		return err
+	}
+	if version != "" && s.object != nil && version != s.object.GetResourceVersion() {
+		return apierrors.NewConflict(configMaps, "web", errors.New("it has changed"))
+	}
+	return nil
+}
+
+func (s *api) Apply(_ context.Context, _, _ string, body []byte, o metav1.PatchOptions) (runtime.Object, error) {
+	applied := &unstructured.Unstructured{}
+	if err := json.Unmarshal(body, &applied.Object); err != nil {
+		return nil, err
+	}
+	if err := s.refusal(applied.GetResourceVersion()); err != nil {
+		return nil, err
+	}
+	if s.invalid && s.object != nil {
+		return nil, apierrors.NewInvalid(configKind.GroupKind(), "web", nil)
+	}
+	s.put(applied)
+	return s.object.DeepCopy(), nil
+}
+
+// put stores an object.
+func (s *api) put(object *unstructured.Unstructured) {
+	s.version++
+	uid := types.UID("u" + strconv.Itoa(s.version))
+	if s.object != nil {
+		uid = s.object.GetUID()
+	}
+	s.object = object.DeepCopy()
+	s.object.SetUID(uid)
+	s.object.SetResourceVersion(strconv.Itoa(s.version))
+}
+
+func (s *api) Get(context.Context, string, string) (runtime.Object, error) {
+	if err := s.refusal(""); err != nil {
+		return nil, err
+	}
+	if s.object == nil {
+		return nil, apierrors.NewNotFound(configMaps, "web")
+	}
+	return s.object.DeepCopy(), nil
+}
+
+func (s *api) delete(_ context.Context, _ client.WithWatch, _ client.Object, options ...client.DeleteOption) error {
+	var all client.DeleteOptions
+	all.ApplyOptions(options)
+	version := ""
+	if v := all.Preconditions.ResourceVersion; v != nil {
+		version = *v
+	}
+	if err := s.refusal(version); err != nil {
+		return err
+	}
+	if s.object == nil {
+		return apierrors.NewNotFound(configMaps, "web")
+	}
+	s.version++
+	s.object = nil
+	return nil
+}
+
+func (s *api) patch(_ context.Context, _ client.WithWatch, answer client.Object, patch client.Patch, _ ...client.PatchOption) error {
+	if err := s.refusal(""); err != nil {
+		return err
+	}
+	s.object.SetLabels(nil)
+	s.put(s.object)
+	answer.SetResourceVersion(s.object.GetResourceVersion())
+	return nil
+}
+
+func (s *api) create(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+	return apierrors.NewAlreadyExists(configMaps, "web")
+}
+
+// bench is an applier over an API in memory.
+type bench struct {
+	*testing.T
+	*apply.Applier
+	api    *api
+	writes *freshness.Children
+}
+
+func newBench(t *testing.T, fenced bool) *bench {
+	t.Helper()
+	b := &bench{T: t, api: &api{version: 10}, writes: freshness.NewChildren()}
+	// A watch that shows nothing, so that all writes are held.
+	freshness.WatchChildren(b.writes, toolscache.NewStore(toolscache.MetaNamespaceKeyFunc), func(*plan.Live) bool { return true }, func(*plan.Live) {})
+	mapper := meta.NewDefaultRESTMapper(nil)
+	for _, kind := range []string{"ConfigMap", "Secret"} {
+		mapper.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
+	}
+	memory := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithRESTMapper(mapper).Build()
+	b.Applier = apply.New(apply.Config{
+		Client: interceptor.NewClient(memory, interceptor.Funcs{Delete: b.api.delete, Patch: b.api.patch, Create: b.api.create}), Endpoints: b.api,
+		Manager: "test", Writes: b.writes, Fenced: fenced,
+		Children: func(kind schema.GroupVersionKind) resourceclient.Children { return resourceclient.Children{Kind: kind} },
+	})
+	return b
+}
+
+// desired is a child with data a=value.
+func (b *bench) desired(value string, options plan.Options) *unstructured.Unstructured {
+	b.Helper()
+	child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Data: map[string]string{"a": value}}
+	prepared, err := b.Prepare(owner, configKind, child, options)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return prepared
+}
+
+// do carries out an action and checks what became of it, and which version of the child is read then: empty for none.
+func (b *bench) do(action plan.Action, want plan.Verb, version string) plan.Action {
+	b.Helper()
+	done, err := b.Do(b.Context(), action)
+	if err != nil || done.Verb != want {
+		b.Fatalf("%s became %s: %v, want %s", action.Verb, done.Verb, err, want)
+	}
+	b.reads(version)
+	return done
+}
+
+func (b *bench) reads(version string) {
+	b.Helper()
+	view := b.writes.View()
+	defer view.End()
+	got := view.Newest(plan.ID{GroupKind: configKind.GroupKind(), Namespace: "default", Name: "web"}, nil)
+	if got == nil && version != "" || got != nil && got.ResourceVersion != version {
+		b.Errorf("%v is read, want version %q", got, version)
+	}
+}
+
+func TestActions(t *testing.T) {
+	t.Parallel()
+	for _, fenced := range []bool{false, true} {
+		b := newBench(t, fenced)
+		first := b.do(plan.Action{Verb: plan.Create, Desired: b.desired("1", plan.Options{})}, plan.Create, "11")
+		second := b.do(plan.Action{Verb: plan.Update, Desired: b.desired("2", plan.Options{}), Live: first.Live}, plan.Update, "12")
+		b.do(plan.Action{Verb: plan.Keep, Live: second.Live}, plan.Keep, "12")
+		b.do(plan.Action{Verb: plan.Release, Live: second.Live}, plan.Release, "")
+		if labels := b.api.object.GetLabels(); len(labels) > 0 {
+			t.Errorf("a released child has the labels %v", labels)
+		}
+		live, err := b.Read(t.Context(), second.Live)
+		if err != nil || live.ResourceVersion != "13" {
+			t.Errorf("past all caches, %v is read: %v", live, err)
+		}
+		b.do(plan.Action{Verb: plan.Delete, Live: live}, plan.Delete, "")
+		b.do(plan.Action{Verb: plan.Delete, Live: live}, plan.Delete, "")
+		if b.api.object != nil {
+			t.Error("the child was not deleted")
+		}
+	}
+}
+
+// A creation that finds its name taken does what the child that exists needs.
+func TestACreationOfWhatExists(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, false)
+	desired := b.desired("1", plan.Options{})
+	b.api.put(desired)
+	b.do(plan.Action{Verb: plan.Create, Desired: desired}, plan.Repair, "12")
+	b.api.object.SetLabels(map[string]string{plan.OwnerLabel: "another"})
+	_, err := b.Do(t.Context(), plan.Action{Verb: plan.Create, Desired: desired})
+	if _, conflict := errors.AsType[*apply.ConflictError](err); !conflict || err.Error() == "" {
+		t.Errorf("over an object of another owner: %v, want a conflict", err)
+	}
+	_, err = b.Do(t.Context(), plan.Action{Verb: plan.Conflict, Desired: desired, Why: "is not ours"})
+	if _, conflict := errors.AsType[*apply.ConflictError](err); !conflict {
+		t.Errorf("a conflict: %v", err)
+	}
+}
+
+func TestWritesThatFail(t *testing.T) {
+	t.Parallel()
+	down := apierrors.NewServiceUnavailable("try again later")
+	for _, verb := range []plan.Verb{plan.Create, plan.Update, plan.Delete, plan.Release} {
+		b := newBench(t, false)
+		b.api.put(b.desired("1", plan.Options{}))
+		live, err := b.Read(t.Context(), &plan.Live{Kind: configKind, Namespace: "default", Name: "web"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.api.refuse = down
+		if _, err := b.Do(t.Context(), plan.Action{Verb: verb, Desired: b.desired("2", plan.Options{}), Live: live}); !apierrors.IsServiceUnavailable(err) {
+			t.Errorf("%s: %v", verb, err)
+		}
+		if b.writes.Kept() > 0 {
+			t.Errorf("%s: a write that failed is held", verb)
+		}
+	}
+}
+
+// Where another process may have become the owner's, a write that was overtaken is planned again on what exists.
+func TestFencedWritesThatAreOvertaken(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, true)
+	first := b.do(plan.Action{Verb: plan.Create, Desired: b.desired("1", plan.Options{})}, plan.Create, "11")
+	b.api.put(b.api.object) // by another writer
+	b.do(plan.Action{Verb: plan.Update, Desired: b.desired("2", plan.Options{}), Live: first.Live}, plan.Update, "13")
+	b.do(plan.Action{Verb: plan.Delete, Live: first.Live}, plan.Delete, "")
+	if b.api.object != nil {
+		t.Error("the newest state was not deleted")
+	}
+	b.api.refuse = apierrors.NewConflict(configMaps, "web", errors.New("it is gone"))
+	b.do(plan.Action{Verb: plan.Update, Desired: b.desired("3", plan.Options{}), Live: first.Live}, plan.Recreate, "15")
+}
+
+func TestFieldsThatCannotBeChanged(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, false)
+	first := b.do(plan.Action{Verb: plan.Create, Desired: b.desired("1", plan.Options{})}, plan.Create, "11")
+	b.api.invalid = true
+	update := plan.Action{Verb: plan.Update, Desired: b.desired("2", plan.Options{}), Live: first.Live}
+	_, err := b.Do(t.Context(), update)
+	if immutable, ok := errors.AsType[*apply.ImmutableError](err); !ok || !apierrors.IsInvalid(immutable.Unwrap()) || immutable.Error() == "" {
+		t.Errorf("got %v, want that a field is immutable", err)
+	}
+	update.Options = plan.Options{Policy: plan.MayReplace}
+	b.do(update, plan.Replace, "")
+}
+
+func TestPrepare(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, true)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}, StringData: map[string]string{"k": "v"}}
+	prepared, err := b.Prepare(owner, configKind, secret, plan.Options{Policy: plan.LeaveBehind, After: []plan.ID{{Name: "x"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, _, _ := unstructured.NestedString(prepared.Object, "data", "k")
+	if data != "dg==" || prepared.GetNamespace() != "default" || prepared.GetLabels()[plan.OwnerLabel] != "o" || apply.Collected(owner, prepared) {
+		t.Errorf("prepared %v", prepared.Object)
+	}
+	if !apply.Collected(owner, b.desired("1", plan.Options{})) {
+		t.Error("a child in the owner's namespace has no reference to it")
+	}
+	if id, err := b.Identify(owner, secret); err != nil || id != plan.Of(prepared) {
+		t.Errorf("identified as %v: %v", id, err)
+	}
+	for name, child := range map[string]client.Object{
+		"without a name": &corev1.ConfigMap{}, "without a kind": &unstructured.Unstructured{}, "of an unknown type": &metav1.PartialObjectMetadata{},
+	} {
+		_, err := b.Prepare(owner, configKind, child, plan.Options{})
+		if _, invalid := errors.AsType[*apply.InvalidError](err); !invalid || err.Error() == "" {
+			t.Errorf("%s: %v, want that it is not a valid child", name, err)
+		}
+	}
+}
+
+func TestFamily(t *testing.T) {
+	t.Parallel()
+	var f apply.Family
+	web := &plan.Live{Kind: configKind, Namespace: "default", Name: "web"}
+	f.Saw(web)
+	f.Saw(web)
+	if !f.Knows(web.ID()) || len(f.Children()) != 1 || len(f.Kinds()) != 1 {
+		t.Errorf("it knows %v of %v", f.Children(), f.Kinds())
+	}
+	if f.Unsee(web.ID()); f.Knows(web.ID()) {
+		t.Error("a child that was removed on purpose is known")
+	}
+}

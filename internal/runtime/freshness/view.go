@@ -1,0 +1,101 @@
+package freshness
+
+import (
+	"maps"
+	"slices"
+)
+
+// View is what was written, for readers of a cache. Begin it before the cache is read: a watch may show a write, which
+// the ledger then drops, after the state before it was read.
+type View[K, O comparable] struct {
+	ledger *Ledger[K, O]
+	// heads are the versions that caches had reached when the view began.
+	heads map[*Watch[K, O]]uint64
+	// dropped are the writes that were dropped since then.
+	dropped map[K]*entry[K, O]
+}
+
+// View begins a view. It ends with End.
+func (l *Ledger[K, O]) View() *View[K, O] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	v := &View[K, O]{ledger: l, heads: map[*Watch[K, O]]uint64{}, dropped: map[K]*entry[K, O]{}}
+	for w := range l.watches {
+		v.heads[w] = w.position()
+	}
+	l.views[v] = true
+	return v
+}
+
+// End ends a view.
+func (v *View[K, O]) End() {
+	v.ledger.mu.Lock()
+	defer v.ledger.mu.Unlock()
+	delete(v.ledger.views, v)
+}
+
+// Keys returns the objects whose state in a cache may be older than an own write.
+func (v *View[K, O]) Keys() []K {
+	v.ledger.mu.Lock()
+	defer v.ledger.mu.Unlock()
+	all := maps.Clone(v.ledger.entries)
+	maps.Copy(all, v.dropped)
+	return slices.Collect(maps.Keys(all))
+}
+
+// Newest returns the later of the state that a cache holds, which may be absent, and what the last own write left.
+// The caller must not change it.
+func (v *View[K, O]) Newest(key K, cached O) O {
+	v.ledger.mu.Lock()
+	defer v.ledger.mu.Unlock()
+	e := v.ledger.entries[key]
+	if e == nil {
+		e = v.dropped[key]
+	}
+	if e == nil {
+		return cached
+	}
+	var none O
+	form := Form{}
+	if cached != none {
+		form = v.ledger.Form(cached)
+	}
+	switch {
+	case e.deleted:
+		return v.afterDeletion(e, cached, form)
+	case form.Version >= e.Version || v.includes(key, e):
+		return cached
+	}
+	return e.state
+}
+
+// includes reports whether all caches had reached a write when the view began.
+func (v *View[K, O]) includes(key K, e *entry[K, O]) bool {
+	covered := false
+	for w, head := range v.heads {
+		covers := w.covers(key, e.about)
+		if covers && head < e.Version {
+			return false
+		}
+		covered = covered || covers
+	}
+	return covered
+}
+
+// afterDeletion is what the state in a cache means after the deletion of the object: finalizers may still hold it.
+func (v *View[K, O]) afterDeletion(e *entry[K, O], cached O, form Form) O {
+	var none O
+	switch {
+	case cached == none:
+		return none
+	case form.UID != e.UID && form.Version > e.Version:
+		return cached // the successor
+	case form.UID != e.UID:
+		return none // a predecessor, which ended before
+	case form.Deleting:
+		return cached
+	case e.state != none && v.ledger.Form(e.state).Version > form.Version:
+		return v.ledger.Config.Deleting(e.state)
+	}
+	return v.ledger.Config.Deleting(cached)
+}

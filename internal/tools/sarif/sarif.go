@@ -1,0 +1,99 @@
+// Package sarif writes results for code scanning, in the Static Analysis Results Interchange
+// Format 2.1.0. It has what commands of this project say in it: the rules of one tool, and results
+// with a place, a message and a fingerprint that stays the same from run to run.
+package sarif
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"net/url"
+	"slices"
+)
+
+// Object is an object in JSON.
+type Object = map[string]any
+
+// Levels of rules and results.
+const (
+	Error   = "error"
+	Warning = "warning"
+	Note    = "note"
+)
+
+// Rule is what results are about.
+type Rule struct {
+	ID, Short, Full, Help string
+	// Level is that of results which have no other reason for one.
+	Level string
+	Tags  []string
+}
+
+// Result is one finding. Results of two runs with the same Key are the same finding.
+type Result struct {
+	// Rule is the ID of a rule of the run.
+	Rule, Level, Message, Key string
+	Locations                 []Object
+	// Properties are more for the readers that know them. They may be nil.
+	Properties Object
+}
+
+// Run is what one run of a tool has found.
+type Run struct {
+	// Tool is its name, ID that of the sort of run, with a slash at the end.
+	Tool, ID string
+	// Columns is the unit of columns in places: "utf16CodeUnits" or "unicodeCodePoints".
+	Columns string
+	Rules   []Rule
+	Results []Result
+	// More are further fields of the run, such as "invocations".
+	More Object
+}
+
+// Write writes a log with the run alone.
+func (r *Run) Write(w io.Writer) error {
+	rules, results := []Object{}, []Object{}
+	for _, one := range r.Rules {
+		rules = append(rules, Object{
+			"id": one.ID, "shortDescription": text(one.Short), "fullDescription": text(one.Full), "help": text(one.Help),
+			"defaultConfiguration": Object{"level": one.Level}, "properties": Object{"tags": one.Tags},
+		})
+	}
+	for _, one := range r.Results {
+		sum := sha256.Sum256([]byte(one.Key))
+		result := Object{
+			"ruleId": one.Rule, "ruleIndex": slices.IndexFunc(r.Rules, func(rule Rule) bool { return rule.ID == one.Rule }),
+			"level": one.Level, "message": text(one.Message),
+			"partialFingerprints": Object{"operonFinding/v1": hex.EncodeToString(sum[:])},
+		}
+		if len(one.Locations) > 0 {
+			result["locations"] = one.Locations
+		}
+		if one.Properties != nil {
+			result["properties"] = one.Properties
+		}
+		results = append(results, result)
+	}
+	run := Object{
+		"tool": Object{"driver": Object{"name": r.Tool, "rules": rules}}, "results": results,
+		"columnKind": r.Columns, "automationDetails": Object{"id": r.ID},
+	}
+	for name, value := range r.More {
+		run[name] = value
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(Object{"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": []Object{run}})
+}
+
+func text(words string) Object { return Object{"text": words} }
+
+// File is the place of a file, as in "artifactLocation".
+func File(path string) Object { return Object{"uri": (&url.URL{Path: path}).String()} }
+
+// Physical is a place in a file; region has its line.
+func Physical(path string, region Object) Object {
+	return Object{"artifactLocation": File(path), "region": region}
+}
