@@ -45,7 +45,7 @@ type File struct {
 func ReadFile(path string) (*File, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no plan file %s: operon prove writes one for each finding, and names it", path)
+		return nil, fmt.Errorf("plan file %s does not exist; operon prove writes one for each finding and prints its path", path)
 	}
 	if err != nil {
 		return nil, err
@@ -63,21 +63,21 @@ func parse(content []byte) (*File, error) {
 		Format string `json:"format"`
 	}
 	if err := yaml.Unmarshal(content, &head); err != nil {
-		return nil, fmt.Errorf("this is no plan file: %w", located(err, content))
+		return nil, fmt.Errorf("not a plan file: %w", located(err, content))
 	}
 	switch head.Format {
 	case fileFormat:
 	case "":
-		return nil, fmt.Errorf("this is no plan file: it does not say format: %s", fileFormat)
+		return nil, fmt.Errorf("not a plan file: want format: %s", fileFormat)
 	default:
-		return nil, fmt.Errorf("it has the format %q, this program reads %q: run `operon prove` again and take the file that it writes", head.Format, fileFormat)
+		return nil, fmt.Errorf("format %q is not supported, only %q: run `operon prove` again and use the file that it writes", head.Format, fileFormat)
 	}
 	f := &File{}
 	if err := yaml.UnmarshalStrict(content, f); err != nil {
-		return nil, fmt.Errorf("the plan cannot be read: %w", located(err, content))
+		return nil, fmt.Errorf("invalid plan: %w", located(err, content))
 	}
 	if err := f.Plan.Validate(); err != nil {
-		return nil, fmt.Errorf("the plan cannot be carried out: %s", oneLine(err))
+		return nil, fmt.Errorf("invalid plan: %s", oneLine(err))
 	}
 	return f, nil
 }
@@ -91,10 +91,10 @@ func located(err error, content []byte) error {
 		field := found[1][strings.LastIndex(found[1], ".")+1:]
 		for i, line := range strings.Split(string(content), "\n") {
 			if strings.HasPrefix(strings.TrimLeft(line, ` -"{`), field) {
-				return fmt.Errorf("line %d: there is no field %q", i+1, found[1])
+				return fmt.Errorf("line %d: unknown field %q", i+1, found[1])
 			}
 		}
-		return fmt.Errorf("there is no field %q", found[1])
+		return fmt.Errorf("unknown field %q", found[1])
 	}
 	return errors.New(strings.TrimPrefix(strings.TrimPrefix(oneLine(err), "error converting YAML to JSON: "), "error unmarshaling JSON: "))
 }

@@ -41,13 +41,13 @@ func TestParseTellsWhatIsWrong(t *testing.T) {
 		t.Fatalf("%v in\n%s", err, good)
 	}
 	for name, test := range map[string]struct{ old, with, want string }{
-		"nothing":          {good, "", "does not say format: operon-prove/1"},
-		"a text":           {good, "hello", "this is no plan file"},
-		"no YAML":          {`"name": "one"`, `"name": [`, "this is no plan file: yaml: line"},
-		"another version":  {"operon-prove/1", "operon-prove/7", `the format "operon-prove/7", this program reads "operon-prove/1"`},
-		"an unknown field": {`"why": "because"`, `"when": "now"`, `line 11: there is no field "when"`},
-		"a nested one":     {`"verb": "create"`, `"verv": "create"`, `line 47: there is no field "verv"`},
-		"no such fault":    {`"kind": "kill"`, `"kind": "bill"`, `there is no fault "bill"`},
+		"nothing":          {good, "", "want format: operon-prove/1"},
+		"a text":           {good, "hello", "not a plan file"},
+		"no YAML":          {`"name": "one"`, `"name": [`, "not a plan file: yaml: line"},
+		"another version":  {"operon-prove/1", "operon-prove/7", `format "operon-prove/7" is not supported, only "operon-prove/1"`},
+		"an unknown field": {`"why": "because"`, `"when": "now"`, `line 11: unknown field "when"`},
+		"a nested one":     {`"verb": "create"`, `"verv": "create"`, `line 47: unknown field "verv"`},
+		"no such fault":    {`"kind": "kill"`, `"kind": "bill"`, `unknown fault "bill"`},
 		"an object":        {`"kind": "Box"`, `"kin": "Box"`, "Object 'Kind' is missing"},
 		"a step":           {`"same": "create"`, `"same": "nothing"`, "no earlier step"},
 	} {

@@ -44,10 +44,10 @@ func TestFileIsReadAsItWasWritten(t *testing.T) {
 func TestFileThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for content, want := range map[string]string{
-		`{"format": "operon-prove/0"}`:                   `has the format "operon-prove/0", this program reads "operon-prove/1"`,
+		`{"format": "operon-prove/0"}`:                   `format "operon-prove/0" is not supported, only "operon-prove/1"`,
 		`{"format": "operon-prove/1", "surprise": true}`: "surprise",
-		`{"format"`: "is no plan file",
-		``:          `does not say format: operon-prove/1`,
+		`{"format"`: "not a plan file",
+		``:          `want format: operon-prove/1`,
 	} {
 		path := filepath.Join(t.TempDir(), "plan.json")
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
@@ -66,11 +66,11 @@ func TestTargetThatCannotBeLoaded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, target := range map[string]prove.Target{
-		"there are no samples":    {Run: "true"},
-		"are both given":          {Run: "true", Dir: "."},
-		"there are no objects in": {Run: "true", Samples: empty},
+		"no samples: set":         {Run: "true"},
+		"a project and a command": {Run: "true", Dir: "."},
+		"contains no objects":     {Run: "true", Samples: empty},
 		"no such file":            {Run: "true", Samples: "nowhere.yaml"},
-		"there is no Role":        {Run: "true", Samples: "../test/testdata/boxes.yaml", RBAC: "../test/testdata/boxes.yaml"},
+		"contains no Role":        {Run: "true", Samples: "../test/testdata/boxes.yaml", RBAC: "../test/testdata/boxes.yaml"},
 		"go.mod":                  {Dir: t.TempDir()},
 	} {
 		if _, err := target.Load(t.Context(), t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), want) {
@@ -82,7 +82,7 @@ func TestTargetThatCannotBeLoaded(t *testing.T) {
 // A plan file that is not there is told, with what writes one.
 func TestNoFile(t *testing.T) {
 	t.Parallel()
-	if _, err := prove.ReadFile(filepath.Join(t.TempDir(), "none.yaml")); err == nil || !strings.Contains(err.Error(), "there is no plan file") {
+	if _, err := prove.ReadFile(filepath.Join(t.TempDir(), "none.yaml")); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("the error is %v", err)
 	}
 }

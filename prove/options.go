@@ -71,7 +71,7 @@ const (
 	DefaultSettle = time.Second
 )
 
-var errNoSamples = errors.New("there are no samples: an operator is tested with objects of its kinds; put some into config/samples")
+var errNoSamples = errors.New("no samples: add objects of the operator's kinds to config/samples")
 
 // observe says what is done before there are plans.
 func (o Options) observe(what string) {
@@ -83,9 +83,9 @@ func (o Options) observe(what string) {
 func (o Options) withDefaults() (Options, error) {
 	switch {
 	case o.Operator == nil:
-		return o, errors.New("there is no operator to be tested")
+		return o, errors.New("no operator to test")
 	case o.Config == nil:
-		return o, errors.New("there is no cluster to test it on")
+		return o, errors.New("no cluster to test the operator on")
 	case len(o.Samples) == 0:
 		return o, errNoSamples
 	}

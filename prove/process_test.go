@@ -89,7 +89,7 @@ func TestUnknownKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	testCluster.join(t, &options)
-	if _, err := Prove(t.Context(), options); err == nil || !strings.Contains(err.Error(), "no kind Thing of nowhere.operon.dev/v1") {
+	if _, err := Prove(t.Context(), options); err == nil || !strings.Contains(err.Error(), "unknown kind Thing in nowhere.operon.dev/v1") {
 		t.Errorf("%v", err)
 	}
 }

@@ -92,7 +92,7 @@ func newSession(options Options, file *File) (*session, error) {
 		return nil, err
 	}
 	if len(options.Samples) == 0 {
-		return nil, fmt.Errorf("no sample is of a version that can be used here: %s; add one of the version that is stored", strings.Join(notes, "; "))
+		return nil, fmt.Errorf("no sample has a usable version: %s; add one in the storage version", strings.Join(notes, "; "))
 	}
 	history, err := normalize.HistoryOf(slices.Concat(options.CRDs, options.Setup)...)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *session) open(ctx context.Context) error {
 	}
 	version, err := found.ServerVersion()
 	if err != nil {
-		return fmt.Errorf("the cluster does not answer: %w", err)
+		return fmt.Errorf("the cluster does not respond: %w", err)
 	}
 	s.report.Cluster = version.GitVersion
 	if err := s.watch(ctx); err != nil {

@@ -94,10 +94,10 @@ func (t Target) loadProject(o *Options) (build func(context.Context) error, err 
 // loadCommand takes an operator that a command starts.
 func (t Target) loadCommand(o *Options) (build func(context.Context) error, err error) {
 	if t.Dir != "" {
-		return nil, errors.New("a project and a command are both given: an operator is started by one of them")
+		return nil, errors.New("a project and a command are set: use one of them")
 	}
 	if t.Samples == "" {
-		return nil, errors.New("there are no samples: --samples PATH names objects of the operator's kinds that it can deal with")
+		return nil, errors.New("no samples: set --samples PATH to objects of the operator's kinds")
 	}
 	dir, err := os.Getwd()
 	if err != nil {
@@ -134,7 +134,7 @@ func (t Target) loadFiles(o *Options) (err error) {
 	}
 	o.Grants = project.GrantsOf(read)
 	if len(o.Grants) == 0 {
-		return fmt.Errorf("%s: there is no Role and no ClusterRole in it", t.RBAC)
+		return fmt.Errorf("%s: contains no Role or ClusterRole", t.RBAC)
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func readManifests(path string) ([]project.Object, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("%s: there are no objects in it", path)
+		return nil, fmt.Errorf("%s: contains no objects", path)
 	}
 	return found, nil
 }

@@ -16,10 +16,10 @@ func TestLoadTellsFirst(t *testing.T) {
 	t.Parallel()
 	const project = "testdata/kubebuilder"
 	for want, target := range map[string]Target{
-		"there is no folder nodir":   {Dir: "nodir"},
-		"there are no objects in it": {Dir: project, Samples: t.TempDir()},
-		"none.yaml":                  {Dir: project, Steps: "none.yaml"},
-		"there is no Role":           {Dir: project, RBAC: "testdata/shell/sample.yaml"},
+		"there is no folder nodir": {Dir: "nodir"},
+		"contains no objects":      {Dir: project, Samples: t.TempDir()},
+		"none.yaml":                {Dir: project, Steps: "none.yaml"},
+		"contains no Role":         {Dir: project, RBAC: "testdata/shell/sample.yaml"},
 	} {
 		built := false
 		_, err := target.Load(t.Context(), t.TempDir(), func(report.Standing) { built = true })
@@ -81,7 +81,7 @@ func TestWithoutConversion(t *testing.T) {
 	}
 	options.Samples[0].SetAPIVersion("shell.operon.dev/v1alpha1")
 	options.Config = &rest.Config{Host: "127.0.0.1:1"}
-	if _, err := Prove(t.Context(), options); err == nil || !strings.Contains(err.Error(), "no sample is of a version that can be used here") || !strings.Contains(err.Error(), "add one of the version that is stored") {
+	if _, err := Prove(t.Context(), options); err == nil || !strings.Contains(err.Error(), "no sample has a usable version") || !strings.Contains(err.Error(), "add one in the storage version") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -42,17 +42,17 @@ var rules = map[Kind]rule{
 func (f Fault) checked() (Fault, error) {
 	rule, known := rules[f.Kind]
 	if !known {
-		return f, fmt.Errorf("there is no fault %q", f.Kind)
+		return f, fmt.Errorf("unknown fault %q", f.Kind)
 	}
 	if f.Moment != "" && !slices.Contains(rule.moments, f.Moment) {
-		return f, fmt.Errorf("a fault %q cannot strike at the moment %q, only at %q", f.Kind, f.Moment, rule.moments)
+		return f, fmt.Errorf("the fault %q cannot fire at the moment %q, only at %q", f.Kind, f.Moment, rule.moments)
 	}
 	if err := errors.Join(f.misfit(rule), f.On.misfit(), f.To.misfit()); err != nil {
 		return f, err
 	}
 	f = f.whole()
 	if f.On.Verb == Event && (!rule.events || f.Moment != Before) {
-		return f, fmt.Errorf("an event cannot bring about %q %s: it is shown or not", f.Kind, f.Moment)
+		return f, fmt.Errorf("an event cannot trigger %q at the moment %s", f.Kind, f.Moment)
 	}
 	return f, nil
 }
@@ -62,31 +62,31 @@ func (f Fault) misfit(rule rule) error {
 	ends := rule.views && f.Kind != Relist
 	switch {
 	case rule.timed && f.For.Duration <= 0:
-		return fmt.Errorf("a %s needs a time: set for", f.Kind)
+		return fmt.Errorf("%s needs a duration: set for", f.Kind)
 	case !rule.timed && rule.lasts == 0 && f.For.Duration != 0:
-		return fmt.Errorf("for is the time that a fault takes, and %q takes none", f.Kind)
+		return fmt.Errorf("for is not a field of %q", f.Kind)
 	case f.For.Duration < 0, f.Quiet.Duration < 0:
-		return errors.New("a time is less than 0")
+		return errors.New("durations must not be negative")
 	case !ends && f.Quiet.Duration != 0:
-		return fmt.Errorf("quiet ends a frozen view, not a %q", f.Kind)
+		return fmt.Errorf("quiet is not a field of %q", f.Kind)
 	case !rule.views && f.View != "":
-		return fmt.Errorf("view is what is frozen or listed anew, not of %q", f.Kind)
+		return fmt.Errorf("view is not a field of %q", f.Kind)
 	case f.Kind != Throttle && f.RetryAfter != 0:
-		return fmt.Errorf("retryAfter belongs to a throttle, not to %q", f.Kind)
+		return fmt.Errorf("retryAfter is not a field of %q, only of throttle", f.Kind)
 	case f.RetryAfter < 0:
-		return errors.New("retryAfter is less than 0")
+		return errors.New("retryAfter must not be negative")
 	case f.Kind != Past && (f.Back != 0 || f.Step != "" || f.To != (Match{})):
-		return fmt.Errorf("back, step and to say which past, they are not of %q", f.Kind)
+		return fmt.Errorf("back, step and to are not fields of %q", f.Kind)
 	case f.Back < 0, f.pasts() > 1:
 		return errors.New("set one of back, step and to, back to 1 or more")
 	case f.To.Verb == Event:
-		return errors.New("to is a request of the operator's, not an event")
+		return errors.New("to selects a request of the operator, not an event")
 	case f.Kind == CutWatch && f.On.Verb != "watch":
-		return errors.New("only a watch can be cut after its events: set on.verb to watch")
+		return errors.New("only a watch can end after events: set on.verb to watch")
 	case f.Kind != CutWatch && f.Events != 0:
-		return fmt.Errorf("events are those before a watch is cut, not of %q", f.Kind)
+		return fmt.Errorf("events is not a field of %q", f.Kind)
 	case f.Events < 0:
-		return errors.New("events is less than 0")
+		return errors.New("events must not be negative")
 	}
 	return nil
 }
@@ -106,13 +106,13 @@ func (f Fault) pasts() int {
 func (m Match) misfit() error {
 	switch {
 	case m.Type != "" && m.Verb != Event:
-		return errors.New("on.type is that of an event: set on.verb to event")
+		return errors.New("on.type requires on.verb: event")
 	case m.Type != "" && !slices.Contains(types, m.Type):
-		return fmt.Errorf("on.type is %q, it can be %q", m.Type, types)
+		return fmt.Errorf("on.type is %q, want one of %q", m.Type, types)
 	case m.Nth < 0:
-		return errors.New("on.nth is less than 1")
+		return errors.New("on.nth must be at least 1")
 	case m.Times < Always:
-		return fmt.Errorf("on.times is less than %d", Always)
+		return fmt.Errorf("on.times must be at least %d", Always)
 	}
 	return nil
 }

@@ -152,7 +152,7 @@ func (w *world) podsToCome(ctx context.Context) ([]*unstructured.Unstructured, e
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, errors.New("there is no pod that could fail")
+			return nil, errors.New("no pods exist that could fail")
 		}
 	}
 }

@@ -328,7 +328,7 @@ func (l *life) dead() error {
 	case l.failure != nil:
 		return l.failure
 	case l.unasked > maxExits:
-		return fmt.Errorf("the operator ended by itself %d times", l.unasked)
+		return fmt.Errorf("the operator exited on its own %d times", l.unasked)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func (s *Stage) awaitRights(ctx context.Context, world string) error {
 			}
 		}
 		if time.Since(began) > clusterPatience {
-			return fmt.Errorf("after %s the operator does not have its rights: %w", clusterPatience, err)
+			return fmt.Errorf("after %s the operator still lacks its permissions: %w", clusterPatience, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -65,7 +65,7 @@ func unknown(grants []project.Grant, known []authorizationv1.ResourceRule) error
 					slices.Equal(k.Resources, rule.Resources) && slices.Equal(k.ResourceNames, rule.ResourceNames)
 			}
 			if len(rule.Resources) > 0 && !slices.ContainsFunc(known, is) {
-				return fmt.Errorf("%s: the API server does not know of %s on %s", one.Role.Place(), rule.Verbs, rule.Resources)
+				return fmt.Errorf("%s: the API server has not applied %s on %s yet", one.Role.Place(), rule.Verbs, rule.Resources)
 			}
 		}
 	}

@@ -24,8 +24,8 @@ func TestUnknownRights(t *testing.T) {
 		want  string
 	}{
 		"all":        {project.Grant{Role: role}, []authorizationv1.ResourceRule{deployments, secrets}, ""},
-		"one":        {project.Grant{Role: role}, []authorizationv1.ResourceRule{secrets}, "does not know of [get list] on [deployments]"},
-		"none":       {project.Grant{Role: role}, nil, "does not know of [get] on [secrets]"},
+		"one":        {project.Grant{Role: role}, []authorizationv1.ResourceRule{secrets}, "the API server has not applied [get list] on [deployments] yet"},
+		"none":       {project.Grant{Role: role}, nil, "the API server has not applied [get] on [secrets] yet"},
 		"elsewhere":  {project.Grant{Role: role, Namespace: "other"}, nil, ""},
 		"of another": {project.Grant{Name: "view"}, nil, ""},
 		"aggregated": {project.Grant{Role: together}, nil, ""},

@@ -302,7 +302,7 @@ func (w *world) awake(ctx context.Context) error {
 		case busy == "" && activity.Seen > 0 && quiet >= w.pace.Quiet:
 			return nil
 		case activity.Seen == 0 && time.Since(began) > w.firstRequest():
-			return fmt.Errorf("the operator has sent no request by way of the proxy for %s%s: does it take its cluster from %s?", w.firstRequest().Round(time.Second), w.life.said(), w.ways())
+			return fmt.Errorf("the operator has sent no requests through the proxy for %s%s: does it get its cluster from %s?", w.firstRequest().Round(time.Second), w.life.said(), w.ways())
 		case activity.Seen > 0 && time.Since(began) > w.pace.Patience:
 			return nil // it is never silent: the steps will show it
 		}

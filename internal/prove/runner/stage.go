@@ -95,7 +95,7 @@ func (s *Stage) Close(ctx context.Context) error {
 	if len(s.problems) == 0 {
 		return nil
 	}
-	return fmt.Errorf("remove what the test left: %w", s.problems[0])
+	return fmt.Errorf("clean up after the test: %w", s.problems[0])
 }
 
 func (s *Stage) failed(err error) {
@@ -129,7 +129,7 @@ func (s *Stage) Serves(objects []*unstructured.Unstructured) error {
 		kind := object.GroupVersionKind()
 		_, err := s.cluster.Mapping(kind)
 		if meta.IsNoMatchError(err) {
-			return fmt.Errorf("the cluster has no kind %s of %s, which %s is: its CustomResourceDefinition is missing", kind.Kind, object.GetAPIVersion(), object.GetName())
+			return fmt.Errorf("unknown kind %s in %s of the object %s: its CRD is missing", kind.Kind, object.GetAPIVersion(), object.GetName())
 		}
 		if err != nil {
 			return err

@@ -139,7 +139,7 @@ func (w *world) furnished(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("the cluster's controllers do not make %s: %w", missing, context.Cause(ctx))
+			return fmt.Errorf("the cluster's controllers do not create %s: %w", missing, context.Cause(ctx))
 		}
 	}
 }

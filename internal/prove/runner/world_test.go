@@ -262,7 +262,7 @@ func TestEndsByItself(t *testing.T) {
 	if len(seen.Exits) < 3 || seen.Exits[0].Asked || seen.Exits[0].Code != 1 {
 		t.Errorf("exits are %+v", seen.Exits)
 	}
-	if step := seen.Steps[0]; step.Silent || !strings.Contains(step.Why, "ended by itself") {
+	if step := seen.Steps[0]; step.Silent || !strings.Contains(step.Why, "exited on its own") {
 		t.Errorf("the step ends with %+v", step)
 	}
 }

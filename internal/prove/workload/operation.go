@@ -113,10 +113,10 @@ func kindOf(sample *unstructured.Unstructured, crds []*unstructured.Unstructured
 	}
 	i := slices.IndexFunc(kinds, func(k *crd.Kind) bool { return k.GroupVersionKind == sample.GroupVersionKind() })
 	if i < 0 {
-		return nil, fmt.Errorf("no operations on %s: its definition does not serve the version %s", RefOf(sample), sample.GetAPIVersion())
+		return nil, fmt.Errorf("no operations on %s: its CRD does not serve the version %s", RefOf(sample), sample.GetAPIVersion())
 	}
 	if err := kinds[i].Admit(sample, nil); err != nil {
-		return nil, fmt.Errorf("no operations on %s: without a webhook's help it is not valid: %w", RefOf(sample), err)
+		return nil, fmt.Errorf("no operations on %s: it is not valid without a webhook: %w", RefOf(sample), err)
 	}
 	return kinds[i], nil
 }

@@ -32,7 +32,7 @@ func Read(path string) ([]Workload, error) {
 			return nil, err
 		}
 		if len(files) == 0 {
-			return nil, fmt.Errorf("no workloads in %s: it has no file *.yaml", path)
+			return nil, fmt.Errorf("no scenarios in %s: it contains no *.yaml file", path)
 		}
 	}
 	var all []Workload
@@ -47,7 +47,7 @@ func Read(path string) ([]Workload, error) {
 	}
 	for i, w := range all {
 		if slices.ContainsFunc(all[:i], func(other Workload) bool { return other.Name == w.Name }) {
-			problems = append(problems, fmt.Errorf("%s: two workloads are named %q", path, w.Name))
+			problems = append(problems, fmt.Errorf("%s: two scenarios are named %q", path, w.Name))
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
@@ -79,7 +79,7 @@ func Parse(file string, content []byte) ([]Workload, error) {
 		all, problems = append(all, w), append(problems, r.problems...)
 	}
 	if len(all) == 0 && len(problems) == 0 {
-		problems = append(problems, fmt.Errorf("%s: no workload in it", file))
+		problems = append(problems, fmt.Errorf("%s: contains no scenario", file))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ func TestRead(t *testing.T) {
 func TestReadFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	if _, err := workload.Read(dir); err == nil || !strings.Contains(err.Error(), "no workloads in") {
+	if _, err := workload.Read(dir); err == nil || !strings.Contains(err.Error(), "no scenarios in") {
 		t.Error(err)
 	}
 	if _, err := workload.Read(filepath.Join(dir, "none.yaml")); !os.IsNotExist(err) {
@@ -58,7 +58,7 @@ func TestReadFolder(t *testing.T) {
 		t.Errorf("%+v, %v", all, err)
 	}
 	put("c.yaml", "first")
-	if _, err := workload.Read(dir); err == nil || !strings.Contains(err.Error(), `two workloads are named "first"`) {
+	if _, err := workload.Read(dir); err == nil || !strings.Contains(err.Error(), `two scenarios are named "first"`) {
 		t.Error(err)
 	}
 }

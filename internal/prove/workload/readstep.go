@@ -165,7 +165,7 @@ func (r *reader) value(node *yamlv3.Node, at string) map[string]any {
 	}
 	var unsupported *json.UnsupportedTypeError
 	if errors.As(err, &unsupported) {
-		err = errors.New("a key in it is no text")
+		err = errors.New("a key is not a string")
 	}
 	if err != nil {
 		r.wrong(node, at, "%s", strings.TrimPrefix(err.Error(), "yaml: "))

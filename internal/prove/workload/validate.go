@@ -24,15 +24,15 @@ var Failures = []string{"image-pull", "crash-loop", "never-ready", "job", LostNo
 func (w Workload) Validate() error {
 	var problems []error
 	if w.Name == "" {
-		problems = append(problems, errors.New("the workload has no name"))
+		problems = append(problems, errors.New("the scenario has no name"))
 	}
 	if len(w.Steps) == 0 {
-		problems = append(problems, fmt.Errorf("the workload %q has no steps", w.Name))
+		problems = append(problems, fmt.Errorf("the scenario %q has no steps", w.Name))
 	}
 	before := history{}
 	for i, step := range w.Steps {
 		for _, err := range step.problems(before) {
-			problems = append(problems, fmt.Errorf("workload %q, step %d (%q): %w", w.Name, i+1, step.Name, err))
+			problems = append(problems, fmt.Errorf("scenario %q, step %d (%q): %w", w.Name, i+1, step.Name, err))
 		}
 		before.add(step)
 	}
@@ -108,17 +108,17 @@ func (s Step) unnamed() []error {
 			continue
 		}
 		if slices.ContainsFunc(refs[:i], ref.is) {
-			found = append(found, fmt.Errorf("%s is named twice", ref))
+			found = append(found, fmt.Errorf("%s is listed twice", ref))
 		}
 	}
 	if s.Fail != nil && !slices.Contains(Failures, s.Fail.How) {
-		found = append(found, fmt.Errorf("pods cannot fail by %q, only by %v", s.Fail.How, Failures))
+		found = append(found, fmt.Errorf("unknown failure %q of pods, want one of %v", s.Fail.How, Failures))
 	}
 	if s.Fail != nil && s.Fail.How == UnboundVolume && s.Fail.Pods != 0 {
-		found = append(found, errors.New("it is claims that get no volume: pods cannot be counted"))
+		found = append(found, errors.New("unbound-volume affects claims: remove pods"))
 	}
 	if s.Fail != nil && s.Fail.Pods < 0 {
-		found = append(found, fmt.Errorf("%d pods cannot fail", s.Fail.Pods))
+		found = append(found, fmt.Errorf("pods: %d is not a valid number", s.Fail.Pods))
 	}
 	return found
 }

@@ -47,12 +47,12 @@ func TestValidate(t *testing.T) {
 		"refused, fresh":  {steps(workload.Step{Name: "a", Apply: one, Refused: true, Fresh: true}), "changes nothing"},
 		"heal":            {steps(made, workload.Step{Name: "a", Heal: true}), "nothing fails"},
 		"heal twice":      {steps(workload.Step{Name: "f", Fail: &workload.Failure{How: "job"}}, workload.Step{Name: "a", Heal: true}, workload.Step{Name: "b", Heal: true}), `step 3 ("b"): nothing fails`},
-		"no such failure": {steps(workload.Step{Name: "f", Fail: &workload.Failure{How: "explode"}}), `cannot fail by "explode"`},
-		"fewer than none": {steps(workload.Step{Name: "f", Fail: &workload.Failure{How: "job", Pods: -1}}), "-1 pods"},
+		"no such failure": {steps(workload.Step{Name: "f", Fail: &workload.Failure{How: "explode"}}), `unknown failure "explode"`},
+		"fewer than none": {steps(workload.Step{Name: "f", Fail: &workload.Failure{How: "job", Pods: -1}}), "pods: -1"},
 		"no object":       {steps(workload.Step{Name: "a", Apply: []*unstructured.Unstructured{nil}}), "is empty"},
 		"no object name":  {steps(workload.Step{Name: "a", Delete: []workload.Ref{{APIVersion: "v1", Kind: "Secret"}}}), "Secret has no name"},
 		"no version":      {steps(workload.Step{Name: "a", Drift: &workload.Drift{Of: workload.Ref{Kind: "Secret", Name: "a"}}}), "Secret has no apiVersion"},
-		"named twice":     {steps(workload.Step{Name: "a", Delete: []workload.Ref{ref, ref}}), "Web/a is named twice"},
+		"named twice":     {steps(workload.Step{Name: "a", Delete: []workload.Ref{ref, ref}}), "Web/a is listed twice"},
 	} {
 		if err := test.of.Validate(); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
@@ -138,8 +138,8 @@ func TestOperationsOfSamplesThatAreWrong(t *testing.T) {
 	right := projects["website"]
 	crds := append(read(t, projects["database"].crds), read(t, right.crds)...)
 	for text, want := range map[string]string{
-		"{apiVersion: work.example.com/v1, kind: Database, metadata: {name: a}, spec: {engine: oracle, storage: {size: 1Gi}, passwordSecret: {name: a}}}": "no operations on Database/a: without a webhook's help it is not valid: spec.engine: Unsupported value",
-		"{apiVersion: work.example.com/v9, kind: Database, metadata: {name: a}}":                                                                          "its definition does not serve the version work.example.com/v9",
+		"{apiVersion: work.example.com/v1, kind: Database, metadata: {name: a}, spec: {engine: oracle, storage: {size: 1Gi}, passwordSecret: {name: a}}}": "no operations on Database/a: it is not valid without a webhook: spec.engine: Unsupported value",
+		"{apiVersion: work.example.com/v9, kind: Database, metadata: {name: a}}":                                                                          "its CRD does not serve the version work.example.com/v9",
 	} {
 		samples := append(read(t, right.samples), object(t, text))
 		others, err := workload.Operations(samples, crds, workload.Options{})
