@@ -132,7 +132,7 @@ func TestContainers(t *testing.T) {
 	h := newHome(t)
 	facts := h.up("--node", "container", "--publish", "0:30080", "--publish", "0:8088")
 	program := buildApp(t)
-	if said := h.must("image", "load", archive(t, "app:1", runtime.GOARCH, program)); !strings.Contains(said, "docker.io/library/app:1 is loaded") {
+	if said := h.must("image", "load", archive(t, "app:1", runtime.GOARCH, program)); !strings.Contains(said, "loaded docker.io/library/app:1") {
 		t.Errorf("image load: %s", said)
 	}
 	h.apply(web + pod("web", "serve") + burning)
