@@ -134,8 +134,8 @@ func TestWhatIsKeptHasToFit(t *testing.T) {
 		"of no CA":               {keyBundle: first[keyLeaf]},
 		"no key in it":           {keyCAKey: nil},
 		"no key of PKCS #8":      {keyCAKey: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("nonsense")})},
-		"has this key":         {keyCAKey: last[keyLeafKey]},
-		"do not match":            {keyLeafKey: first[keyCAKey]},
+		"has this key":           {keyCAKey: last[keyLeafKey]},
+		"do not match":           {keyLeafKey: first[keyCAKey]},
 		"is not signed by the C": {keyLeaf: last[keyLeaf], keyLeafKey: last[keyLeafKey]},
 		"next-ca.key: no certif": {keyNextKey: last[keyCAKey]},
 	} {

@@ -132,7 +132,7 @@ func TestFoldersThatAreNotRight(t *testing.T) {
 		host          host
 	}{
 		"tls.crt: no such file":     {name: keyLeaf},
-		"do not match":               {name: keyLeafKey, content: "nonsense"},
+		"do not match":              {name: keyLeafKey, content: "nonsense"},
 		"ca.crt: there is no certi": {name: keyBundle, content: "nonsense"},
 		"not another.here.svc":      {host: "another.here.svc"},
 		"tls.crt has expired at":    {later: testIssuer.times.Leaf + time.Hour},
