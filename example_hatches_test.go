@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
@@ -148,4 +149,16 @@ func ExampleUpgrader() {
 		operon.API(addBox),
 		operon.Manage(renamed{copies}, operon.MigrateStorage()),
 	)
+}
+
+// A kubebuilder project moves to Operon kind by kind: its manager gets a composer for one kind, and keeps its reconcilers for the
+// others.
+func ExampleAddToManager() {
+	setup := func(manager ctrl.Manager) error {
+		return operon.AddToManager(manager, "box-operator", compose(func(b *Box, out *operon.Composition) error {
+			out.Child(config(b.Name, b.Spec.Data))
+			return nil
+		}))
+	}
+	_ = setup // called by main, before the manager starts
 }

@@ -48,10 +48,7 @@ type workQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // Manage lets the operator manage the objects of the kind that composer composes. Further
 // roles that composer has, such as Observer, are found by their methods.
 func Manage[T client.Object](composer Composer[T], options ...ManageOption) Option {
-	settings := manageSettings{concurrency: concurrency, rate: queue.DefaultRate, only: predicate.Funcs{}}
-	for _, option := range options {
-		option(&settings)
-	}
+	settings := settingsOf(options)
 	return func(p *parts) {
 		p.roles = append(p.roles, rolesOf(composer))
 		if _, acts := any(composer).(ActionHandler[T]); acts {
@@ -86,6 +83,15 @@ func manageComposer[T client.Object](o *operator, composer Composer[T], settings
 		return err
 	}
 	return o.offer(kind.GroupKind(), offerOf(composer))
+}
+
+// settingsOf are the settings that options add up to.
+func settingsOf(options []ManageOption) manageSettings {
+	settings := manageSettings{concurrency: concurrency, rate: queue.DefaultRate, only: predicate.Funcs{}}
+	for _, option := range options {
+		option(&settings)
+	}
+	return settings
 }
 
 func init() {

@@ -147,11 +147,15 @@ func (s *site[T]) leave(ctx context.Context, t testing.TB, given []client.Object
 	if s.stop == nil {
 		return // it was never started
 	}
-	for _, object := range append([]client.Object{s.object}, given...) {
-		if err := Delete(object)(ctx, s.place); client.IgnoreNotFound(err) != nil {
-			t.Errorf("clean up: %v", err)
+	remove := func(objects ...client.Object) {
+		for _, object := range objects {
+			if err := Delete(object)(ctx, s.place); client.IgnoreNotFound(err) != nil {
+				t.Errorf("clean up: %v", err)
+			}
 		}
 	}
+	defer remove(given...) // what finalizes the object may need them
+	remove(s.object)
 	err := wait.PollUntilContextTimeout(ctx, interval, s.patience, true, func(ctx context.Context) (bool, error) {
 		gone, err := s.gone(ctx)
 		return gone || len(s.ended) > 0, err

@@ -55,7 +55,8 @@ func (o *Postgres) Observe(ctx context.Context, p *v1alpha1.Postgres, seen *oper
 		return err
 	}
 	p.Status.LastBackup = backups.Status.LastSuccessfulTime
-	if last := backups.Status.LastScheduleTime; last != nil && len(backups.Status.Active) == 0 && p.Status.LastBackup.Before(last) {
+	last, succeeded := backups.Status.LastScheduleTime, p.Status.LastBackup
+	if last != nil && len(backups.Status.Active) == 0 && (succeeded == nil || succeeded.Before(last)) {
 		seen.Degraded("BackupFailed", fmt.Sprintf("the backup of %s failed", last.UTC()))
 	}
 	return nil

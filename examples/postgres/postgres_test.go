@@ -93,7 +93,7 @@ func TestPostgresOnCluster(t *testing.T) {
 	kit.RunOn(t, env.Config, env.Namespace, operontest.Case[*v1alpha1.Postgres]{
 		Given:  []client.Object{dumps},
 		Object: p,
-		Reads:  []string{"Secret", "Job"},
+		Reads:  []string{"Secret"},
 		Expect: operontest.Expect[*v1alpha1.Postgres]{
 			Writes: []string{
 				"change Postgres " + p.Name, "create Secret " + p.Name + "-credentials", "create Service " + p.Name,

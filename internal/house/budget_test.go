@@ -18,7 +18,7 @@ const totalLines = 110_200
 // budgets of packages that need more. Raise one only with a reason in its commit message; lower it when a package shrinks.
 var budgets = map[string]budget{
 	// What authors see in one place: the root package and the vocabularies of external resources and roles.
-	"":                        {2800, 64},
+	"":                        {3000, 66},
 	"external":                {850, 45},
 	"internal/runtime/author": {700, 40},
 

@@ -170,7 +170,7 @@ func TestDataOutlivesTheCluster(t *testing.T) {
 	data := filepath.Join(h.path, "data")
 	h.up("--data", data)
 	h.must("kubectl", "create", "configmap", "kept")
-	if r := h.run("up", "--cluster", "other", "--data", data); r.code != exitFailed || !strings.Contains(r.stderr, "another cluster uses it") {
+	if r := h.run("up", "--cluster", "other", "--data", data); r.code != exitFailed || !strings.Contains(r.stderr, "in use by another cluster") {
 		t.Errorf("two clusters on one data folder: %+v", r)
 	}
 	h.must("down")

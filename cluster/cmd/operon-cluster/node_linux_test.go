@@ -200,7 +200,7 @@ func refuses(t *testing.T, h *home, program []byte) {
 		{[]string{"image", "load", archive(t, "other:1", other, program)}, "image docker.io/library/other:1 is for linux/" + other + ", and this node is"},
 		{[]string{"image", "load", text}, "is no image: want a tar file"},
 		{[]string{"image", "load", text + "2"}, "no such file"},
-		{[]string{"image", "load"}, "which FILE?"},
+		{[]string{"image", "load"}, "FILE is required"},
 		{[]string{"image", "rm", "nothing:1"}, "there is no image docker.io/library/nothing:1; there are: [\"docker.io/library/app:1\"]"},
 	} {
 		if r := h.run(c.args...); r.code == 0 || !strings.Contains(r.stderr, c.want) {

@@ -41,7 +41,7 @@ func TestKeptImagesKeepTheirNames(t *testing.T) {
 	if !use.since(pushed) {
 		t.Error("a push does not count as use of the cluster")
 	}
-	if _, err := serveImages(t.Context(), folder{}, spec, &activity{}); err == nil || !strings.Contains(err.Error(), "call them anew with --registry-port") {
+	if _, err := serveImages(t.Context(), folder{}, spec, &activity{}); err == nil || !strings.Contains(err.Error(), "rename the images with --registry-port") {
 		t.Errorf("on a port that is taken: %v", err)
 	}
 	stop()

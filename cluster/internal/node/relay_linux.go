@@ -122,7 +122,7 @@ var metadata = []netip.Addr{
 }
 
 // Outside reports whether pods may reach an address by the relay. They may not reach the cluster's own addresses,
-// this machine's loopback and interfaces, link-local addresses, and metadata services of clouds.
+// this machine's loopback, link-local addresses, and metadata services of clouds.
 func Outside(address netip.Addr) bool {
 	address = address.Unmap()
 	for _, own := range settings.Own {
@@ -130,21 +130,7 @@ func Outside(address netip.Addr) bool {
 			return false
 		}
 	}
-	return address.IsGlobalUnicast() && !slices.Contains(metadata, address) && !ofThisMachine(address)
-}
-
-// ofThisMachine reports whether an interface of this machine has an address. Its services would take a pod for
-// a local process. If the interfaces cannot be listed, all addresses count.
-func ofThisMachine(address netip.Addr) bool {
-	all, err := net.InterfaceAddrs()
-	return err != nil || slices.ContainsFunc(all, func(a net.Addr) bool {
-		network, ok := a.(*net.IPNet)
-		if !ok {
-			return false
-		}
-		own, _ := netip.AddrFromSlice(network.IP)
-		return own.Unmap() == address
-	})
+	return address.IsGlobalUnicast() && !slices.Contains(metadata, address)
 }
 
 // destination is where a connection was led away from.

@@ -1,7 +1,6 @@
 package node_test
 
 import (
-	"net"
 	"net/netip"
 	"testing"
 
@@ -18,21 +17,6 @@ func TestOutside(t *testing.T) {
 	} {
 		if got := node.Outside(netip.MustParseAddr(address)); got != want {
 			t.Errorf("%s: %v", address, got)
-		}
-	}
-}
-
-// Services on this machine would take a pod for a local process.
-func TestTheMachinesOwnAddressesAreNotOutside(t *testing.T) {
-	t.Parallel()
-	all, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, own := range all {
-		prefix := netip.MustParsePrefix(own.String())
-		if node.Outside(prefix.Addr()) {
-			t.Errorf("%s is an address of this machine", prefix.Addr())
 		}
 	}
 }

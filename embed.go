@@ -1,0 +1,142 @@
+package operon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/operon-framework/operon/internal/runtime/action"
+	"github.com/operon-framework/operon/internal/runtime/freshness"
+	"github.com/operon-framework/operon/internal/runtime/reconcile"
+)
+
+// embedded are the operators in managers of other programs, by manager.
+var embedded = struct {
+	mu  sync.Mutex
+	all map[ctrl.Manager]*operator
+}{all: map[ctrl.Manager]*operator{}}
+
+// AddToManager adds a composer to a controller-runtime manager that your program has already, such as that of a
+// kubebuilder project, which can so move to Operon kind by kind:
+//
+//	err := operon.AddToManager(mgr, "memcached-operator", Memcached{})
+//
+// name is the field manager, and the value of the label app.kubernetes.io/managed-by of children. It must be the same for all
+// kinds of the program. The kind's Go type must be in the manager's scheme. Call it before the manager starts.
+//
+// Caveats: the manager serves the admission webhooks of the program, so that a Validator or DeletionValidator is an error: register
+// it as kubebuilder does. So are an ActionHandler and an Upgrader, which need Run. Children are watched in all namespaces.
+func AddToManager[T client.Object](manager ctrl.Manager, name string, composer Composer[T], options ...ManageOption) error {
+	o, err := embeddedIn(manager, name)
+	if err == nil {
+		err = checkEmbedded(composer)
+	}
+	if err == nil {
+		err = manageComposer(o, composer, settingsOf(options))
+	}
+	if err != nil {
+		return fmt.Errorf("add %s to the manager: %w", reflect.TypeFor[T](), err)
+	}
+	return nil
+}
+
+// checkEmbedded rejects a composer with methods that nothing would call.
+func checkEmbedded[T client.Object](composer Composer[T]) error {
+	of := any(composer)
+	for _, method := range []struct {
+		has       bool
+		name, fix string
+	}{
+		{is[Validator[T]](of), "Validate", "register a webhook with the manager"},
+		{is[DeletionValidator[T]](of), "ValidateDeletion", "register a webhook with the manager"},
+		{is[ActionHandler[T]](of), "Actions", "use operon.Run"},
+		{is[Upgrader[T]](of), "Upgrade", "use operon.Run"},
+	} {
+		if method.has {
+			return fmt.Errorf("%T has a method %s, which is never called here: %s", composer, method.name, method.fix)
+		}
+	}
+	return nil
+}
+
+func is[I any](value any) bool {
+	_, ok := value.(I)
+	return ok
+}
+
+// embeddedIn returns the operator in a manager. There is one for each manager, as all kinds share their watches.
+func embeddedIn(in ctrl.Manager, name string) (*operator, error) {
+	select {
+	case <-in.Elected():
+		return nil, errors.New("the manager has started already: add composers before")
+	default:
+	}
+	embedded.mu.Lock()
+	defer embedded.mu.Unlock()
+	if o := embedded.all[in]; o != nil {
+		if o.name != name {
+			return nil, fmt.Errorf("the manager has composers of the operator %q already, not of %q: use one name", o.name, name)
+		}
+		return o, nil
+	}
+	o, err := newEmbedded(in, name)
+	if err == nil {
+		embedded.all[in] = o
+	}
+	return o, err
+}
+
+// newEmbedded makes an operator in a manager, whose watches end with it.
+func newEmbedded(in ctrl.Manager, name string) (*operator, error) {
+	life, end := context.WithCancel(context.Background())
+	ended := manager.RunnableFunc(func(ctx context.Context) error {
+		<-ctx.Done()
+		end()
+		embedded.mu.Lock()
+		defer embedded.mu.Unlock()
+		delete(embedded.all, in)
+		return nil
+	})
+	if err := in.Add(ended); err != nil {
+		end()
+		return nil, err
+	}
+	direct, err := client.NewWithWatch(in.GetConfig(), client.Options{Scheme: in.GetScheme(), Mapper: in.GetRESTMapper(), HTTPClient: in.GetHTTPClient()})
+	if err != nil {
+		end()
+		return nil, err
+	}
+	o := &operator{
+		name: name, home: cmp.Or(os.Getenv("POD_NAMESPACE"), metav1.NamespaceDefault), direct: direct,
+		managed: map[reflect.Type]bool{}, offers: map[schema.GroupKind]action.Offer{},
+	}
+	o.log = in.GetLogger()
+	o.cached = map[schema.GroupKind]bool{}
+	o.overlay = freshness.NewOverlay(in.GetScheme(), nil)
+	o.manager = &healthy{Manager: freshManager{in, o.overlay.Client(in.GetClient(), in.GetCache())}}
+	o.record = reconcile.NewRecord(direct, o.home, name)
+	if err := o.watch(life, in, name, nil, nil); err != nil {
+		end()
+		return nil, err
+	}
+	return o, nil
+}
+
+// freshManager is a manager whose client reads its own writes.
+type freshManager struct {
+	ctrl.Manager
+	client client.Client
+}
+
+// GetClient implements cluster.Cluster.
+func (m freshManager) GetClient() client.Client { return m.client }
