@@ -13,7 +13,7 @@ type budget struct{ lines, exported int }
 var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together. The goal is 98,000.
-const totalLines = 110_400
+const totalLines = 110_300
 
 // budgets of packages that need more. Raise one only with a reason in its commit message; lower it when a package shrinks.
 var budgets = map[string]budget{
@@ -25,7 +25,7 @@ var budgets = map[string]budget{
 	"internal/runtime/reconcile": {3400, 17}, // fifteen steps, a file each
 	"internal/runtime/shard":     {1800, 8},
 	"internal/runtime/webhook":   {2780, 17},
-	"operontest":                 {3650, 21},
+	"operontest":                 {3660, 21},
 
 	"internal/prove/oracle":     {1930, 8},
 	"internal/prove/proxy":      {2860, 8},
