@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+
 	"github.com/operon-framework/operon/cluster/internal/controlplane"
 )
 
@@ -38,6 +41,7 @@ func run(m *testing.M, start func(context.Context, controlplane.Config) (*contro
 		return 1, err
 	}
 	code := m.Run()
+	klog.SetLogger(logr.Discard()) // a hundred lines about the shutdown would hide why a test failed
 	cancel()
 	if err := plane.Wait(); err != nil {
 		return 1, err
