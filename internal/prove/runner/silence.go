@@ -37,10 +37,6 @@ type Pace struct {
 
 // Paces that are taken where nothing else is said.
 const (
-	defaultQuiet    = 150 * time.Millisecond
-	defaultSettle   = 3 * time.Second
-	defaultUnsure   = time.Second
-	defaultPatience = 30 * time.Second
 	// brief divides the silence that ends a step in which nothing is waited for any more.
 	brief = 3
 	// mild divides the slowness of the cluster where what is expected is there: where it is not known
@@ -49,16 +45,11 @@ const (
 	// hopeful multiplies the silence that ends a step of which nothing is expected, where something is
 	// not ready yet: what Kubernetes tries again, as the scheduler does, it tries after a second.
 	hopeful = 3
-	// look is how often it is looked whether a step is over.
-	look = 10 * time.Millisecond
-	// firstRequest is how long an operator may take until it asks for something, on a machine that does
-	// nothing else.
-	firstRequest = 20 * time.Second
 )
 
 func (p Pace) withDefaults() Pace {
 	for value, otherwise := range map[*time.Duration]time.Duration{
-		&p.Quiet: defaultQuiet, &p.Settle: defaultSettle, &p.Unsure: defaultUnsure, &p.Patience: defaultPatience,
+		&p.Quiet: timing.defaultQuiet, &p.Settle: timing.defaultSettle, &p.Unsure: timing.defaultUnsure, &p.Patience: timing.defaultPatience,
 	} {
 		if *value <= 0 {
 			*value = otherwise
@@ -76,7 +67,7 @@ type end struct {
 
 // settle waits until a step is over that began at a time.
 func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (end, error) {
-	tick := time.NewTicker(look)
+	tick := time.NewTicker(timing.look)
 	defer tick.Stop()
 	looked, reached, working, hopes, churned := -1, false, "", false, began
 	patience := hourglass{left: w.pace.Patience, at: began}
@@ -98,7 +89,7 @@ func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (
 		if w.onlyReads(began) {
 			return end{reached: reached, why: "the operator reads all the time"}, nil
 		}
-		if time.Since(churned) > churnFor/10 {
+		if time.Since(churned) > timing.churnFor/10 {
 			churned = time.Now()
 			if why := w.churns(began); why != "" {
 				return end{reached: reached, why: why}, nil
@@ -215,17 +206,9 @@ func (w *world) quiet(since time.Time) (busy string, quiet time.Duration) {
 	return "", quiet
 }
 
-// reading is for how long an operator has to do nothing but read to be taken for one that does so
-// all the time, and often how long there is between two reads of such a one at most, on average. Who
-// reads once more, as events of watches are late, does not.
-const (
-	reading = 5 * time.Second
-	often   = 2 * time.Second
-)
-
 // onlyReads tells whether nothing has happened for long but that the operator read.
 func (w *world) onlyReads(since time.Time) bool {
-	long := scaled(reading, max(w.Witness.Slowness()/mild, 1))
+	long := scaled(timing.reading, max(w.Witness.Slowness()/mild, 1))
 	if w.pace.Reads || w.life.busy() != "" || time.Since(since) < long {
 		return false
 	}
@@ -233,7 +216,7 @@ func (w *world) onlyReads(since time.Time) bool {
 	changed, _ := w.life.lastChange()
 	return !activity.Disturbed && time.Since(activity.Last) < time.Second &&
 		time.Since(latest(since, changed, w.lastChange(), w.lastWrite())) > long &&
-		reads(w.proxy.Record().Requests(), time.Now().Add(-long)) > int(long/often)
+		reads(w.proxy.Record().Requests(), time.Now().Add(-long)) > int(long/timing.often)
 }
 
 // reads is how often the operator has read since a time.
@@ -247,7 +230,9 @@ func reads(requests []requestlog.Request, since time.Time) (times int) {
 }
 
 // firstRequest is how long the operator may take until it asks for something.
-func (w *world) firstRequest() time.Duration { return scaled(firstRequest, w.Witness.Slowness()) }
+func (w *world) firstRequest() time.Duration {
+	return scaled(timing.firstRequest, w.Witness.Slowness())
+}
 
 // lastChange is when an object of the world changed last.
 func (w *world) lastChange() time.Time {
@@ -289,7 +274,7 @@ func latest(times ...time.Time) time.Time {
 // awake waits until the operator has read what it reads at its start.
 func (w *world) awake(ctx context.Context) error {
 	began := time.Now()
-	tick := time.NewTicker(look)
+	tick := time.NewTicker(timing.look)
 	defer tick.Stop()
 	for {
 		busy, quiet := w.quiet(began)
