@@ -15,15 +15,14 @@ import (
 	"strings"
 )
 
-// Bucket keeps files by name. A name has letters, digits and any of .-_/ and is no path that leads
+// Bucket stores files by name. A name consists of letters, digits and the characters .-_/ and cannot lead
 // out of the bucket.
 type Bucket interface {
-	// Put keeps a file, or replaces it.
+	// Put stores a file, or replaces an existing one.
 	Put(ctx context.Context, name string, content io.ReadSeeker) error
-	// Get returns a file, for the caller to close. One that is not there is an error that is
-	// fs.ErrNotExist.
+	// Get opens a file, which the caller closes. If it does not exist, the error is fs.ErrNotExist.
 	Get(ctx context.Context, name string) (io.ReadCloser, error)
-	// Delete removes a file, if it is there.
+	// Delete removes a file. It is no error if the file does not exist.
 	Delete(ctx context.Context, name string) error
 }
 
@@ -45,10 +44,10 @@ func check(name string) error {
 // partial ends the name of a file that is being written.
 const partial = ".part"
 
-// Folder is a bucket in a folder, which has to be there. Files are for their owner alone.
+// Folder is a bucket in an existing directory. Files are readable by their owner only.
 type Folder string
 
-// Put implements Bucket.
+// Put writes a file next to its final name, and renames it when it is complete and on disk.
 func (f Folder) Put(ctx context.Context, name string, content io.ReadSeeker) error {
 	if err := check(name); err != nil {
 		return err
@@ -96,7 +95,7 @@ func (r reader) Read(p []byte) (int, error) {
 	return r.from.Read(p)
 }
 
-// Get implements Bucket.
+// Get opens a file. The error is fs.ErrNotExist if there is none of that name.
 func (f Folder) Get(_ context.Context, name string) (io.ReadCloser, error) {
 	if err := check(name); err != nil {
 		return nil, err
@@ -104,7 +103,7 @@ func (f Folder) Get(_ context.Context, name string) (io.ReadCloser, error) {
 	return os.Open(filepath.Join(string(f), filepath.FromSlash(name)))
 }
 
-// Delete implements Bucket. What an interrupted Put left goes too.
+// Delete removes a file, and what an interrupted Put left of it.
 func (f Folder) Delete(_ context.Context, name string) error {
 	if err := check(name); err != nil {
 		return err
