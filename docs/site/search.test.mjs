@@ -5,6 +5,7 @@ import path from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import MiniSearch from 'minisearch'
+import { searchOptions } from './.vitepress/search.mjs'
 
 const chunks = fileURLToPath(new URL('../../bin/docs/assets/chunks/', import.meta.url))
 
@@ -55,7 +56,7 @@ const wanted = {
   'SBOM': '/build',
   'container image': '/build',
   'deploy': '/deploy',
-  'kind cluster': '/cluster',
+  'local cluster': '/cluster',
   'simulated nodes': '/simulated-nodes',
   'container nodes': '/containers',
   'debug': '/how-to/debugging',
@@ -80,7 +81,7 @@ async function index() {
   return MiniSearch.loadJSON(json, {
     fields: ['title', 'titles', 'text'],
     storeFields: ['title', 'titles'],
-    searchOptions: { fuzzy: 0.1, prefix: true, boost: { title: 4, text: 2, titles: 1 } },
+    searchOptions,
   })
 }
 

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitepress'
+import { searchOptions } from './search.mjs'
 
 const docs = fileURLToPath(new URL('../..', import.meta.url))
 const repository = 'https://github.com/operon-framework/operon'
@@ -81,7 +82,7 @@ export default defineConfig({
       provider: 'local',
       options: {
         _render: (source, env, markdown) => (env.relativePath.startsWith('decisions/') ? '' : markdown.render(source, env)), // users search for how
-        miniSearch: { searchOptions: { fuzzy: 0.1, prefix: true, boost: { title: 4, text: 2, titles: 1 } } },
+        miniSearch: { searchOptions },
       },
     },
     socialLinks: [{ icon: 'github', link: repository }],
