@@ -119,7 +119,7 @@ func ExampleReplace() {
 		return nil
 	})
 	// Output:
-	// # replace: deleted and made again where a field cannot be changed
+	// # replace: deleted and recreated to change an immutable field
 	// apiVersion: v1
 	// data:
 	//   color: red

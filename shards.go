@@ -174,7 +174,7 @@ func (r *replicas) mayShare(ctx context.Context, direct client.Client) error {
 	}
 	if len(missing) > 0 {
 		return errors.New("shards: the operator may not " + strings.Join(missing, ", ") + " leases.coordination.k8s.io in namespace " + r.member.Namespace +
-			", by which replicas share objects: let a Role there allow it, or start it without shards")
+			", by which replicas share objects: allow it by a Role there, or run it without shards")
 	}
 	return nil
 }

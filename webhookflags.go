@@ -25,7 +25,7 @@ func (f *webhookFlags) define(set *flag.FlagSet, name string) {
 	}
 	set.StringVar(&f.address, "webhook-bind-address", address, "webhook bind `ADDRESS`, 0 disables; outside a cluster it must be loopback on the API server's host")
 	set.StringVar(&f.name, "webhook-name", "", "`NAME` of what is registered (default the operator's name and its namespaces)")
-	set.StringVar(&f.service, "webhook-service", service, "`NAME` of the Service that leads there, in $POD_NAMESPACE; none: API servers are told the address")
+	set.StringVar(&f.service, "webhook-service", service, "`NAME` of the Service for the webhooks, in $POD_NAMESPACE (default: API servers call the address directly)")
 	set.IntVar(&f.port, "webhook-service-port", 443, "`PORT` of that Service")
 	set.StringVar(&f.certs, "webhook-cert-dir", "", "`DIR` of tls.crt, tls.key and ca.crt that another program renews (default: the operator is its own CA)")
 }

@@ -41,7 +41,7 @@ func TestFingerprintFollowsWhatABuildDependsOn(t *testing.T) {
 	put(t, filepath.Join(from.dir, "README.md"), "hello\n")
 	put(t, filepath.Join(from.dir, ".git/HEAD"), "ref\n")
 	if got := fingerprintOf(t, from); got != first {
-		t.Error("it follows tests, documents or hidden folders")
+		t.Error("it follows tests, documents or hidden directories")
 	}
 	put(t, filepath.Join(from.dir, "policy.yaml"), "a: 1\n") // may be embedded
 	second := fingerprintOf(t, from)

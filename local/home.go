@@ -14,7 +14,7 @@ func Home() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("find the folder for Operon's state: %w; set OPERON_HOME", err)
+		return "", fmt.Errorf("find the directory for Operon's state: %w; set OPERON_HOME", err)
 	}
 	return filepath.Join(home, ".operon"), nil
 }
@@ -27,7 +27,7 @@ func Folder(elements ...string) (string, error) {
 	}
 	folder := filepath.Join(append([]string{home}, elements...)...)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return "", fmt.Errorf("make the folder for Operon's state: %w; OPERON_HOME names another place", err)
+		return "", fmt.Errorf("create the directory for Operon's state: %w; OPERON_HOME names another place", err)
 	}
 	return folder, nil
 }

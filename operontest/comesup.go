@@ -88,7 +88,7 @@ func conditions(types ...string) []any {
 	var all []any
 	for _, of := range types {
 		all = append(all, map[string]any{
-			"type": of, "status": "True", "reason": "ComesUp", "message": fmt.Sprintf("the test lets it be %s", of),
+			"type": of, "status": "True", "reason": "ComesUp", "message": fmt.Sprintf("the test sets it to %s", of),
 			"lastTransitionTime": epoch.Format(time.RFC3339),
 		})
 	}

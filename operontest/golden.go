@@ -123,8 +123,8 @@ func options(child reconcile.Declared) string {
 		is    plan.Policy
 		words string
 	}{
-		{plan.MayReplace, "replace: deleted and made again where a field cannot be changed"},
-		{plan.MayAdopt, "adopt: an object of its name that nobody controls is taken over"},
+		{plan.MayReplace, "replace: deleted and recreated to change an immutable field"},
+		{plan.MayAdopt, "adopt: an existing object of its name that has no controller is taken over"},
 		{plan.LeaveBehind, "orphan: left behind when it is not declared any more"},
 	} {
 		if child.Has(policy.is) {

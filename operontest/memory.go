@@ -140,7 +140,7 @@ func specOf(object runtime.Object) map[string]any {
 		err = json.Unmarshal(data, &fields)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("an object that was stored is no JSON: %v", err)) // it came as JSON
+		panic(fmt.Sprintf("a stored object is not JSON: %v", err)) // it came as JSON
 	}
 	for _, other := range []string{"apiVersion", "kind", "metadata", "status"} {
 		delete(fields, other)

@@ -79,7 +79,7 @@ func (o *Operator[T]) reconciler(api client.WithWatch, with reconcile.Config[T])
 // placed is a copy of an object, in a namespace if its kind is in one and it names none.
 func placed[O client.Object](p Place, object O) (O, error) {
 	if value := reflect.ValueOf(object); !value.IsValid() || value.Kind() == reflect.Pointer && value.IsNil() {
-		return object, errors.New("there is no object: the Case has none, or a Change")
+		return object, errors.New("no object: set the Object of the Case or of the Change")
 	}
 	own, ok := object.DeepCopyObject().(O)
 	if !ok {

@@ -176,7 +176,7 @@ func stateOf(list client.ObjectList) string {
 		return nil
 	})
 	if err != nil {
-		panic(fmt.Sprintf("%T is no list of objects: %v", list, err)) // it has just been read
+		panic(fmt.Sprintf("%T is not a list of objects: %v", list, err)) // it has just been read
 	}
 	return state.String()
 }

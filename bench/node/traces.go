@@ -29,7 +29,7 @@ var traces = []struct {
 	{"rules", rules},
 	{groupsName, controlGroups},
 	{"kernel settings", kernelSettings},
-	{"folders where nodes keep things", nodeFolders},
+	{"directories where nodes keep things", nodeFolders},
 	{"files of the cluster", func(home string) ([]string, error) { return filepath.Glob(filepath.Join(home, "clusters", "*")) }},
 }
 

@@ -121,10 +121,10 @@ func TestBuildSaysWhyItNamesNoRevision(t *testing.T) {
 	}
 	const missing, refuses = "the image has no revision label: there is no git command on the PATH\n", "the image has no revision label: git says: fatal: detected dubious ownership in repository at '"
 	for name, test := range map[string]struct{ dir, env, want string }{
-		"no git":                     {ours, "PATH=" + only, missing},
-		"a folder of another user's": {ours, "GIT_TEST_ASSUME_DIFFERENT_OWNER=1", refuses},
-		"no commit":                  {ours, "A=b", ""},
-		"no repository, and no git":  {small(t), "PATH=" + only, ""},
+		"no git":                        {ours, "PATH=" + only, missing},
+		"a directory of another user's": {ours, "GIT_TEST_ASSUME_DIFFERENT_OWNER=1", refuses},
+		"no commit":                     {ours, "A=b", ""},
+		"no repository, and no git":     {small(t), "PATH=" + only, ""},
 	} {
 		call := asOperonIn(t, "build", test.dir, "--tar", filepath.Join(t.TempDir(), "web.tar"))
 		call.Env = append(call.Env, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "LC_ALL=C", test.env)

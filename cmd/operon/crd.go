@@ -41,7 +41,7 @@ func newCRDCheck() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "check PATH...",
 		Short: "Tell whether definitions are safe for stored objects",
-		Long: `Compare the CustomResourceDefinitions in files and folders with those in a cluster, and look at
+		Long: `Compare the CustomResourceDefinitions in files and directories with those in a cluster, and look at
 all stored objects of the ones that differ: which fields that hold data would be dropped, which
 objects could not be written any more, which versions go in which objects may be stored.
 
@@ -50,7 +50,7 @@ Nothing is written. It exits with 1 if applying the definitions would break a st
   operon crd check config/crd --context production -o json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError{errors.New("want a file or a folder of CustomResourceDefinitions")}
+				return usageError{errors.New("want a file or a directory of CustomResourceDefinitions")}
 			}
 			return nil
 		},
@@ -103,13 +103,13 @@ func definitionsIn(paths []string) ([]*unstructured.Unstructured, error) {
 }
 
 // whichPath is what to do about a path that is of no use.
-const whichPath = "name a file or a folder of CustomResourceDefinitions, such as config/crd"
+const whichPath = "name a file or a directory of CustomResourceDefinitions, such as config/crd"
 
 // unread says in plain words why a path cannot be read.
 func unread(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("there is no file and no folder %s: %s", path, whichPath)
+		return fmt.Errorf("there is no file or directory %s: %s", path, whichPath)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("you are not allowed to read %s: let its owner make it readable, or name another one", path)
 	}

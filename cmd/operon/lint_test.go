@@ -12,8 +12,8 @@ func TestMistakesInCallsOfLint(t *testing.T) {
 		"lint -o yaml":              {code: exitFailed, stderr: "operon: -o yaml: want text, json or sarif"},
 		"lint --only rbac-wildcart": {code: exitFailed, stderr: `operon: unknown rule "rbac-wildcart"; ` + "`operon lint --rules` lists them"},
 		"lint --skip wildcard":      {code: exitFailed, stderr: `operon: unknown rule "wildcard" (did you mean rbac-wildcard?)`},
-		"lint /nowhere":             {code: exitFailed, stderr: "operon: there is no folder /nowhere; name the folder of an operator project\n"},
-		"lint ../../internal/tools/doctor/testdata": {code: exitFailed, stderr: "internal/tools/doctor/testdata is no operator project: it has no go.mod; name the folder that holds the operator's go.mod\n"},
+		"lint /nowhere":             {code: exitFailed, stderr: "operon: there is no directory /nowhere; name the directory of an operator project\n"},
+		"lint ../../internal/tools/doctor/testdata": {code: exitFailed, stderr: "internal/tools/doctor/testdata is not an operator project: it has no go.mod; name the directory that holds the operator's go.mod\n"},
 	} {
 		got := operon(t, strings.Fields(call)...)
 		if got.code != want.code || !strings.Contains(got.stderr, want.stderr) {

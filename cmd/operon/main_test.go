@@ -102,7 +102,7 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		"logs -f --previous":                  "operon: --previous is about containers that have ended",
 		"restart a b":                         "operon: want one directory, got 2",
 		"crd chek":                            "operon: there is no \"chek\"; want `operon crd check PATH`",
-		"crd check":                           "operon: want a file or a folder",
+		"crd check":                           "operon: want a file or a directory",
 		"crd check x -o yaml":                 "operon: -o yaml: want text or json",
 		"init a b":                            "operon: want one directory",
 		"create apo":                          `operon: unknown command "apo" for "operon create"; did you mean "operon create api"?`,
@@ -153,20 +153,20 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 func TestFailuresAreOneLine(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string]string{
-		"up /nowhere":        "operon: there is no folder /nowhere; name the folder of an operator project\n",
-		"crd check /nowhere": "operon: there is no file and no folder /nowhere: name a file or a folder of CustomResourceDefinitions, such as config/crd\n",
-		"crd check .":        "operon: . has no CustomResourceDefinition in it: name a file or a folder of CustomResourceDefinitions, such as config/crd\n",
-		"crd check crd.go":   "operon: crd.go:21: mapping values are not allowed in this context; want manifests in YAML or JSON: name a file or a folder of CustomResourceDefinitions, such as config/crd\n",
-		"crd check ../../examples/site/config/samples/site.yaml": "operon: ../../examples/site/config/samples/site.yaml has no CustomResourceDefinition in it: name a file or a folder of CustomResourceDefinitions, such as config/crd\n",
+		"up /nowhere":        "operon: there is no directory /nowhere; name the directory of an operator project\n",
+		"crd check /nowhere": "operon: there is no file and no directory /nowhere: name a file or a directory of CustomResourceDefinitions, such as config/crd\n",
+		"crd check .":        "operon: . has no CustomResourceDefinition in it: name a file or a directory of CustomResourceDefinitions, such as config/crd\n",
+		"crd check crd.go":   "operon: crd.go:21: mapping values are not allowed in this context; want manifests in YAML or JSON: name a file or a directory of CustomResourceDefinitions, such as config/crd\n",
+		"crd check ../../examples/site/config/samples/site.yaml": "operon: ../../examples/site/config/samples/site.yaml has no CustomResourceDefinition in it: name a file or a directory of CustomResourceDefinitions, such as config/crd\n",
 		// Of several, the one that is of no use is named.
-		"crd check ../../examples/site/config/crd /nowhere": "operon: there is no file and no folder /nowhere: name a file or a folder of CustomResourceDefinitions, such as config/crd\n",
-		"deploy /nowhere --image a":                         "operon: there is no folder /nowhere; name the folder of an operator project\n",
-		"undeploy /nowhere":                                 "operon: there is no folder /nowhere; name the folder of an operator project\n",
-		"logs /nowhere":                                     "operon: there is no folder /nowhere; name the folder of an operator project\n",
-		"restart /nowhere":                                  "operon: there is no folder /nowhere; name the folder of an operator project\n",
-		"build /nowhere --tar a":                            "operon: there is no folder /nowhere; name the folder of an operator project\n",
-		"image from-dir main.go --image a --tar b":          "operon: main.go is a file; name the folder that is to be the root of the image\n",
-		"down /nowhere":                                     "operon: there is no folder /nowhere; name the folder of an operator project\n",
+		"crd check ../../examples/site/config/crd /nowhere": "operon: there is no file and no directory /nowhere: name a file or a directory of CustomResourceDefinitions, such as config/crd\n",
+		"deploy /nowhere --image a":                         "operon: there is no directory /nowhere; name the directory of an operator project\n",
+		"undeploy /nowhere":                                 "operon: there is no directory /nowhere; name the directory of an operator project\n",
+		"logs /nowhere":                                     "operon: there is no directory /nowhere; name the directory of an operator project\n",
+		"restart /nowhere":                                  "operon: there is no directory /nowhere; name the directory of an operator project\n",
+		"build /nowhere --tar a":                            "operon: there is no directory /nowhere; name the directory of an operator project\n",
+		"image from-dir main.go --image a --tar b":          "operon: main.go is a file; name the directory that becomes the root of the image\n",
+		"down /nowhere":                                     "operon: there is no directory /nowhere; name the directory of an operator project\n",
 	} {
 		if got := operon(t, strings.Fields(call)...); got.code != exitFailed || got.stderr != want {
 			t.Errorf("%s: exit %d\n%s", call, got.code, got.stderr)

@@ -133,7 +133,7 @@ func TestDirectoryIsWholeOrNot(t *testing.T) {
 		t.Errorf("it is %v, %v", info, err)
 	}
 	if err := Directory(filepath.Join(string(f), "missing")).Put(t.Context(), "a", strings.NewReader("")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a folder that is not there: %v", err)
+		t.Errorf("a directory that is not there: %v", err)
 	}
 }
 

@@ -32,7 +32,7 @@ type Dump struct {
 	Sum  string `json:"sum"`
 }
 
-var errNoBackups = errors.New("the operator has no place for backups: set STORE_BACKUPS to a folder, or STORE_S3_ENDPOINT and STORE_S3_BUCKET")
+var errNoBackups = errors.New("the operator has no place for backups: set STORE_BACKUPS to a directory, or STORE_S3_ENDPOINT and STORE_S3_BUCKET")
 
 // backup puts all values of a Store into a file. Nothing is set while that goes on, and whatever
 // becomes of the backup, the Store goes on afterwards.

@@ -28,7 +28,7 @@ func Repository(ctx context.Context) (string, error) {
 	}
 	bench := filepath.Dir(strings.TrimSpace(string(out)))
 	if filepath.Base(bench) != "bench" {
-		return "", errors.New("run this in the folder bench of a checkout")
+		return "", errors.New("run this in the directory bench of a checkout")
 	}
 	return filepath.Dir(bench), nil
 }

@@ -171,7 +171,7 @@ func TestDataOutlivesTheCluster(t *testing.T) {
 	h.up("--data", data)
 	h.must("kubectl", "create", "configmap", "kept")
 	if r := h.run("up", "--cluster", "other", "--data", data); r.code != exitFailed || !strings.Contains(r.stderr, "in use by another cluster") {
-		t.Errorf("two clusters on one data folder: %+v", r)
+		t.Errorf("two clusters on one data directory: %+v", r)
 	}
 	h.must("down")
 	h.up("--data", data)

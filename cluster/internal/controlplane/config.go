@@ -47,7 +47,7 @@ type Config struct {
 
 func (c *Config) validate() error {
 	if c.Dir == "" {
-		return errors.New("Config.Dir is empty: name a folder for the cluster's keys and sockets")
+		return errors.New("Config.Dir is empty: name a directory for the cluster's keys and sockets")
 	}
 	if c.Port < 0 || c.Port > 65535 {
 		return fmt.Errorf("port %d: want 0 to 65535", c.Port)

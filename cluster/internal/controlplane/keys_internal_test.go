@@ -15,7 +15,7 @@ func TestKeysOfAStartThatWasCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := openKeys(dir, nil); err == nil {
-		t.Fatal("the authority's key is a folder, and no error")
+		t.Fatal("the authority's key is a directory, and no error")
 	}
 	if err := os.Remove(k.key(caFile)); err != nil {
 		t.Fatal(err)

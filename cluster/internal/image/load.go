@@ -220,7 +220,7 @@ func explain(path string, err error) error {
 		return fmt.Errorf("%s: the disk of the node's store is full: %w; make room, or name another place with OPERON_HOME", path, err)
 	}
 	if errors.Is(err, tar.ErrHeader) || errors.Is(err, io.ErrUnexpectedEOF) || strings.Contains(err.Error(), "unrecognized image format") {
-		return fmt.Errorf("%s is no image: want a tar file as `docker save` writes it, or in OCI's layout: %w", path, err)
+		return fmt.Errorf("%s is not an image: want a tar file as `docker save` writes it, or in OCI's layout: %w", path, err)
 	}
 	return fmt.Errorf("%s: %w", path, err)
 }

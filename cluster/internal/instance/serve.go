@@ -45,7 +45,7 @@ func Serve(ctx context.Context, name string, ready io.WriteCloser) error {
 		report.Error = err.Error()
 	}
 	if writeErr := errors.Join(json.NewEncoder(ready).Encode(report), ready.Close()); writeErr != nil {
-		klog.ErrorS(writeErr, "nobody waits for this cluster any more")
+		klog.ErrorS(writeErr, "no client waits for this cluster any longer")
 	}
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ func (nodes) NewList() runtime.Object { return &metrics.NodeMetricsList{} }
 func (nodes) Destroy()                {}
 func (nodes) NamespaceScoped() bool   { return false }
 
-// GetSingularName is none, so that clients take the kind's: node is another resource's.
+// GetSingularName is none, so clients take the kind's: node is another resource's.
 func (nodes) GetSingularName() string { return "" }
 
 // List implements rest.Lister.

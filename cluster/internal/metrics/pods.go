@@ -31,7 +31,7 @@ func (pods) NewList() runtime.Object { return &metrics.PodMetricsList{} }
 func (pods) Destroy()                {}
 func (pods) NamespaceScoped() bool   { return true }
 
-// GetSingularName is none, so that clients take the kind's: pod is another resource's.
+// GetSingularName is none, so clients take the kind's: pod is another resource's.
 func (pods) GetSingularName() string { return "" }
 
 // List implements rest.Lister.

@@ -87,7 +87,7 @@ func makeGroup(root, dir string) (string, error) {
 		return "", err
 	}
 	if len(refused) > 0 {
-		klog.ErrorS(errors.Join(refused...), "The kernel refuses controllers, which this node goes on without", "root", root)
+		klog.ErrorS(errors.Join(refused...), "The kernel refuses controllers; this node continues without them", "root", root)
 	}
 	if err := inheritCPUs(root, parent); err != nil {
 		return "", err

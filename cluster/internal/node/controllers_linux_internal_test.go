@@ -100,7 +100,7 @@ func TestRefusedControllers(t *testing.T) {
 			write(t, parent, "cgroup.controllers", c.before)
 			write(t, parent, "cgroup.subtree_control", "")
 			if err := note(parent, nil); errors.Is(err, unix.ENOTSUP) {
-				t.Skip("folders have no attributes here: ", err)
+				t.Skip("directories have no attributes here: ", err)
 			}
 			refused, err := lend(root, parent, kernel(t, parent, strings.Fields(c.refuses)))
 			if got := changes(refused); got != c.refused {

@@ -113,7 +113,7 @@ func TestWriteFileReplacesAsAWhole(t *testing.T) {
 		t.Errorf("who had opened it reads %q, %v", read, err)
 	}
 	if err := WriteFile(dir, nil); err == nil {
-		t.Error("a folder was written")
+		t.Error("a directory was written")
 	}
 	if _, err := os.Stat(dir + ".next"); err == nil {
 		t.Error("something is left of what could not be written")

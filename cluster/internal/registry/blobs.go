@@ -16,7 +16,7 @@ import (
 func parse(text string) (digest.Digest, error) {
 	parsed, err := digest.Parse(text)
 	if err != nil || parsed.Algorithm() != digest.SHA256 {
-		return "", &Failure{http.StatusBadRequest, "DIGEST_INVALID", fmt.Sprintf("%q is no digest; want sha256: and 64 hexadecimal digits", text)}
+		return "", &Failure{http.StatusBadRequest, "DIGEST_INVALID", fmt.Sprintf("%q is not a digest; want sha256: and 64 hexadecimal digits", text)}
 	}
 	return parsed, nil
 }

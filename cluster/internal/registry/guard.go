@@ -54,7 +54,7 @@ func (g Guard) refuses(request *http.Request) *Failure {
 	}
 	who, ok := request.Context().Value(peerKey{}).(peer)
 	if !ok || who.err != nil {
-		return &Failure{http.StatusForbidden, "DENIED", fmt.Sprintf("who is asking cannot be told: %v", who.err)}
+		return &Failure{http.StatusForbidden, "DENIED", fmt.Sprintf("cannot find out which user sent the request: %v", who.err)}
 	}
 	if !slices.Contains(g.Users, who.uid) {
 		return &Failure{http.StatusForbidden, "DENIED", fmt.Sprintf(

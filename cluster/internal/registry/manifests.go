@@ -101,7 +101,7 @@ func putManifest(r *Registry, w http.ResponseWriter, request *http.Request, repo
 	}
 	var m manifest
 	if err := json.Unmarshal(data, &m); err != nil {
-		return invalid("it is no JSON of a manifest's form: %v", err)
+		return invalid("it is not the JSON of a manifest: %v", err)
 	}
 	mediaType, err := m.mediaType(request.Header.Get("Content-Type"))
 	if err != nil {

@@ -363,6 +363,6 @@ func TestLeftUploadsAreCleared(t *testing.T) {
 		t.Errorf("left %q", left)
 	}
 	if info, err := os.Stat(filepath.Join(s.dir, "blobs")); err != nil || info.Mode().Perm()&0o077 != 0 {
-		t.Errorf("others may look into the folder: %v, %v", info.Mode(), err)
+		t.Errorf("others may look into the directory: %v, %v", info.Mode(), err)
 	}
 }

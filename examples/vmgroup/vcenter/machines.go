@@ -166,7 +166,7 @@ func (m Machines) clone(ctx context.Context, c *vim25.Client, name string, want 
 		return "", err
 	}
 	if origin.Parent == nil {
-		return "", external.AsRefused(fmt.Errorf("machine %s is in no folder", want.Template))
+		return "", external.AsRefused(fmt.Errorf("machine %s is in no directory", want.Template))
 	}
 	config := configuration(want)
 	task, err := template.Clone(ctx, object.NewFolder(c, *origin.Parent), name, types.VirtualMachineCloneSpec{

@@ -41,7 +41,7 @@ type Instance struct {
 // there: a token that expires can only be replaced in a file. Its folder has to exist.
 func (p *Proxy) NewInstance(tokenFile string) (*Instance, error) {
 	if tokenFile == "" && p.options.Script.Has(fault.Expire) {
-		return nil, errors.New("a fault lets the operator's token expire, and the new one has no place: name a file for it")
+		return nil, errors.New("a fault expires the operator's token, and there is no file for the new one: name one")
 	}
 	return p.newInstance(tokenFile)
 }

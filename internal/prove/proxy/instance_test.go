@@ -52,7 +52,7 @@ func TestEachInstanceHasANumberAndAToken(t *testing.T) {
 		}
 	}
 	if _, err := s.NewInstance(filepath.Join(s.TempDir(), "missing", "token")); err == nil {
-		t.Error("a token was written into a folder that is not there")
+		t.Error("a token was written into a directory that is not there")
 	}
 }
 

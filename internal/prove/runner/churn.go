@@ -42,5 +42,5 @@ func (w *world) churns(began time.Time) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("the operator goes on, and nothing else happens: %s", most)
+	return fmt.Sprintf("the operator keeps writing, and nothing else happens: %s", most)
 }

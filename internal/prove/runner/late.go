@@ -50,7 +50,7 @@ func (w *world) late(step time.Time) string {
 	case w.unseenOf(w.proxy.Record().Requests(), since):
 		return "what the operator wrote has not been seen yet"
 	case w.unheard(since):
-		return "the operator has not been told of all changes yet"
+		return "the operator has not received all changes yet"
 	}
 	return ""
 }

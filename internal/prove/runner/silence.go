@@ -145,7 +145,7 @@ func (w *world) quiet(since time.Time) (busy string, quiet time.Duration) {
 	activity, _ := w.proxy.Activity()
 	switch {
 	case activity.Disturbed:
-		return "a fault goes on", 0
+		return "a fault is in progress", 0
 	case activity.Open > 0 && !w.pace.Reads:
 		return "a request is under way", 0
 	case activity.Opening > 0:
@@ -220,7 +220,7 @@ func (w *world) noise() string {
 	requests := w.proxy.Record().Requests()
 	for i := len(requests) - 1; i >= 0; i-- {
 		if r := requests[i]; r.IsWrite() && r.Effect != requestlog.Unchanged || i == 0 {
-			return "the operator goes on: " + r.String()
+			return "the operator keeps writing: " + r.String()
 		}
 	}
 	return "objects change all the time"

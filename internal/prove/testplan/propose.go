@@ -129,17 +129,17 @@ func answers(c *course) []proposal {
 		switch p.request.Verb {
 		case "create":
 			if !p.generated {
-				add(conflicting, fault.AlreadyExists, fault.Effect, "it made the object, and is told that somebody did")
+				add(conflicting, fault.AlreadyExists, fault.Effect, "it created the object, and the answer is that another client did")
 			}
 		case "update", "patch":
-			add(conflicting, fault.Conflict, fault.Before, "somebody was faster"+then(p))
+			add(conflicting, fault.Conflict, fault.Before, "another client was faster"+then(p))
 			if p.on.Nth == 1 {
 				all = append(all, contest(p))
 			}
 		case "delete":
-			add(conflicting, fault.NotFound, fault.Effect, "it deleted the object, and is told that there is none")
+			add(conflicting, fault.NotFound, fault.Effect, "it deleted the object, and the answer is that it does not exist")
 		}
-		add(lost, fault.TimeOut, fault.Effect, "it wrote, and is told that nobody knows")
+		add(lost, fault.TimeOut, fault.Effect, "it wrote, and the answer is a timeout")
 		add(lost, fault.Cut, fault.Effect, "it wrote, and gets no answer")
 		add(refused, fault.ServerError, fault.Before, "the write fails"+then(p))
 		add(refused, fault.Throttle, fault.Before, "it is asked to wait"+then(p))
@@ -155,7 +155,7 @@ const inARow = 8
 // contest lets somebody be faster several times in a row: who gives a write up, and makes it good with
 // the next event, has none left then.
 func contest(p point) proposal {
-	one := at(p, contested, fault.Fault{Kind: fault.Conflict, Moment: fault.Before}, fmt.Sprintf("somebody is faster, %d times in a row", inARow))
+	one := at(p, contested, fault.Fault{Kind: fault.Conflict, Moment: fault.Before}, fmt.Sprintf("another client is faster, %d times in a row", inARow))
 	one.faults[0].On.Times = inARow
 	one.same += "|in a row"
 	if p.request.Subresource == "status" {

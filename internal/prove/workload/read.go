@@ -157,7 +157,7 @@ func (r *reader) fields(node *yamlv3.Node, at string, known map[string]func(*yam
 		read := known[key.Value]
 		switch {
 		case read == nil:
-			r.wrong(key, path, "nobody knows this field; there are %s", names(known))
+			r.wrong(key, path, "unknown field; known fields are %s", names(known))
 		case seen[key.Value]:
 			r.wrong(key, path, "it is here a second time")
 		default:

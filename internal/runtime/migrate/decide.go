@@ -92,7 +92,7 @@ type Page struct {
 type UnconvertedError struct{ Definition }
 
 func (e *UnconvertedError) Error() string {
-	return fmt.Sprintf("nothing converts %s from %s into %s, by the definition's spec.conversion, though their Go types differ: objects would lose what %s calls otherwise, and none is written; let the operator serve its webhooks (--webhook-bind-address, and in a cluster its Service), which sets that",
+	return fmt.Sprintf("nothing converts %s from %s into %s, by the definition's spec.conversion, though their Go types differ: objects would lose what %s calls otherwise, and none is written; make the operator serve its webhooks (--webhook-bind-address, and in a cluster its Service), which sets that",
 		e.Name, strings.Join(e.Older(), ", "), e.Storage, e.Storage)
 }
 

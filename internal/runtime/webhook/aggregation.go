@@ -82,7 +82,7 @@ func (k *keeper) removeVersions(ctx context.Context) error {
 		}
 		err := k.removeVersion(ctx, gone)
 		if apierrors.IsForbidden(err) {
-			k.Log.Error(err, "requests for a version that is served no more fail, until its APIService is removed: delete it, or let the operator do so", "APIService", gone.id().name)
+			k.Log.Error(err, "requests for a version that is served no more fail, until its APIService is removed: delete it, or allow the operator to delete it", "APIService", gone.id().name)
 			continue
 		}
 		if err != nil {

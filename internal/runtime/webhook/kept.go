@@ -125,7 +125,7 @@ func parseKey(data []byte) (*ecdsa.PrivateKey, error) {
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return nil, errors.New("there is no key of PKCS #8 in it")
+		return nil, errors.New("it contains no PKCS #8 key")
 	}
 	key, ok := parsed.(*ecdsa.PrivateKey)
 	if !ok {

@@ -157,7 +157,7 @@ func TestFoldersThatAreNotRight(t *testing.T) {
 			}
 			found, _, err := folder.current(context.Background(), nil, now.Add(change.later))
 			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), folder.folder) {
-				t.Errorf("error %v, want one with %q and the folder", err, want)
+				t.Errorf("error %v, want one with %q and the directory", err, want)
 			}
 			if served := found.leaf != nil; served != (change.later > 0) {
 				t.Errorf("served is %v", found.leaf)

@@ -431,13 +431,13 @@ func TestWhatCannotBeBuilt(t *testing.T) {
 		dir     string
 		options build.Options
 	}{
-		"main.go:3:15: undefined: undefinedThing":  {broken, build.Options{}},
-		"is no operator project: it has no go.mod": {empty, build.Options{}},
-		"images are made for linux":                {broken, build.Options{Platforms: []string{"windows/amd64"}}},
-		"linux/ARCH, ARCH one of 386, amd64":       {broken, build.Options{Platforms: []string{"linux/x"}}},
-		"has no variant":                           {broken, build.Options{Platforms: []string{"linux/arm/v9"}}},
-		"is asked for twice":                       {broken, build.Options{Platforms: []string{"linux/arm64", "linux/arm64"}}},
-		"it holds a PRIVATE KEY":                   {broken, build.Options{Roots: []byte("-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n")}},
+		"main.go:3:15: undefined: undefinedThing":      {broken, build.Options{}},
+		"is not an operator project: it has no go.mod": {empty, build.Options{}},
+		"images are made for linux":                    {broken, build.Options{Platforms: []string{"windows/amd64"}}},
+		"linux/ARCH, ARCH one of 386, amd64":           {broken, build.Options{Platforms: []string{"linux/x"}}},
+		"has no variant":                               {broken, build.Options{Platforms: []string{"linux/arm/v9"}}},
+		"is asked for twice":                           {broken, build.Options{Platforms: []string{"linux/arm64", "linux/arm64"}}},
+		"it holds a PRIVATE KEY":                       {broken, build.Options{Roots: []byte("-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n")}},
 	} {
 		_, err := build.Run(t.Context(), test.dir, test.options)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -33,7 +33,7 @@ func TestWhereSourcesAre(t *testing.T) {
 		{"someone/web", "", ""},
 	} {
 		if got := source(test.path, revision{Commit: "1", Folder: test.folder}); got != test.want {
-			t.Errorf("%s in the folder %q: %q, want %q", test.path, test.folder, got, test.want)
+			t.Errorf("%s in the directory %q: %q, want %q", test.path, test.folder, got, test.want)
 		}
 	}
 	if got := source("gitlab.com/group/web", revision{}); got != "" {

@@ -130,7 +130,7 @@ func TestDeployMeanwhile(t *testing.T) {
 			}
 		})
 	})
-	if missing := refuses(err, "somebody else has begun to deploy it", "ConfigMap "+f.env.Namespace+"/"+theirs.Name); missing != nil {
+	if missing := refuses(err, "another client has started to deploy it", "ConfigMap "+f.env.Namespace+"/"+theirs.Name); missing != nil {
 		t.Error(missing)
 	}
 	if err := records.Delete(t.Context(), theirs.Name, metav1.DeleteOptions{}); err != nil {
@@ -154,7 +154,7 @@ func TestTakeBackNothingOfOthers(t *testing.T) {
 			}
 		})
 	})
-	if missing := refuses(err, "apply Deployment", "nothing is removed again: somebody else has begun to deploy it"); missing != nil {
+	if missing := refuses(err, "apply Deployment", "nothing is removed again: another client has started to deploy it"); missing != nil {
 		t.Error(missing)
 	}
 	if _, err := f.client.RbacV1().ClusterRoles().Get(t.Context(), f.name, metav1.GetOptions{}); err != nil {

@@ -112,7 +112,7 @@ func (d *data) tell(u *undeployer) {
 		}
 	}
 	if len(d.staying) > 0 {
-		u.options.say("%s stay; nobody works on them until an operator is deployed again", count(len(d.staying), "custom resource"))
+		u.options.say("%s stay; nothing reconciles them until an operator is deployed again", count(len(d.staying), "custom resource"))
 		u.result.Kept = append(u.result.Kept, count(len(d.staying), "custom resource"))
 	}
 	for _, finalizer := range slices.Sorted(maps.Keys(waiting)) {
@@ -141,7 +141,7 @@ func (u *undeployer) attended(ctx context.Context) error {
 	if err != nil || why == "" {
 		return err
 	}
-	return fmt.Errorf("nothing was removed: %s waits for finalizers, and %s\n%s\nlet the operator run again, with `operon deploy`; or give the finalizers up with --give-up-finalizers: what the operator would have cleaned up outside of the cluster then stays", count(len(waiting), "custom resource"), why, removal.Lines(waiting))
+	return fmt.Errorf("nothing was removed: %s waits for finalizers, and %s\n%s\nstart the operator again with `operon deploy`, or remove the finalizers with --give-up-finalizers: what the operator would have cleaned up outside of the cluster then stays", count(len(waiting), "custom resource"), why, removal.Lines(waiting))
 }
 
 // absent tells why the operator does not run; empty: it does.

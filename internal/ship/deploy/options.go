@@ -108,7 +108,7 @@ func (o Options) limit(made *manifests.Operator) error {
 func (o Options) checkImage() error {
 	switch {
 	case o.Image != "" && (o.Push != "" || len(o.Build.Platforms) > 0):
-		return errors.New("--push and --platform are for an image that is built, and --image names one that is there: leave out one or the other")
+		return errors.New("--push and --platform are for an image that is built, and --image names an existing one: use one or the other")
 	case o.Image != "":
 		return nil
 	case o.Push == "" && !o.Where.IsLocal():

@@ -38,7 +38,7 @@ func Restart(ctx context.Context, target Target) error {
 	defer cancel()
 	r := &rollout{cluster: w.cluster, target: target, namespace: w.namespace, name: w.name}
 	if err := r.wait(bounded); err != nil {
-		return fmt.Errorf("%w\nthe pods of before go on until the new ones are ready", err)
+		return fmt.Errorf("%w\nthe old pods keep running until the new ones are ready", err)
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func (r *rollout) late(ctx context.Context) error {
 func (r *rollout) look(ctx context.Context) (done bool, err error) {
 	deployment, err := r.cluster.typed.AppsV1().Deployments(r.namespace).Get(ctx, r.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return false, fmt.Errorf("somebody removed the Deployment %s/%s", r.namespace, r.name)
+		return false, fmt.Errorf("the Deployment %s/%s was removed by another client", r.namespace, r.name)
 	}
 	if err != nil {
 		return false, err

@@ -77,7 +77,7 @@ func (d *deployer) write(ctx context.Context) error {
 }
 
 // errBegun ends a first deployment that somebody else has begun with, too. What is there is theirs.
-var errBegun = errors.New("somebody else has begun to deploy it")
+var errBegun = errors.New("another client has started to deploy it")
 
 // begin writes the record, of two first deployments at the same time that of one. Who finds one of a first deployment
 // that is not done, goes on with it, and is the one who has begun it from then on.
@@ -133,7 +133,7 @@ func (d *deployer) takeBack(ctx context.Context, failed error) error {
 		return failed
 	}
 	if d.before != nil {
-		return fmt.Errorf("%w\nthe deployment is partly the new one: `operon deploy` again goes on with it", failed)
+		return fmt.Errorf("%w\nthe deployment is incomplete: run `operon deploy` again to continue it", failed)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
@@ -184,7 +184,7 @@ func (d *deployer) wasThere(object *unstructured.Unstructured) bool {
 func (d *deployer) unready(why error) error {
 	left := "it is left as it is, for a look at it"
 	if d.before != nil {
-		left = "the pods of before go on until the new ones are ready"
+		left = "the old pods keep running until the new ones are ready"
 	}
 	return fmt.Errorf("%w\n%s; `operon deploy` again after a change, or remove all of it with `operon undeploy%s`", why, left, d.flags())
 }

@@ -17,7 +17,7 @@ import (
 // same image gives the same file.
 func (s *Store) WriteArchive(ctx context.Context, file string, name Name, image Image) error {
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("write the image: %s is no file; name a file such as image.tar", file)
+		return fmt.Errorf("write the image: %s is not a file; name a file such as image.tar", file)
 	}
 	err := writeWhole(file, 0o644, func(out io.Writer) error { return s.archive(ctx, out, name, image) })
 	if err != nil {

@@ -92,7 +92,7 @@ func addFolders(byPath map[string]File) error {
 				continue
 			}
 			if !file.Folder {
-				return fmt.Errorf("/%s is to be in /%s, which is no folder", name, above)
+				return fmt.Errorf("/%s belongs into /%s, which is not a directory", name, above)
 			}
 		}
 	}

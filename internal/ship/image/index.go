@@ -52,7 +52,7 @@ func indexOf(dir string) (*v1.IndexManifest, error) {
 	}
 	index, err := v1.ParseIndexManifest(bytes.NewReader(content))
 	if err != nil {
-		return nil, fmt.Errorf("%s is no index of an OCI layout: %w; name another folder, or delete this one", filepath.Join(dir, indexFile), err)
+		return nil, fmt.Errorf("%s is not the index of an OCI layout: %w; name another directory, or delete this one", filepath.Join(dir, indexFile), err)
 	}
 	return index, nil
 }
@@ -69,7 +69,7 @@ func mustBeFree(dir string) error {
 	ours := []string{marker, "blobs", partOf(indexFile)}
 	for _, entry := range found {
 		if !slices.Contains(ours, entry.Name()) {
-			return fmt.Errorf("%s is no OCI layout, and has files in it: name a new folder", dir)
+			return fmt.Errorf("%s is not an OCI layout, and contains files: name a new directory", dir)
 		}
 	}
 	return nil

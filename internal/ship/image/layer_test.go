@@ -83,11 +83,11 @@ func TestLayersAreOfFilesAndNothingElse(t *testing.T) {
 func TestFilesThatNoLayerCanHold(t *testing.T) {
 	t.Parallel()
 	for want, files := range map[string][]File{
-		"/a is in the layer twice":                 {Content("a", 0o644, nil), Content("/./a", 0o644, nil)},
-		"/a/b is to be in /a, which is no folder":  {Content("a", 0o644, nil), Content("a/b", 0o644, nil)},
-		"/a became shorter while it was read: 1 b": {{Path: "a", Size: 2, Open: Content("", 0, []byte("x")).Open}},
-		"/a became longer while it was read: it h": {{Path: "a", Size: 1, Open: Content("", 0, []byte("xy")).Open}},
-		"a/../../b has .. in it: want a path from": {Content("a/../../b", 0o644, nil)},
+		"/a is in the layer twice":                   {Content("a", 0o644, nil), Content("/./a", 0o644, nil)},
+		"/a/b is to be in /a, which is no directory": {Content("a", 0o644, nil), Content("a/b", 0o644, nil)},
+		"/a became shorter while it was read: 1 b":   {{Path: "a", Size: 2, Open: Content("", 0, []byte("x")).Open}},
+		"/a became longer while it was read: it h":   {{Path: "a", Size: 1, Open: Content("", 0, []byte("xy")).Open}},
+		"a/../../b has .. in it: want a path from":   {Content("a/../../b", 0o644, nil)},
 	} {
 		store := newStore(t)
 		_, err := store.Layer(t.Context(), "test", files)
@@ -107,7 +107,7 @@ func TestFoldersThatAreNoImage(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"none": "no such file", "file": "is a file; name the folder", "empty": "is empty"} {
+	for name, want := range map[string]string{"none": "no such file", "file": "is a file; name the directory", "empty": "is empty"} {
 		if _, err := Tree(filepath.Join(dir, name)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -162,7 +162,7 @@ func TestFoldersThatAreNoLayout(t *testing.T) {
 	t.Parallel()
 	store := newStore(t)
 	made := sample(t, store, "program", "linux/amd64")
-	for file, want := range map[string]string{"photo.jpg": "is no OCI layout, and has files in it", indexFile: "is no index of an OCI layout"} {
+	for file, want := range map[string]string{"photo.jpg": "is not an OCI layout, and contains files", indexFile: "is no index of an OCI layout"} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, file), "x")
 		if _, err := store.writeLayout(t.Context(), dir, named(t, "web"), made, func() {}); err == nil || !strings.Contains(err.Error(), want) {

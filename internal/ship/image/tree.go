@@ -20,7 +20,7 @@ func Tree(dir string) ([]File, error) {
 		return nil, fmt.Errorf("read the files of the image: %w", err)
 	}
 	if !info.IsDir() {
-		return nil, fmt.Errorf("%s is a file; name the folder that is to be the root of the image", dir)
+		return nil, fmt.Errorf("%s is a file; name the directory that becomes the root of the image", dir)
 	}
 	var files []File
 	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -55,7 +55,7 @@ func fromTree(dir, path string, entry fs.DirEntry) (File, error) {
 	case info.Mode().IsRegular():
 		file.Size, file.Open = info.Size(), func() (io.ReadCloser, error) { return os.Open(path) }
 	default:
-		err = fmt.Errorf("%s is neither a file, a folder nor a link: an image cannot hold it", path)
+		err = fmt.Errorf("%s is neither a file, a directory nor a link: an image cannot hold it", path)
 	}
 	return file, err
 }

@@ -130,13 +130,13 @@ func TestNothingIsChangedByHalves(t *testing.T) {
 	}{
 		"a file is there already": {func(_ *testing.T, _ string, set *changes.Set) { set.Create("b.txt", nil) }, "b.txt is there already and is not overwritten"},
 		"a path leads out":        {func(_ *testing.T, _ string, set *changes.Set) { set.Write("../out.txt", nil) }, "../out.txt leads out of"},
-		"a folder is in the way": {func(t *testing.T, dir string, set *changes.Set) {
+		"a directory is in the way": {func(t *testing.T, dir string, set *changes.Set) {
 			if err := os.MkdirAll(filepath.Join(dir, "z"), 0o755); err != nil {
 				t.Fatal(err)
 			}
 			set.Write("z", []byte("z"))
 		}, "is a directory"},
-		"a file is where a folder should be": {func(_ *testing.T, _ string, set *changes.Set) { set.Write("b.txt/x/y", nil) }, "not a directory"},
+		"a file is where a directory should be": {func(_ *testing.T, _ string, set *changes.Set) { set.Write("b.txt/x/y", nil) }, "not a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -167,7 +167,7 @@ func TestWhatWasMovedIsMovedBack(t *testing.T) {
 	set.Write("a.txt", []byte("new"))
 	set.Write("b/c/d.txt", []byte("d"))
 	set.Remove("m/keep.txt")
-	set.Write("m/dangling/x", []byte("no folder can be made here"))
+	set.Write("m/dangling/x", []byte("no directory can be made here"))
 	set.Write("z.txt", []byte("new"))
 	if changed, err := set.Apply(t.Context()); err == nil {
 		t.Fatalf("changed %v", changed)

@@ -96,7 +96,7 @@ func storage(definition *apiextensionsv1.CustomResourceDefinition) string {
 func (c *Comparison) compareVersions() {
 	for _, version := range c.old.Status.StoredVersions {
 		if c.after[version] == nil {
-			c.add(VersionDropped, version, "", "objects may be stored in this version, and could not be read any more: keep it, let the operator migrate them (operon.MigrateStorage), and take it out when it is gone from status.storedVersions")
+			c.add(VersionDropped, version, "", "objects may be stored in this version, and could not be read any more: keep it, migrate them with the operator (operon.MigrateStorage), and remove it when status.storedVersions no longer lists it")
 		}
 	}
 	for _, version := range slices.Sorted(maps.Keys(c.before)) {
@@ -128,7 +128,7 @@ func (c *Comparison) compareRest() {
 		c.add(KindChanged, "", "spec.names.kind", fmt.Sprintf("was %s and would be %s: the stored objects are of the old one", was, is))
 	}
 	if strategy(c.new) == apiextensionsv1.WebhookConverter && setStrategy(c.new) != apiextensionsv1.WebhookConverter && len(c.after) > 1 {
-		c.add(ConversionAwaited, "", "spec.conversion", "the operator converts the versions, and does not yet: until it runs, nobody should write objects, as each version is read without what it calls otherwise than the one that is stored")
+		c.add(ConversionAwaited, "", "spec.conversion", "the operator converts the versions, but is not registered yet: do not write objects until it runs, because fields that have another name in the stored version are missing")
 	}
 	if strategy(c.old) == apiextensionsv1.WebhookConverter && strategy(c.new) != apiextensionsv1.WebhookConverter && len(c.before) > 1 {
 		c.add(ConversionLost, "", "spec.conversion", "objects were converted between versions by a webhook, and would only get another apiVersion: fields that differ would be dropped")

@@ -17,7 +17,7 @@ var (
 	ignoreComment = &rule.Rule{
 		Name: "ignore-comment", Severity: rule.Error,
 		About:  "A comment operon:ignore without a reason, or for an unknown rule.",
-		Reason: "Without a reason, nobody can tell later whether ignoring the rule is still correct, and a misspelled rule is not ignored.",
+		Reason: "Without a reason, it is unclear later whether ignoring the rule is still correct, and a misspelled rule is not ignored.",
 		Fix:    "//operon:ignore RULE why this is correct here (in YAML: # operon:ignore)",
 		Check:  func(*rule.Subject, *rule.Findings) {},
 	}

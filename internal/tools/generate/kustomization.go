@@ -54,7 +54,7 @@ func isOurs(dir, name string) error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%s was not generated and is not overwritten: move it away, or name another folder for the base by --kustomize=FOLDER", name)
+	return fmt.Errorf("%s was not generated and is not overwritten: move it away, or name another directory for the base by --kustomize=DIR", name)
 }
 
 // configFolder is where kustomize finds all that a project of kubebuilder's layout has.
@@ -66,7 +66,7 @@ func (o *Outputs) writeKubebuilders(dir string, set *changes.Set) error {
 	case o.Kustomize != "":
 		return fmt.Errorf("--kustomize: this project has a base of its own, %s", kustomize.Default)
 	case o.Helm != "":
-		return fmt.Errorf("--helm: charts are made for projects of Operon's layout; --manifests writes what %s says", kustomize.Default)
+		return fmt.Errorf("--helm: charts are generated for projects with the Operon layout; --manifests writes what %s says", kustomize.Default)
 	case o.Namespace != "":
 		return fmt.Errorf("--namespace has no effect in this project: %s says where the operator runs", kustomize.Default)
 	}

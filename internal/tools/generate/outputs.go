@@ -55,13 +55,13 @@ func (o *Outputs) AddFlags(set *pflag.FlagSet) {
 		set.StringVar(value, name, "", usage)
 		set.Lookup(name).NoOptDefVal = usual
 	}
-	place(&o.Docs, "docs", "docs/reference", "write the API's reference in Markdown to `FOLDER`")
-	place(&o.Schemas, "schemas", "schemas", "write JSON schemas for editors to `FOLDER`")
+	place(&o.Docs, "docs", "docs/reference", "write the API's reference in Markdown to `DIR`")
+	place(&o.Schemas, "schemas", "schemas", "write JSON schemas for editors to `DIR`")
 	place(&o.Manifests, "manifests", "dist/install.yaml", "write all that installs the operator to `FILE`")
-	place(&o.Helm, "helm", "chart", "write a Helm chart to `FOLDER`, with edits kept")
-	place(&o.Kustomize, "kustomize", kustomize.Default, "write a base for kustomize to `FOLDER`")
-	place(&o.Clients, "clients", "client", "write typed clients, listers and informers in Go to `FOLDER`")
-	place(&o.GoCRDs, "go-crds", "crds", "write the CustomResourceDefinitions as a Go package to `FOLDER`")
+	place(&o.Helm, "helm", "chart", "write a Helm chart to `DIR`, with edits kept")
+	place(&o.Kustomize, "kustomize", kustomize.Default, "write a base for kustomize to `DIR`")
+	place(&o.Clients, "clients", "client", "write typed clients, listers and informers in Go to `DIR`")
+	place(&o.GoCRDs, "go-crds", "crds", "write the CustomResourceDefinitions as a Go package to `DIR`")
 	set.StringVar(&o.Image, "image", "", "image that manifests run, by default the operator's name and :latest")
 	set.StringVar(&o.Namespace, "namespace", "", "namespace that manifests install the operator in, by default its name and -system")
 }
@@ -152,7 +152,7 @@ func (o *Outputs) writeGoCRDs(dir string, set *changes.Set) error {
 		definitions = append(definitions, found...)
 	}
 	if len(definitions) == 0 {
-		return errors.New("--go-crds: there are no CustomResourceDefinitions: a kind embeds TypeMeta and ObjectMeta, in a package that has a +groupName=… marker")
+		return errors.New("--go-crds: the project has no CRDs: a kind embeds TypeMeta and ObjectMeta, in a package that has a +groupName=… marker")
 	}
 	sortByName(definitions)
 	source, err := gocrds.Source(folder, definitions)

@@ -163,7 +163,7 @@ func TestManifestsOfKubebuilders(t *testing.T) {
 	}
 	for flag, want := range map[string]string{
 		"--kustomize":     "this project has a base of its own, config/default",
-		"--helm":          "charts are made for projects of Operon's layout",
+		"--helm":          "charts are generated for projects with the Operon layout",
 		"--namespace=web": "config/default says where the operator runs",
 	} {
 		_, err := generate.Plan(t.Context(), dir, generate.Options{Flags: []string{"--manifests", flag}})

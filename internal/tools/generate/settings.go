@@ -43,7 +43,7 @@ const defaultMaxDescription = 200
 // AddFlags adds a flag for each setting, with its default.
 func (s *Settings) AddFlags(set *pflag.FlagSet) {
 	set.StringSliceVar(&s.Paths, "paths", []string{"./..."}, "packages to generate from")
-	set.StringVar(&s.HeaderFile, "header-file", "", "file whose text stands before all generated code, such as a licence")
+	set.StringVar(&s.HeaderFile, "header-file", "", "file whose text precedes all generated code, such as a license")
 	set.StringVar(&s.Year, "year", "", "what stands for YEAR in the header")
 	set.IntVar(&s.MaxDescription, "max-description", defaultMaxDescription, "longest description in a CustomResourceDefinition, in bytes, cut after a sentence; 0 for none, -1 for all")
 	set.BoolVar(&s.AllowFloats, "allow-floats", false, "allow float32 and float64 in types, which not all clients read alike")
@@ -70,7 +70,7 @@ func parseSettings(flags ...string) (Settings, error) {
 		return s, flagerror.Reworded(err)
 	}
 	if set.NArg() > 0 {
-		return s, fmt.Errorf("%q is no flag of operon generate", set.Arg(0))
+		return s, fmt.Errorf("%q is not a flag of operon generate", set.Arg(0))
 	}
 	if s.MaxDescription < -1 {
 		return s, errors.New("--max-description: want a number of bytes, 0 for no descriptions, or -1 for all of them")

@@ -32,7 +32,7 @@ func (s sink) Open(pkg *loader.Package, path string) (io.WriteCloser, error) {
 	}
 	if pkg != nil && folder == "" {
 		if len(pkg.CompiledGoFiles) == 0 {
-			return nil, fmt.Errorf("package %s has no folder to write %s to", pkg.PkgPath, path)
+			return nil, fmt.Errorf("package %s has no directory to write %s to", pkg.PkgPath, path)
 		}
 		own, err := filepath.Rel(s.dir, filepath.Dir(pkg.CompiledGoFiles[0]))
 		if err != nil {

@@ -100,7 +100,7 @@ func (w *wanted) add(dir string, tool *project.ControllerGen) error {
 		w.join(asked)
 	}
 	if tool.Version != "" && tool.Version != toolsVersion {
-		w.notes = append(w.notes, fmt.Sprintf("this project pins controller-gen %s, and its manifests go on to name that; they are generated as %s does", tool.Version, toolsVersion))
+		w.notes = append(w.notes, fmt.Sprintf("this project pins controller-gen %s, and its manifests keep naming it; they are generated as by %s", tool.Version, toolsVersion))
 	}
 	return nil
 }

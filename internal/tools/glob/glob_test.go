@@ -25,7 +25,7 @@ func TestAFoldersNameIsNoPattern(t *testing.T) {
 		}
 	}
 	if got, err := glob.In(dir+"/none", "*"); err != nil || got != nil {
-		t.Errorf("no folder: %q, %v", got, err)
+		t.Errorf("no directory: %q, %v", got, err)
 	}
 	if _, err := glob.In(dir, "["); err == nil {
 		t.Error("a broken pattern is none")

@@ -84,7 +84,7 @@ endif
 `, `v0.4.1
 Makefile:9 manifests .: crd:trivialVersions=true,preserveUnknownFields=false | rbac:roleName=manager-role | webhook | paths=./... | output:crd:artifacts:config=config/crd/bases
 Makefile:12 generate .: object:headerFile=hack/boilerplate.go.txt | paths=./...`},
-		"through other targets, in a folder, by go run": {`
+		"through other targets, in a directory, by go run": {`
 GEN = go run sigs.k8s.io/controller-tools/cmd/controller-gen@$(V)
 V := v0.16.5
 generate: generate-api

@@ -100,7 +100,7 @@ func TestKindsHaveTheirMarkers(t *testing.T) {
 
 func TestKindsOfNoFolder(t *testing.T) {
 	t.Parallel()
-	if _, err := project.Kinds("nowhere"); err == nil || !strings.Contains(err.Error(), "there is no folder nowhere") {
+	if _, err := project.Kinds("nowhere"); err == nil || !strings.Contains(err.Error(), "there is no directory nowhere") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -44,7 +44,7 @@ var frameworks = []struct {
 func readModule(dir string) (Module, error) {
 	content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return Module{}, fmt.Errorf("%s is no operator project: it has no go.mod; name the folder that holds the operator's go.mod", dir)
+		return Module{}, fmt.Errorf("%s is not an operator project: it has no go.mod; name the directory that holds the operator's go.mod", dir)
 	}
 	if err != nil {
 		return Module{}, err

@@ -92,7 +92,7 @@ func (p *Project) ReadManifests() error {
 		return err
 	}
 	if len(crds) == 0 && len(grants) == 0 {
-		return fmt.Errorf("%s is no operator project: it has neither CustomResourceDefinitions in %s nor Roles in %s; generate them with `operon generate`, or name another folder", p.Dir, CRDFolder, RBACFolder)
+		return fmt.Errorf("%s is not an operator project: it has neither CustomResourceDefinitions in %s nor Roles in %s; generate them with `operon generate`, or name another directory", p.Dir, CRDFolder, RBACFolder)
 	}
 	p.CRDs, p.Grants, p.Policies, p.Samples = crds, grants, PoliciesOf(policies), samples
 	return nil
@@ -101,13 +101,13 @@ func (p *Project) ReadManifests() error {
 func mustBeFolder(dir string) error {
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no folder %s; name the folder of an operator project", dir)
+		return fmt.Errorf("there is no directory %s; name the directory of an operator project", dir)
 	}
 	if err != nil {
 		return err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%s is a file; name the folder of an operator project", dir)
+		return fmt.Errorf("%s is a file; name the directory of an operator project", dir)
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func TestReadTakesTheMainPackageThatIsNamed(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	if _, err := project.Read(dir, project.Options{Main: "cmd"}); err == nil || !strings.Contains(err.Error(), "cmd has no main package") {
-		t.Errorf("a folder without one: %v", err)
+		t.Errorf("a directory without one: %v", err)
 	}
 }
 
@@ -118,10 +118,10 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 		changes files
 		want    []string
 	}{
-		"no go.mod":        {files{"go.mod": ""}, []string{"is no operator project: it has no go.mod"}},
+		"no go.mod":        {files{"go.mod": ""}, []string{"is not an operator project: it has no go.mod"}},
 		"a broken go.mod":  {files{"go.mod": "module x\nrequire (\n"}, []string{"go.mod:2"}},
 		"no module line":   {files{"go.mod": "go 1.26\n"}, []string{"has no module line", "go mod init"}},
-		"no main package":  {files{"main.go": ""}, []string{"no main package in ., ./cmd or a folder below ./cmd"}},
+		"no main package":  {files{"main.go": ""}, []string{"no main package in ., ./cmd or a directory below ./cmd"}},
 		"two of them":      {files{"main.go": "", "cmd/a/a.go": goSrc, "cmd/b/b.go": goSrc}, []string{"several main packages: ./cmd/a, ./cmd/b", "--main"}},
 		"no manifests":     {files{"config/crd/webs.yaml": "", "config/rbac/role.yaml": ""}, []string{"neither CustomResourceDefinitions in config/crd nor Roles in config/rbac", "operon generate"}},
 		"a foreign kind":   {files{"config/crd/webs.yaml": good}, []string{"config/crd/webs.yaml:1: a ConfigMap; config/crd is for"}},
@@ -152,7 +152,7 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 func TestReadRefusesWhatIsNoFolder(t *testing.T) {
 	t.Parallel()
 	dir := write(t, nil)
-	if _, err := project.Read(filepath.Join(dir, "none"), project.Options{}); err == nil || !strings.Contains(err.Error(), "there is no folder") {
+	if _, err := project.Read(filepath.Join(dir, "none"), project.Options{}); err == nil || !strings.Contains(err.Error(), "there is no directory") {
 		t.Errorf("none: %v", err)
 	}
 	if _, err := project.Read(filepath.Join(dir, "go.mod"), project.Options{}); err == nil || !strings.Contains(err.Error(), "is a file") {

@@ -148,7 +148,7 @@ func (t *tree) declaresNone(folder string, names ...string) error {
 	}
 	for _, name := range names {
 		if where, ok := declared[name]; ok {
-			return fmt.Errorf("the name %s is taken in %s: rename what is there, or choose another kind", name, where)
+			return fmt.Errorf("the name %s is taken in %s: rename the existing one, or choose another kind", name, where)
 		}
 	}
 	return nil

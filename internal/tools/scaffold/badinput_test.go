@@ -110,12 +110,12 @@ func TestProjectsThatCannotBe(t *testing.T) {
 		`domain "Example.com" has capitals, which Kubernetes does not allow: write example.com`: {Dir: "a", Domain: "Example.com"},
 		`domain "a b" is no domain name`: {Dir: "a", Domain: "a b"},
 		`module path "a b": `:            {Dir: "a", Module: "a b"},
-		`module path "time/machine" begins like a package of Go's own library: put a domain before it, as in example.com/time/machine`: {Dir: "a", Module: "time/machine"},
-		`the folder's name "---" has no letter or digit to name the operator by`:                                                       {Dir: "---"},
-		`--operon nowhere: it is neither a version, such as v0.1.0, nor the folder of a checkout`:                                      {Dir: "a", Operon: "nowhere"},
-		`--operon v2.1.0: module github.com/operon-framework/operon has versions v0 and v1 alone`:                                      {Dir: "a", Operon: "v2.1.0"},
-		`taken is a file: name another folder`:                                                                                         {Dir: "taken"},
-		`full/main.go is there already and is not overwritten: move it away, or choose another name`:                                   {Dir: "full"},
+		`module path "time/machine" begins like a package of the standard library: put a domain before it, as in example.com/time/machine`: {Dir: "a", Module: "time/machine"},
+		`the directory's name "---" has no letter or digit to name the operator by`:                                                        {Dir: "---"},
+		`--operon nowhere: it is neither a version, such as v0.1.0, nor the directory of a checkout`:                                       {Dir: "a", Operon: "nowhere"},
+		`--operon v2.1.0: module github.com/operon-framework/operon has versions v0 and v1 alone`:                                          {Dir: "a", Operon: "v2.1.0"},
+		`taken is a file: name another directory`:                                                                                          {Dir: "taken"},
+		`full/main.go is there already and is not overwritten: move it away, or choose another name`:                                       {Dir: "full"},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
@@ -134,9 +134,9 @@ func TestProjectsThatCannotBe(t *testing.T) {
 
 // spoiled are projects in which nothing can be created, and why.
 var spoiled = map[string]func(t *testing.T, dir string){
-	"is no operator project, as it has no go.mod: run this in the folder of one": func(t *testing.T, dir string) { remove(t, dir, "go.mod") },
-	"is no Operon project, as no source in it calls operon.Main":                 func(t *testing.T, dir string) { remove(t, dir, "main.go") },
-	"is a kubebuilder or Operator SDK project":                                   func(t *testing.T, dir string) { put(t, dir, "PROJECT", "version: \"3\"\n") },
+	"is not an operator project: it has no go.mod: run this in the directory of one": func(t *testing.T, dir string) { remove(t, dir, "go.mod") },
+	"is not an Operon project: no source calls operon.Main":                          func(t *testing.T, dir string) { remove(t, dir, "main.go") },
+	"is a kubebuilder or Operator SDK project":                                       func(t *testing.T, dir string) { put(t, dir, "PROJECT", "version: \"3\"\n") },
 	"the project does not compile; nothing was written: main.go:3:1": func(t *testing.T, dir string) {
 		put(t, dir, "main.go", "package main\n\nfun main() {}\n")
 	},
@@ -156,9 +156,9 @@ func TestFoldersThatCannotBe(t *testing.T) {
 	carryOut(t, scaffold.Init{Dir: dir})
 	before := look(t, dir)
 	for want, wanted := range map[string]planner{
-		"there is no folder " + dir + "/none: name that of a project with --dir": scaffold.API{Dir: dir + "/none"},
-		"main.go is a file: name the folder of a project with --dir":             scaffold.API{Dir: dir + "/main.go"},
-		dir + " is an Operon project already: `operon create` adds to it":        scaffold.Init{Dir: dir},
+		"there is no directory " + dir + "/none: name a project directory with --dir": scaffold.API{Dir: dir + "/none"},
+		"main.go is a file: name the directory of a project with --dir":               scaffold.API{Dir: dir + "/main.go"},
+		dir + " is an Operon project already: `operon create` adds to it":             scaffold.Init{Dir: dir},
 	} {
 		if _, err := try(t, wanted); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v", want, err)
@@ -267,6 +267,6 @@ func TestAPreviewWritesNothing(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(dir); err == nil {
-		t.Error("the folder was made")
+		t.Error("the directory was made")
 	}
 }

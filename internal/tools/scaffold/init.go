@@ -46,7 +46,7 @@ func (o Init) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 		return nil, err
 	}
 	if _, err := readTree(o.Dir); err == nil {
-		return nil, fmt.Errorf("%s is an Operon project already: `operon create` adds to it; for another one, name another folder", o.Dir)
+		return nil, fmt.Errorf("%s is an Operon project already: `operon create` adds to it; for another one, name another directory", o.Dir)
 	}
 	from, err := findOrigin(o.Operon)
 	if err != nil {
@@ -90,7 +90,7 @@ func (o Init) complete() (Init, error) {
 		return o, err
 	}
 	if project.Label(filepath.Base(o.Dir)) == "" {
-		return o, fmt.Errorf("the folder's name %q has no letter or digit to name the operator by: choose another name", filepath.Base(o.Dir))
+		return o, fmt.Errorf("the directory name %q has no letter or digit for a name of the operator: choose another name", filepath.Base(o.Dir))
 	}
 	if o.Module == "" {
 		o.Module = DefaultModule(o.Dir, o.Domain)

@@ -96,7 +96,7 @@ func CheckDomain(domain string) error {
 // checkPlural tells what is wrong with a plural.
 func checkPlural(plural string) error {
 	if len(validation.IsDNS1035Label(plural)) > 0 {
-		return fmt.Errorf("plural %q is no name of a resource: want small letters, digits and -, such as memcacheds", plural)
+		return fmt.Errorf("plural %q is not a valid name of a resource: want lowercase letters, digits and -, such as memcacheds", plural)
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func checkPlural(plural string) error {
 // checkShortName tells what is wrong with a short name, which may be empty.
 func checkShortName(short string) error {
 	if short != "" && len(validation.IsDNS1035Label(short)) > 0 {
-		return fmt.Errorf("short name %q is no name of a resource: want small letters, digits and -, such as mc", short)
+		return fmt.Errorf("short name %q is not a valid name of a resource: want lowercase letters, digits and -, such as mc", short)
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func CheckModule(path string) error {
 		return fmt.Errorf("module path %q: %w; want one like example.com/memcached-operator", path, err)
 	}
 	if first, _, _ := strings.Cut(path, "/"); slices.Contains(standard, first) {
-		return fmt.Errorf("module path %q begins like a package of Go's own library: put a domain before it, as in example.com/%s", path, path)
+		return fmt.Errorf("module path %q begins like a package of the standard library: put a domain before it, as in example.com/%s", path, path)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func (c *copying) choose(t *tree) error {
 	roots := []string{c.Kind, c.Kind + "List"}
 	for _, name := range roots {
 		if there[name] != "" {
-			return fmt.Errorf("the name %s is taken in %s: rename what is there, or choose another version", name, there[name])
+			return fmt.Errorf("the name %s is taken in %s: rename the existing one, or choose another version", name, there[name])
 		}
 	}
 	if !c.joins {
@@ -77,7 +77,7 @@ func (c *copying) choose(t *tree) error {
 		for _, name := range one.names {
 			c.copied[name] = true
 			if i := slices.IndexFunc(t.kinds, func(k project.Kind) bool { return k.Folder == c.from.Folder && k.Name == name && name != c.Kind }); i >= 0 {
-				return fmt.Errorf("kind %s has kind %s in it (%s), so that they cannot have versions apart: let it hold that kind's spec instead", c.Kind, name, t.kinds[i].Place())
+				return fmt.Errorf("kind %s has kind %s in it (%s), so they cannot have separate versions: use the spec of that kind instead", c.Kind, name, t.kinds[i].Place())
 			}
 		}
 	}

@@ -66,7 +66,7 @@ func (p *Plan) check() error {
 		return nil
 	}
 	if err == nil && !info.IsDir() {
-		return fmt.Errorf("%s is a file: name another folder", p.dir)
+		return fmt.Errorf("%s is a file: name another directory", p.dir)
 	}
 	if err == nil {
 		_, err = p.set()
@@ -119,7 +119,7 @@ func (p *Plan) apply(ctx context.Context) ([]string, error) {
 func makeFolder(dir string) ([]string, error) {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("%s is a file: name another folder", dir)
+		return nil, fmt.Errorf("%s is a file: name another directory", dir)
 	}
 	if err == nil {
 		return nil, nil

@@ -56,8 +56,8 @@ func builtFrom(source, around, version string) (origin, error) {
 	case version != "":
 		return origin{version: version}, nil
 	}
-	return origin{}, fmt.Errorf("this operon was built from sources that are not there any more (%s), so that a project cannot refer to them: "+
-		"build operon again where they are now, or tell the folder or a released version with --operon", dir)
+	return origin{}, fmt.Errorf("this operon was built from sources that no longer exist (%s), so that a project cannot refer to them: "+
+		"build operon again where they are now, or name the directory or a released version with --operon", dir)
 }
 
 // originOf is the checkout or the version that a user names.
@@ -73,7 +73,7 @@ func originOf(wanted string) (origin, error) {
 		return origin{}, err
 	}
 	if !isCheckout(dir) {
-		return origin{}, fmt.Errorf("--operon %s: it is neither a version, such as v0.1.0, nor the folder of a checkout of %s", wanted, Framework)
+		return origin{}, fmt.Errorf("--operon %s: it is neither a version, such as v0.1.0, nor the directory of a checkout of %s", wanted, Framework)
 	}
 	return origin{dir: dir}, nil
 }

@@ -61,7 +61,7 @@ func (t *tree) readModule() error {
 	}
 	content, err := os.ReadFile(filepath.Join(t.dir, "go.mod"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s is no operator project, as it has no go.mod: run this in the folder of one, name it with --dir, or make one with `operon init`", t.dir)
+		return fmt.Errorf("%s is not an operator project: it has no go.mod: run this in the directory of one, name it with --dir, or make one with `operon init`", t.dir)
 	}
 	if err != nil {
 		return err
@@ -80,9 +80,9 @@ func isFolder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("there is no folder %s: name that of a project with --dir", dir)
+		return fmt.Errorf("there is no directory %s: name a project directory with --dir", dir)
 	case err == nil && !info.IsDir():
-		return fmt.Errorf("%s is a file: name the folder of a project with --dir", dir)
+		return fmt.Errorf("%s is a file: name the directory of a project with --dir", dir)
 	}
 	return err
 }
@@ -115,7 +115,7 @@ func (t *tree) readMain() error {
 		}
 	}
 	if t.main == nil {
-		return fmt.Errorf("%s is no Operon project, as no source in it calls operon.Main: make one with `operon init`, or name another folder with --dir", t.dir)
+		return fmt.Errorf("%s is not an Operon project: no source calls operon.Main: make one with `operon init`, or name another directory with --dir", t.dir)
 	}
 	t.name = nameOf(t.module)
 	if call := t.main.call(t.main.importOf(Framework), "Main"); call != nil && len(call.Args) > 0 {

@@ -63,7 +63,7 @@ func (w Webhook) free(t *tree, kind project.Kind) error {
 		return err
 	}
 	if methods["Compose"] == "" {
-		return fmt.Errorf("there is no composer %s in the project's folder that could have the roles: `operon create controller --kind %s` makes one", kind.Name, kind.Name)
+		return fmt.Errorf("there is no composer %s in the project directory that could have these methods: `operon create controller --kind %s` makes one", kind.Name, kind.Name)
 	}
 	for name, wanted := range map[string]bool{"Default": w.Default, "Validate": w.Validate, "ValidateDeletion": w.ValidateDeletion} {
 		if wanted && methods[name] != "" {

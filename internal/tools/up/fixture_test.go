@@ -139,7 +139,7 @@ func (f *fixture) client(t *testing.T) kubernetes.Interface {
 func (f *fixture) noOperator(t *testing.T) {
 	t.Helper()
 	// What was killed, such as a compiler, is gone a moment later.
-	localtest.Eventually(t, "no process in the project's folder", func(context.Context) error {
+	localtest.Eventually(t, "no process in the project's directory", func(context.Context) error {
 		processes, err := filepath.Glob("/proc/[0-9]*")
 		if err != nil {
 			return err

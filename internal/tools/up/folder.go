@@ -38,7 +38,7 @@ func openFolder(projectDir string) (*folder, error) {
 	}
 	f := &folder{path: path, lock: lock}
 	if err := errors.Join(lock.Note(fmt.Sprint(os.Getpid())), os.MkdirAll(path, 0o700), f.removeCredentials()); err != nil {
-		return nil, errors.Join(fmt.Errorf("prepare the folder for the state: %w", err), lock.Unlock())
+		return nil, errors.Join(fmt.Errorf("prepare the directory for the state: %w", err), lock.Unlock())
 	}
 	return f, nil
 }

@@ -88,7 +88,7 @@ func TestABurstOfChangesIsOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := receive(t, c); !slices.Equal(got, []change{sourcesChanged}) {
-		t.Errorf("in a new folder: %v", got)
+		t.Errorf("in a new directory: %v", got)
 	}
 }
 

@@ -240,7 +240,7 @@ func settled(ctx context.Context, writes clientv3.WatchChan) error {
 				return nil
 			}
 		case <-ctx.Done():
-			return fmt.Errorf("something goes on writing, last %s: %w", last, ctx.Err())
+			return fmt.Errorf("writes continue, the latest is %s: %w", last, ctx.Err())
 		case batch, open := <-writes:
 			if !open {
 				return fmt.Errorf("watch etcd: %w", cmp.Or(ctx.Err(), errStoreEnded))

@@ -99,7 +99,7 @@ func release(s Settings, container string) error {
 func lock(folder string) (undo func(), err error) {
 	file, err := os.Open(folder)
 	if err != nil {
-		return nil, fmt.Errorf("the folder of addresses in use: %w", err)
+		return nil, fmt.Errorf("the directory of addresses in use: %w", err)
 	}
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX); err != nil {
 		file.Close()

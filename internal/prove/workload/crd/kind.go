@@ -176,7 +176,7 @@ func (k *Kind) unratcheted(fields map[string]any) field.ErrorList {
 	case err != nil:
 		wrong = append(wrong, field.Invalid(path, nil, err.Error()))
 	case there && (replicas < 0 || replicas > maxReplicas):
-		wrong = append(wrong, field.Invalid(path, replicas, "is no number of replicas"))
+		wrong = append(wrong, field.Invalid(path, replicas, "is not a number of replicas"))
 	}
 	return wrong
 }

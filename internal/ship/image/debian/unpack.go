@@ -160,7 +160,7 @@ func (t *tree) entry(owner, data string, at int64, header *tar.Header) error {
 	case tar.TypeReg:
 		file.Size, file.Open = header.Size, section(data, at, header.Size)
 	default:
-		return fmt.Errorf("%s holds %s, which is no file, folder or link", owner, header.Name)
+		return fmt.Errorf("%s contains %s, which is not a file, directory or link", owner, header.Name)
 	}
 	return t.put(owner, file)
 }

@@ -133,7 +133,7 @@ var rbacExec = &rule.Rule{
 	Name: "rbac-exec", Severity: rule.Warning,
 	About:  "Permission to run commands in pods, or to connect to pods and nodes through the API server.",
 	Reason: "An attacker who takes over the operator gets into every container that it can reach, with everything that is mounted there.",
-	Fix:    "let a program in the pod or a Job do the work; otherwise grant the permission in a Role of one namespace",
+	Fix:    "have a program in the pod or a Job do the work; otherwise grant the permission in a Role of one namespace",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		permissions(s, func(p *permission) {
 			for i, resource := range p.Resources {

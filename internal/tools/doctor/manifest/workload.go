@@ -119,7 +119,7 @@ const placeholder = "controller:latest"
 var deployLatest = &rule.Rule{
 	Name: "deploy-latest", Severity: rule.Warning,
 	About:  "An image without a version: :latest, or no tag.",
-	Reason: "A pod that moves to another node may run another program, nobody can tell which one, and a rollback has no effect.",
+	Reason: "A pod that moves to another node may run another program, it is unclear which one, and a rollback has no effect.",
 	Fix:    "use a tag that never moves, or preferably a digest",
 	Check: func(s *rule.Subject, found *rule.Findings) {
 		containers(s, func(object project.Object, path string, _ *appsv1.Deployment, c *corev1.Container) {

@@ -100,11 +100,11 @@ func groupsOf(in Input) ([]*version, error) {
 	owner := map[string]*version{}
 	for _, v := range all {
 		if path.Base(v.path) != v.name {
-			return nil, fmt.Errorf("%s: the package of version %s is in the folder %s; clients need it in one that ends in /%s", v.kinds[0].Place(), v.name, v.folder, v.name)
+			return nil, fmt.Errorf("%s: the package of version %s is in the directory %s; clients need it in one that ends in /%s", v.kinds[0].Place(), v.name, v.folder, v.name)
 		}
 		other := owner[v.parent()]
 		if other != nil && other.group != v.group {
-			return nil, fmt.Errorf("%s and %s: the clients of both groups would be called %q; name the folders after the groups, as in api/GROUP/%s", other.folder, v.folder, v.parent(), v.name)
+			return nil, fmt.Errorf("%s and %s: the clients of both groups would be called %q; name the directories after the groups, as in api/GROUP/%s", other.folder, v.folder, v.parent(), v.name)
 		}
 		owner[v.parent()] = v
 	}

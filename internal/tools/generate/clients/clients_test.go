@@ -85,8 +85,8 @@ func TestWhatHasNoClients(t *testing.T) {
 		folder string
 		want   string
 	}{
-		"no kind":        {func(s string) string { return strings.ReplaceAll(s, "metav1.ObjectMeta", "metav1.ListMeta") }, "api/v1alpha1", "there are no kinds"},
-		"another folder": {func(s string) string { return s }, "api", "the package of version v1alpha1 is in the folder api"},
+		"no kind":           {func(s string) string { return strings.ReplaceAll(s, "metav1.ObjectMeta", "metav1.ListMeta") }, "api/v1alpha1", "there are no kinds"},
+		"another directory": {func(s string) string { return s }, "api", "the package of version v1alpha1 is in the directory api"},
 		"a wrong marker": {func(s string) string {
 			return strings.Replace(s, "// Memcached is", "// +genclient:nonsense\n// Memcached is", 1)
 		}, "api/v1alpha1", "api/v1alpha1/types.go:23: +genclient:nonsense: unknown tag"},

@@ -29,7 +29,7 @@ const File = "zz_generated.crds.go"
 func Source(folder string, definitions []*apiextensionsv1.CustomResourceDefinition) ([]byte, error) {
 	name := path.Base(folder)
 	if !isPackageName(name) {
-		return nil, fmt.Errorf("%s: %q is no name of a Go package: name a folder of lower-case letters and digits, such as crds", folder, name)
+		return nil, fmt.Errorf("%s: %q is not a valid name of a Go package: name a directory of lowercase letters and digits, such as crds", folder, name)
 	}
 	names := namesOf(definitions)
 	w := &writer{}
@@ -134,7 +134,7 @@ func (w *writer) value(v reflect.Value) {
 	case reflect.Float64:
 		w.WriteString(strconv.FormatFloat(v.Float(), 'g', -1, 64))
 	default:
-		w.err = fmt.Errorf("a definition has a %s, which nobody here can write", v.Type())
+		w.err = fmt.Errorf("a CRD has a %s, which cannot be written as Go code", v.Type())
 	}
 }
 

@@ -156,7 +156,7 @@ func byName(said []placed, onType bool) ([]*rules, error) {
 // definitionOf is the definition that a type makes.
 func definitionOf(parser *crd.Parser, root *loader.Package, info *markers.TypeInfo) (*apiextensionsv1.CustomResourceDefinition, string, error) {
 	if !isKind(info) {
-		return nil, "", fmt.Errorf("%s is no kind: a policy stands on a type with metav1.TypeMeta and metav1.ObjectMeta", info.Name)
+		return nil, "", fmt.Errorf("%s is not a kind: a policy marker belongs to a type with metav1.TypeMeta and metav1.ObjectMeta", info.Name)
 	}
 	parser.NeedPackage(root)
 	version := parser.GroupVersions[root]
@@ -164,7 +164,7 @@ func definitionOf(parser *crd.Parser, root *loader.Package, info *markers.TypeIn
 	parser.NeedCRDFor(kind, nil)
 	definition, ok := parser.CustomResourceDefinitions[kind]
 	if !ok || version.Group == "" {
-		return nil, "", fmt.Errorf("%s is no kind of an API group: a package of kinds has the marker +groupName=", info.Name)
+		return nil, "", fmt.Errorf("%s is not a kind of an API group: a package of kinds has the marker +groupName=", info.Name)
 	}
 	return &definition, version.Version, nil
 }

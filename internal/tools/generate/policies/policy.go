@@ -162,7 +162,7 @@ func (r *rules) binding() (*admissionv1.ValidatingAdmissionPolicyBindingSpec, er
 		spec.ValidationActions = append(spec.ValidationActions, admissionv1.ValidationAction(action))
 	}
 	if slices.Contains(said, string(admissionv1.Deny)) && slices.Contains(said, string(admissionv1.Warn)) {
-		return nil, first.wrong(fmt.Errorf("actions=%s: deny and warn exclude each other: who is refused is told anyway", strings.Join(first.Actions, ";")))
+		return nil, first.wrong(fmt.Errorf("actions=%s: deny and warn exclude each other: a rejected client sees the message anyway", strings.Join(first.Actions, ";")))
 	}
 	if first.Params != "" {
 		spec.ParamRef = &admissionv1.ParamRef{Name: first.ParamsName, Namespace: first.ParamsNamespace, ParameterNotFoundAction: new(admissionv1.DenyAction)}

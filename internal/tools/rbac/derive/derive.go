@@ -185,7 +185,7 @@ func (d *deriving) kindsOf(s call, nth int, what string) []kind {
 		d.note(s.Pos(), "%s: its kind is not known before the operator runs: %s", what, marker)
 	}
 	if len(kinds) == 0 && len(t.found)+len(t.loose) == 0 {
-		d.note(s.Pos(), "%s: the kind of the object cannot be told: %s", what, marker)
+		d.note(s.Pos(), "%s: the kind of the object is unknown: %s", what, marker)
 	}
 	slices.SortFunc(kinds, func(a, b kind) int { return strings.Compare(a.Group+"/"+a.Resource, b.Group+"/"+b.Resource) })
 	return slices.Compact(kinds)

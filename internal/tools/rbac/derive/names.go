@@ -307,7 +307,7 @@ func (d *deriving) parsed(at token.Pos, text string) []kind {
 		case "scope":
 			made.Cluster = value == "Cluster"
 		default:
-			d.note(at, "+operon:kind: %q is no argument of it: want group, resource or scope=Cluster", name)
+			d.note(at, "+operon:kind: %q is not an argument of it: want group, resource or scope=Cluster", name)
 			return nil
 		}
 	}

@@ -48,7 +48,7 @@ func (d *deriving) serves(operator string) bool {
 	d.may([]string{"create"}, reviews, why)
 	d.mayNamed(read, configMaps, trust, trustNamespace, why)
 	if operator == "" {
-		d.note(d.calls[0].Pos(), "aggregated.Serve: the operator's name is no constant: write markers for its Secret, as docs/runtime/apiserver.md lists them")
+		d.note(d.calls[0].Pos(), "aggregated.Serve: the operator's name is not a constant: write markers for its Secret, as docs/runtime/apiserver.md lists them")
 		return true
 	}
 	for _, service := range []string{operator, operator + "-webhook"} { // as `operon up` and as manifests call it

@@ -83,7 +83,7 @@ func (d *deriving) asked(c *composer, operator string) {
 		return
 	}
 	if operator == "" {
-		d.note(c.at.Pos(), "webhooks: the operator's name is no constant: write markers for its Secret and configurations, as docs/runtime/webhooks.md lists them")
+		d.note(c.at.Pos(), "webhooks: the operator's name is not a constant: write markers for its Secret and configurations, as docs/runtime/webhooks.md lists them")
 		return
 	}
 	if answers || c.converts() {
