@@ -14,6 +14,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/ship/build"
 	"github.com/operon-framework/operon/internal/ship/image"
+	"github.com/operon-framework/operon/internal/tools/projectfile"
 )
 
 func newBuild() *cobra.Command {
@@ -47,6 +48,9 @@ changes, nothing is compiled.`,
 	set.BoolVar(&how.Again, "no-cache", false, "compile even if nothing changed since the last build")
 	renamed(command, "again", "no-cache")
 	how.addFlags(set)
+	readsProjectFile(command, projectfile.Excluded{
+		"push": {"image", "tar", "layout", "cluster"}, "image": {"push"}, "cluster": {"push", "tar", "layout"}, "platform": nil, "main": nil,
+	})
 	command.RunE = func(command *cobra.Command, args []string) error { return how.run(command, directoryOf(args)) }
 	return command
 }

@@ -143,6 +143,9 @@ func printClusters(command *cobra.Command, list []local.Cluster) error {
 // become replaces this process by operon-cluster, which then gets the signals and gives the exit
 // code.
 func become(command *cobra.Command, name string, args []string) error {
+	if err := clusterOfProject(); err != nil {
+		return err
+	}
 	binary, err := local.Binary(command.Context(), os.Stderr)
 	if err != nil {
 		return err

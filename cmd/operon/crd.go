@@ -13,6 +13,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/tools/crdcompat"
 	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/projectfile"
 	"github.com/operon-framework/operon/internal/tools/up"
 )
 
@@ -57,6 +58,7 @@ Nothing is written. It exits with 1 if applying the definitions would break a st
 	}
 	whereFlags(command, &where)
 	command.Flags().StringVarP(&output, "output", "o", "text", "how to print the findings, text or json")
+	readsProjectFileIn(command, here, projectfile.Excluded{"cluster": {"kubeconfig", "context"}})
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if output != "text" && output != "json" {
 			return usageError{fmt.Errorf("-o %s: want text or json", output)}

@@ -12,6 +12,7 @@ import (
 	"github.com/operon-framework/operon/internal/ship/build"
 	"github.com/operon-framework/operon/internal/ship/deploy"
 	"github.com/operon-framework/operon/internal/tools/generate/manifests"
+	"github.com/operon-framework/operon/internal/tools/projectfile"
 )
 
 func newDeploy() *cobra.Command {
@@ -52,6 +53,10 @@ no longer has are removed. The command waits until the operator is ready, or rep
 	set.BoolVar(&options.UnsafeCRDs, "unsafe-crds", false, "apply changed CustomResourceDefinitions even if they break stored objects")
 	set.BoolVar(&options.DryRun, "dry-run", false, "print what would be done, and write nothing")
 	set.StringVarP(&output, "output", "o", "text", "`FORMAT` of the result: text or json")
+	readsProjectFile(command, deploymentFlags(projectfile.Excluded{
+		"push": {"image"}, "image": {"push"}, "platform": {"image"},
+		"replicas": nil, "shards": nil, "memory": nil, "watch-namespaces": nil, "pod-annotation": nil,
+	}))
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := errors.Join(textOrJSON(output), resolveCluster(&options.Where)); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/operon-framework/operon/internal/tools/explain"
+	"github.com/operon-framework/operon/internal/tools/projectfile"
 )
 
 func newExplain() *cobra.Command {
@@ -47,6 +48,7 @@ runs, or that runs on this machine with the default port, is found; for others, 
 	set.StringVarP(&options.Namespace, "namespace", "n", "", "namespace of the object (default: that of the kubeconfig)")
 	set.StringVar(&options.Endpoint, "endpoint", "", "`HOST:PORT` of the operator's health probes")
 	set.StringVarP(&output, "output", "o", "text", "`FORMAT` of the answer: text or json")
+	readsProjectFileIn(command, here, projectfile.Excluded{"cluster": {"kubeconfig", "context"}})
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		if output != "text" && output != "json" {
 			return usageError{fmt.Errorf("-o %s: want text or json", output)}

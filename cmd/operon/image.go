@@ -12,6 +12,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/ship/image"
 	"github.com/operon-framework/operon/internal/ship/image/debian"
+	"github.com/operon-framework/operon/internal/tools/projectfile"
 )
 
 func newImage() *cobra.Command {
@@ -144,6 +145,7 @@ The image is loaded into the nodes of the local cluster, or goes where --tar, --
 		},
 	}
 	how.addFlags(command.Flags())
+	readsProjectFileIn(command, here, projectfile.Excluded{"cluster": {"push", "tar", "layout"}})
 	command.Flags().StringVar(&how.platform, "platform", "", "platform of its programs (default: linux and this machine's architecture)")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := how.check(); err != nil {
@@ -183,6 +185,7 @@ The image is loaded into the nodes of the local cluster, or goes where --tar, --
 		},
 	}
 	how.addFlags(command.Flags())
+	readsProjectFileIn(command, here, projectfile.Excluded{"cluster": {"push", "tar", "layout"}})
 	command.Flags().StringSliceVar(&options.Without, "without", nil, "`PACKAGES` to leave out, even if others depend on them")
 	command.Flags().BoolVar(&options.Documentation, "documentation", false, "keep manuals and translations")
 	command.RunE = func(command *cobra.Command, args []string) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/operon-framework/operon/internal/tools/doctor"
+	"github.com/operon-framework/operon/internal/tools/projectfile"
 )
 
 func newLint() *cobra.Command {
@@ -43,6 +44,7 @@ To suppress a finding, write a comment at its place, or above the function or ty
 	set.StringVar(&options.Against, "against", "", "`PATH|REV` of older CRDs, a file, a directory or a git revision: check that the project's are safe upgrades of them")
 	set.StringVar(&options.Main, "main", "", "`DIR` of the main package, if the project has several")
 	set.StringVarP(&output, "output", "o", "text", "`FORMAT` of the findings: text, json or sarif")
+	readsProjectFile(command, projectfile.Excluded{"main": nil})
 	command.RunE = func(command *cobra.Command, args []string) error {
 		print, ok := lintOutputs[output]
 		if !ok {

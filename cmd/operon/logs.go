@@ -25,6 +25,7 @@ func newLogs() *cobra.Command {
 	set.BoolVarP(&options.Follow, "follow", "f", false, "follow the logs until Ctrl-C, including those of new pods")
 	set.Int64Var(&options.Tail, "tail", -1, "`LINES` of each pod to show first; -1: all")
 	set.BoolVar(&options.Previous, "previous", false, "show the logs of the containers before their last restart")
+	readsProjectFile(command, deploymentFlags(nil))
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := resolveCluster(&options.Where); err != nil {
 			return err

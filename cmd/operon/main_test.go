@@ -156,7 +156,7 @@ func TestFailuresAreOneLine(t *testing.T) {
 		"up /nowhere":        "operon: there is no folder /nowhere; name the folder of an operator project\n",
 		"crd check /nowhere": "operon: there is no file and no folder /nowhere: name a file or a folder of CustomResourceDefinitions, such as config/crd\n",
 		"crd check .":        "operon: . has no CustomResourceDefinition in it: name a file or a folder of CustomResourceDefinitions, such as config/crd\n",
-		"crd check crd.go":   "operon: crd.go:21: mapping values are not allowed in this context; want manifests in YAML or JSON: name a file or a folder of CustomResourceDefinitions, such as config/crd\n",
+		"crd check crd.go":   "operon: crd.go:22: mapping values are not allowed in this context; want manifests in YAML or JSON: name a file or a folder of CustomResourceDefinitions, such as config/crd\n",
 		"crd check ../../examples/site/config/samples/site.yaml": "operon: ../../examples/site/config/samples/site.yaml has no CustomResourceDefinition in it: name a file or a folder of CustomResourceDefinitions, such as config/crd\n",
 		// Of several, the one that is of no use is named.
 		"crd check ../../examples/site/config/crd /nowhere": "operon: there is no file and no folder /nowhere: name a file or a folder of CustomResourceDefinitions, such as config/crd\n",

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/operon-framework/operon/internal/prove/report"
+	"github.com/operon-framework/operon/internal/tools/projectfile"
 	"github.com/operon-framework/operon/prove"
 )
 
@@ -73,6 +74,7 @@ all invariants held, 1 if there are findings, and 2 if the operator could not be
 	set.StringVar(&v.out, "out", prove.Output, "`DIR` of the reports")
 	set.StringVarP(&v.output, "output", "o", "text", "`FORMAT` of the result: text or json")
 	set.StringVar(&v.kubeconfig, "kubeconfig", "", "kubeconfig `FILE` of a disposable cluster to use instead of a new local one")
+	readsProjectFile(command, projectfile.Excluded{"main": {"run", "replay"}})
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := v.accept(args, rbac); err != nil {
 			return err

@@ -37,6 +37,7 @@ operator that is not running.`,
 	set.BoolVar(&options.GiveUpFinalizers, "give-up-finalizers", false, "with --delete-data: remove finalizers that no controller clears")
 	set.BoolVar(&options.DryRun, "dry-run", false, "print what would be removed, and remove nothing")
 	set.StringVarP(&output, "output", "o", "text", "`FORMAT` of the result: text or json")
+	readsProjectFile(command, deploymentFlags(nil))
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := errors.Join(textOrJSON(output), resolveCluster(&options.Where)); err != nil {
 			return err

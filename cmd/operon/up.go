@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/operon-framework/operon/internal/tools/projectfile"
 	"github.com/operon-framework/operon/internal/tools/up"
 )
 
@@ -38,6 +39,7 @@ everything that "operon up" installed.`,
 	set.DurationVar(&options.Timeout, "timeout", up.DefaultTimeout, "with --once: time limit for the samples to become ready, from the start of the operator")
 	set.BoolVar(&options.UnsafeCRDs, "unsafe-crds", false, "apply changed CustomResourceDefinitions even if they break stored objects")
 	set.StringVarP(&output, "output", "o", "text", "with --once: `FORMAT` of the final state: text or json")
+	readsProjectFile(command, projectfile.Excluded{"cluster": {"kubeconfig", "context"}, "main": nil})
 	command.RunE = func(command *cobra.Command, args []string) error {
 		options.Dir = directoryOf(args)
 		options.Mode = up.Loop
