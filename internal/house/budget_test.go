@@ -39,7 +39,7 @@ var budgets = map[string]budget{
 	"internal/tools/project":    {1800, 31},
 	"internal/tools/scaffold":   {3300, 14},
 	"internal/tools/up":         {2700, 11},
-	"cmd/operon":                {2850, 1},
+	"cmd/operon":                {2950, 1},
 	"cluster/internal/instance": {2100, 19},
 	"cluster/internal/sim":      {2300, 5},
 
