@@ -93,6 +93,7 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		"deploy --cluster a --context b":      "operon: --cluster is for local clusters",
 		"undeploy --give-up-finalizers":       "operon: --give-up-finalizers needs --delete-data",
 		"logs --tail -2":                      "operon: --tail -2: want a number of lines",
+		"logs --since -1s":                    "operon: --since -1s: want a duration",
 		"logs -f --previous":                  "operon: --previous is about containers that have ended",
 		"restart a b":                         "operon: want one directory, got 2",
 		"crd chek":                            "operon: there is no \"chek\"; want `operon crd check PATH`",
