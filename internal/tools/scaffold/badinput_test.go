@@ -217,7 +217,7 @@ func TestComposersThatDoNotCompile(t *testing.T) {
 	before := look(t, dir)
 	lamp.Kind = "Fan"
 	_, err := try(t, lamp)
-	if want := "the project does not compile; nothing was written: lamp.go:21:6: out.Chilled undefined"; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := "the project does not compile; nothing was written: lamp.go:24:6: out.Chilled undefined"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("the error is %v", err)
 	}
 	same(t, look(t, dir), before)
