@@ -85,8 +85,10 @@ func FromApplyConfiguration(configuration runtime.ApplyConfiguration) (client.Ob
 	return object, nil
 }
 
-// Replace lets the child be deleted and made again where a field is to change that cannot be
-// changed. Without it, the object stalls with the reason ImmutableField.
+// Replace deletes and recreates the child if that is the only way to change a field. Without it, the object stalls with
+// the reason ImmutableField. The pods of a StatefulSet, Deployment, DaemonSet or ReplicaSet keep running, and the recreated
+// object adopts them, unless its selector has requirements that the old one did not have. Everything else that the child
+// owns is deleted with it.
 func Replace() ChildOption { return author.Allow(plan.MayReplace) }
 
 // Adopt takes over an existing object of the child's name that has no controller. Without it, such an object is a

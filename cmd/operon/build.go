@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/operon-framework/operon/internal/ship/build"
 	"github.com/operon-framework/operon/internal/ship/image"
+	"github.com/operon-framework/operon/internal/tools/projectfile"
 )
 
 func newBuild() *cobra.Command {
@@ -46,7 +45,10 @@ changes, nothing is compiled.`,
 	set.StringVar(&how.roots, "ca-certificates", "", "`FILE` of additional CA certificates to trust")
 	set.BoolVar(&how.Again, "no-cache", false, "compile even if nothing changed since the last build")
 	renamed(command, "again", "no-cache")
-	how.addFlags(set)
+	how.addFlags(command)
+	readsProjectFile(command, projectfile.Excluded{
+		"push": {"image", "tar", "layout", "cluster"}, "image": {"push"}, "cluster": {"push", "tar", "layout"}, "platform": nil, "main": nil,
+	})
 	command.RunE = func(command *cobra.Command, args []string) error { return how.run(command, directoryOf(args)) }
 	return command
 }
@@ -142,24 +144,24 @@ type madeLayer struct {
 // delivering is where an image goes, and how that is told.
 type delivering struct {
 	image.Delivery
-	output string
+	output output
 }
 
-func (d *delivering) addFlags(set *pflag.FlagSet) {
+func (d *delivering) addFlags(command *cobra.Command) {
+	set := command.Flags()
 	set.StringVar(&d.Archive, "tar", "", "write the image to a tar `FILE` that container tools can load")
 	set.StringVar(&d.Layout, "layout", "", "write the image to the OCI layout in `DIR`")
 	set.StringVar(&d.Push, "push", "", "push the image to a registry as `IMAGE`")
 	set.StringVar(&d.Cluster, "cluster", "", "local cluster whose nodes get the image (default $OPERON_CLUSTER, or \"default\")")
-	set.StringVarP(&d.output, "output", "o", "text", "`FORMAT` of the result: text or json")
+	d.output.addFlag(command, "the result")
 }
 
 func (d *delivering) check() error {
-	if d.output != "text" && d.output != "json" {
-		hint := ""
-		if strings.HasSuffix(d.output, ".tar") {
-			hint = fmt.Sprintf("; --tar %s writes the image to that file", d.output)
+	if err := d.output.check(); err != nil {
+		if strings.HasSuffix(d.output.format, ".tar") {
+			return fmt.Errorf("%w; --tar %s writes the image to that file", err, d.output.format)
 		}
-		return fmt.Errorf("-o %s: want text or json%s", d.output, hint)
+		return err
 	}
 	if d.Cluster != "" && (len(d.Files()) > 0 || d.Push != "") {
 		return errors.New("--cluster cannot be combined with --tar, --layout and --push: the image is loaded into a cluster, or goes elsewhere")
@@ -169,11 +171,11 @@ func (d *delivering) check() error {
 }
 
 func (d delivering) print(out io.Writer, made madeImage) error {
-	if d.output == "json" {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(made)
-	}
+	return d.output.print(out, forms{facts: made, text: made.text})
+}
+
+// text prints an image for people.
+func (made madeImage) text(out io.Writer) error {
 	for _, part := range made.Platforms {
 		unchanged := ""
 		if part.Unchanged {

@@ -3,6 +3,7 @@ package main
 import (
 	"embed"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -96,7 +97,7 @@ func wantsHelp(args []string) bool {
 }
 
 func newClusterList() *cobra.Command {
-	output := ""
+	output := output{}
 	command := &cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
@@ -105,19 +106,21 @@ func newClusterList() *cobra.Command {
   operon cluster list -o json`,
 		Args: noArguments,
 	}
-	command.Flags().StringVarP(&output, "output", "o", "text", "`FORMAT` of the list: text or json")
+	output.addFlag(command, "the list", formatName)
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		if err := textOrJSON(output); err != nil {
+		if err := output.check(); err != nil {
 			return err
 		}
 		list, err := local.List(command.Context())
 		if err != nil {
 			return err
 		}
-		if output == "json" {
-			return printJSON(command.OutOrStdout(), list)
+		var names []string
+		for _, cluster := range list {
+			names = append(names, nameLine("cluster", cluster.Name))
 		}
-		return printClusters(command, list)
+		text := func(io.Writer) error { return printClusters(command, list) }
+		return output.print(command.OutOrStdout(), forms{facts: list, text: text, names: names})
 	}
 	return command
 }
@@ -143,6 +146,9 @@ func printClusters(command *cobra.Command, list []local.Cluster) error {
 // become replaces this process by operon-cluster, which then gets the signals and gives the exit
 // code.
 func become(command *cobra.Command, name string, args []string) error {
+	if err := clusterOfProject(); err != nil {
+		return err
+	}
 	binary, err := local.Binary(command.Context(), os.Stderr)
 	if err != nil {
 		return err

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/tools/crdcompat"
 	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/projectfile"
 	"github.com/operon-framework/operon/internal/tools/up"
 )
 
@@ -37,7 +38,7 @@ has stored, before it is applied.`,
 
 func newCRDCheck() *cobra.Command {
 	var where up.Where
-	output := ""
+	output := output{}
 	command := &cobra.Command{
 		Use:   "check PATH...",
 		Short: "Tell whether definitions are safe for stored objects",
@@ -56,12 +57,10 @@ Nothing is written. It exits with 1 if applying the definitions would break a st
 		},
 	}
 	whereFlags(command, &where)
-	command.Flags().StringVarP(&output, "output", "o", "text", "how to print the findings, text or json")
+	output.addFlag(command, "the findings", formatName)
+	readsProjectFileIn(command, here, projectfile.Excluded{"cluster": {"kubeconfig", "context"}})
 	command.RunE = func(command *cobra.Command, args []string) error {
-		if output != "text" && output != "json" {
-			return usageError{fmt.Errorf("-o %s: want text or json", output)}
-		}
-		if err := resolveCluster(&where); err != nil {
+		if err := errors.Join(output.check(), resolveCluster(&where)); err != nil {
 			return err
 		}
 		definitions, err := definitionsIn(args)
@@ -137,16 +136,14 @@ func manifestsAt(path string) ([]project.Object, error) {
 	return append(objects, generated...), err
 }
 
-func printFindings(command *cobra.Command, report *crdcompat.Report, output string) error {
-	out := command.OutOrStdout()
-	if output == "text" {
-		fmt.Fprint(out, report)
-	} else {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(report); err != nil {
-			return err
-		}
+func printFindings(command *cobra.Command, report *crdcompat.Report, output output) error {
+	var names []string
+	for _, one := range report.Definitions {
+		names = append(names, nameLine("CustomResourceDefinition", one.Name))
+	}
+	text := func(out io.Writer) error { _, err := fmt.Fprint(out, report); return err }
+	if err := output.print(command.OutOrStdout(), forms{facts: report, text: text, names: names}); err != nil {
+		return err
 	}
 	if !report.Safe() {
 		return exitError{code: exitFindings}

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,11 +12,12 @@ import (
 	"github.com/operon-framework/operon/internal/ship/build"
 	"github.com/operon-framework/operon/internal/ship/deploy"
 	"github.com/operon-framework/operon/internal/tools/generate/manifests"
+	"github.com/operon-framework/operon/internal/tools/projectfile"
 )
 
 func newDeploy() *cobra.Command {
 	options := deploy.Options{Build: build.Options{By: identify().Version}}
-	output := ""
+	output := output{}
 	command := &cobra.Command{
 		Use:   "deploy [DIR]",
 		Short: "Install an operator in a cluster",
@@ -51,9 +52,13 @@ no longer has are removed. The command waits until the operator is ready, or rep
 	set.BoolVar(&options.WithoutWebhooks, "without-webhooks", false, "deploy a kubebuilder project without its webhooks")
 	set.BoolVar(&options.UnsafeCRDs, "unsafe-crds", false, "apply changed CustomResourceDefinitions even if they break stored objects")
 	set.BoolVar(&options.DryRun, "dry-run", false, "print what would be done, and write nothing")
-	set.StringVarP(&output, "output", "o", "text", "`FORMAT` of the result: text or json")
+	output.addFlag(command, "the result", formatName)
+	readsProjectFile(command, deploymentFlags(projectfile.Excluded{
+		"push": {"image"}, "image": {"push"}, "platform": {"image"},
+		"replicas": nil, "shards": nil, "memory": nil, "watch-namespaces": nil, "pod-annotation": nil,
+	}))
 	command.RunE = func(command *cobra.Command, args []string) error {
-		if err := errors.Join(textOrJSON(output), resolveCluster(&options.Where)); err != nil {
+		if err := errors.Join(output.check(), resolveCluster(&options.Where)); err != nil {
 			return err
 		}
 		if err := options.Check(); err != nil {
@@ -67,10 +72,10 @@ no longer has are removed. The command waits until the operator is ready, or rep
 		if err != nil {
 			return err
 		}
-		if output == "json" {
-			return printJSON(command.OutOrStdout(), result)
-		}
-		return printDeployed(command.OutOrStdout(), result)
+		return output.print(command.OutOrStdout(), forms{
+			facts: result, text: func(out io.Writer) error { return printDeployed(out, result) },
+			names: nameLines(slices.Concat(result.Created, result.Changed, result.Unchanged)...),
+		})
 	}
 	return command
 }
@@ -82,12 +87,6 @@ func targetFlags(command *cobra.Command, target *deploy.Target) {
 	set.StringVarP(&target.Namespace, "namespace", "n", "", "namespace of the operator (default: its name and -system)")
 	set.StringVar(&target.Main, "main", "", "`DIR` of the main package, if the project has several")
 	set.DurationVar(&target.Timeout, "timeout", deploy.DefaultTimeout, "time limit of the command")
-}
-
-func printJSON(out io.Writer, what any) error {
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(what)
 }
 
 func printDeployed(out io.Writer, result *deploy.Result) error {

@@ -12,7 +12,7 @@ import (
 )
 
 func newDoctor() *cobra.Command {
-	output := ""
+	output := output{}
 	command := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check that this machine has what Operon needs",
@@ -30,9 +30,9 @@ To check the code and the manifests of an operator, use "operon lint".`,
 			return nil
 		},
 	}
-	command.Flags().StringVarP(&output, "output", "o", "text", "`FORMAT` of the result: text or json")
+	output.addFlag(command, "the result")
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		if err := textOrJSON(output); err != nil {
+		if err := output.check(); err != nil {
 			return err
 		}
 		home, err := local.Home()
@@ -40,11 +40,8 @@ To check the code and the manifests of an operator, use "operon lint".`,
 			return err
 		}
 		checks := prerequisites.All(command.Context(), home)
-		print := printChecks
-		if output == "json" {
-			print = func(out io.Writer, checks []prerequisites.Check) error { return printJSON(out, checks) }
-		}
-		if err := print(command.OutOrStdout(), checks); err != nil {
+		text := func(out io.Writer) error { return printChecks(out, checks) }
+		if err := output.print(command.OutOrStdout(), forms{facts: checks, text: text}); err != nil {
 			return err
 		}
 		for _, check := range checks {

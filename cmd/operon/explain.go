@@ -1,7 +1,7 @@
 package main
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -9,11 +9,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/operon-framework/operon/internal/tools/explain"
+	"github.com/operon-framework/operon/internal/tools/projectfile"
 )
 
 func newExplain() *cobra.Command {
 	options := explain.Options{}
-	output := ""
+	output := output{}
 	command := &cobra.Command{
 		Use:   "explain KIND/NAME",
 		Short: "Explain an object's state and its recent reconciles",
@@ -46,12 +47,10 @@ runs, or that runs on this machine with the default port, is found; for others, 
 	set := command.Flags()
 	set.StringVarP(&options.Namespace, "namespace", "n", "", "namespace of the object (default: that of the kubeconfig)")
 	set.StringVar(&options.Endpoint, "endpoint", "", "`HOST:PORT` of the operator's health probes")
-	set.StringVarP(&output, "output", "o", "text", "`FORMAT` of the answer: text or json")
+	output.addFlag(command, "the answer", formatName)
+	readsProjectFileIn(command, here, projectfile.Excluded{"cluster": {"kubeconfig", "context"}})
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		if output != "text" && output != "json" {
-			return usageError{fmt.Errorf("-o %s: want text or json", output)}
-		}
-		if err := resolveCluster(&options.Where); err != nil {
+		if err := errors.Join(output.check(), resolveCluster(&options.Where)); err != nil {
 			return err
 		}
 		if _, _, err := net.SplitHostPort(options.Endpoint); options.Endpoint != "" && err != nil {
@@ -61,12 +60,7 @@ runs, or that runs on this machine with the default port, is found; for others, 
 		if err != nil {
 			return err
 		}
-		if output == "text" {
-			return answer.Text(command.OutOrStdout())
-		}
-		encoder := json.NewEncoder(command.OutOrStdout())
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(answer)
+		return output.print(command.OutOrStdout(), forms{facts: answer, text: answer.Text, names: []string{nameLine(answer.Kind, answer.Name)}})
 	}
 	return command
 }

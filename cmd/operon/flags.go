@@ -81,14 +81,6 @@ func flagError(err error) error {
 	return nil
 }
 
-// textOrJSON rejects other formats of the output.
-func textOrJSON(output string) error {
-	if output != "text" && output != "json" {
-		return usageError{fmt.Errorf("-o %s: want text or json", output)}
-	}
-	return nil
-}
-
 // colors of the output, by the flag --color.
 const (
 	colorAuto   = "auto"

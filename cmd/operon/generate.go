@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -48,10 +47,10 @@ Only files that differ are written, all of them or none.`,
 	command.Flags().BoolVar(&how.dryRun, "dry-run", false, "write nothing; list the files that would change")
 	command.Flags().BoolVar(&how.again, "no-cache", false, "generate even if nothing changed since the last run")
 	renamed(command, "again", "no-cache")
-	command.Flags().StringVarP(&how.output, "output", "o", "text", "`FORMAT` of the result: text or json")
+	how.output.addFlag(command, "the result")
 	command.RunE = func(command *cobra.Command, args []string) error {
-		if how.output != "text" && how.output != "json" {
-			return usageError{fmt.Errorf("-o %s: want text or json", how.output)}
+		if err := how.output.check(); err != nil {
+			return err
 		}
 		if how.check && how.dryRun {
 			return usageError{errors.New("--check and --dry-run both write nothing: use one of them")}
@@ -66,7 +65,7 @@ Only files that differ are written, all of them or none.`,
 // generating is how `operon generate` goes about it.
 type generating struct {
 	check, dryRun, again bool
-	output               string
+	output               output
 }
 
 // generated is what it prints for programs.
@@ -119,13 +118,12 @@ func (g generating) verdict(found generated) error {
 }
 
 func (g generating) print(command *cobra.Command, found generated) error {
-	out := command.OutOrStdout()
-	if g.output == "json" {
-		found.Changed = append([]string{}, found.Changed...) // a list also where it is empty
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(found)
-	}
+	found.Changed = append([]string{}, found.Changed...) // a list also where it is empty
+	text := func(out io.Writer) error { return g.text(command, out, found) }
+	return g.output.print(command.OutOrStdout(), forms{facts: found, text: text})
+}
+
+func (g generating) text(command *cobra.Command, out io.Writer, found generated) error {
 	for _, note := range found.Notes {
 		fmt.Fprintln(command.ErrOrStderr(), "note:", note)
 	}

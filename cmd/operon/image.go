@@ -8,10 +8,10 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/operon-framework/operon/internal/ship/image"
 	"github.com/operon-framework/operon/internal/ship/image/debian"
+	"github.com/operon-framework/operon/internal/tools/projectfile"
 )
 
 func newImage() *cobra.Command {
@@ -53,7 +53,8 @@ type making struct {
 	labels                        map[string]string
 }
 
-func (m *making) addFlags(set *pflag.FlagSet) {
+func (m *making) addFlags(command *cobra.Command) {
+	set := command.Flags()
 	set.StringVar(&m.name, "image", "", "name of the `IMAGE` (required, unless it is pushed)")
 	set.StringArrayVar(&m.entrypoint, "entrypoint", nil, "program that containers run; repeat the flag for fixed arguments")
 	set.StringArrayVar(&m.cmd, "cmd", nil, "default argument of the program; repeat the flag for more")
@@ -61,7 +62,7 @@ func (m *making) addFlags(set *pflag.FlagSet) {
 	set.StringArrayVar(&m.env, "env", nil, "environment variable, `NAME=VALUE`; repeat the flag for more")
 	set.StringVar(&m.workdir, "workdir", "", "working `DIR` (default: /)")
 	set.StringToStringVar(&m.labels, "label", nil, "labels, `NAME=VALUE`")
-	m.delivering.addFlags(set)
+	m.delivering.addFlags(command)
 }
 
 func (m *making) check() error {
@@ -143,7 +144,8 @@ The image is loaded into the nodes of the local cluster, or goes where --tar, --
 			return nil
 		},
 	}
-	how.addFlags(command.Flags())
+	how.addFlags(command)
+	readsProjectFileIn(command, here, projectfile.Excluded{"cluster": {"push", "tar", "layout"}})
 	command.Flags().StringVar(&how.platform, "platform", "", "platform of its programs (default: linux and this machine's architecture)")
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := how.check(); err != nil {
@@ -182,7 +184,8 @@ The image is loaded into the nodes of the local cluster, or goes where --tar, --
 			return nil
 		},
 	}
-	how.addFlags(command.Flags())
+	how.addFlags(command)
+	readsProjectFileIn(command, here, projectfile.Excluded{"cluster": {"push", "tar", "layout"}})
 	command.Flags().StringSliceVar(&options.Without, "without", nil, "`PACKAGES` to leave out, even if others depend on them")
 	command.Flags().BoolVar(&options.Documentation, "documentation", false, "keep manuals and translations")
 	command.RunE = func(command *cobra.Command, args []string) error {

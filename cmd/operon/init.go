@@ -28,7 +28,7 @@ No file is overwritten, and a command that fails leaves nothing behind.`,
 	set := command.Flags()
 	set.StringVar(&wanted.Domain, "domain", "", `domain of the API groups (default "example.com")`)
 	set.StringVar(&wanted.Module, "module", "", "path of the Go module (default DOMAIN/NAME)")
-	set.StringVar(&wanted.Operon, "operon", "", "`VERSION` of the Operon module, or the directory of a checkout (default: what this command was built from)")
+	set.StringVar(&wanted.Operon, "operon", "", "`VERSION` of the Operon module, or the directory of a checkout (default: the release of this command; a command that is not a release refers to its checkout)")
 	set.BoolVar(&wanted.CI, "ci", false, "add CI workflows that test and release the project")
 	set.BoolVar(&dryRun, "dry-run", false, "print the files, and write nothing")
 	command.RunE = func(command *cobra.Command, args []string) error {

@@ -2,18 +2,18 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/operon-framework/operon/internal/tools/doctor"
+	"github.com/operon-framework/operon/internal/tools/projectfile"
 )
 
 func newLint() *cobra.Command {
 	var options doctor.Options
-	output, list, fix := "", false, false
+	output, list, fix := output{}, false, false
 	command := &cobra.Command{
 		Use:   "lint [DIR]",
 		Short: "Check an operator project for production problems",
@@ -42,11 +42,11 @@ To suppress a finding, write a comment at its place, or above the function or ty
 	set.BoolVar(&fix, "fix", false, "fix what can be fixed without changing behavior, and list it")
 	set.StringVar(&options.Against, "against", "", "`PATH|REV` of older CRDs, a file, a directory or a git revision: check that the project's are safe upgrades of them")
 	set.StringVar(&options.Main, "main", "", "`DIR` of the main package, if the project has several")
-	set.StringVarP(&output, "output", "o", "text", "`FORMAT` of the findings: text, json or sarif")
+	output.addFlag(command, "the findings", formatSARIF)
+	readsProjectFile(command, projectfile.Excluded{"main": nil})
 	command.RunE = func(command *cobra.Command, args []string) error {
-		print, ok := lintOutputs[output]
-		if !ok {
-			return usageError{fmt.Errorf("-o %s: want text, json or sarif", output)}
+		if err := output.check(); err != nil {
+			return err
 		}
 		if err := options.Check(); err != nil {
 			return usageError{err}
@@ -54,15 +54,19 @@ To suppress a finding, write a comment at its place, or above the function or ty
 		if list {
 			return doctor.List(command.OutOrStdout(), lintLook())
 		}
-		return examine(command.Context(), command.OutOrStdout(), directoryOf(args), options, fix, print)
+		return examine(command.Context(), command.OutOrStdout(), directoryOf(args), options, fix, output)
 	}
 	return command
 }
 
-var lintOutputs = map[string]func(*doctor.Report, io.Writer) error{
-	"text":  func(r *doctor.Report, w io.Writer) error { return r.Text(w, lintLook()) },
-	"json":  (*doctor.Report).JSON,
-	"sarif": (*doctor.Report).SARIF,
+// formatSARIF is for code scanning.
+const formatSARIF = "sarif"
+
+func printLint(out io.Writer, output output, report *doctor.Report) error {
+	if output.format == formatSARIF {
+		return report.SARIF(out)
+	}
+	return output.print(out, forms{json: report.JSON, text: func(out io.Writer) error { return report.Text(out, lintLook()) }})
 }
 
 // lintLook is how standard output wants to be written to.
@@ -71,7 +75,7 @@ func lintLook() doctor.Look {
 	return doctor.Look{Width: look.Width, Colour: look.Colour}
 }
 
-func examine(ctx context.Context, out io.Writer, dir string, options doctor.Options, fix bool, print func(*doctor.Report, io.Writer) error) error {
+func examine(ctx context.Context, out io.Writer, dir string, options doctor.Options, fix bool, output output) error {
 	report, err := doctor.Examine(ctx, dir, options)
 	if err != nil {
 		return err
@@ -85,7 +89,7 @@ func examine(ctx context.Context, out io.Writer, dir string, options doctor.Opti
 			return err
 		}
 	}
-	if err := print(report, out); err != nil {
+	if err := printLint(out, output, report); err != nil {
 		return err
 	}
 	if report.Failed() {

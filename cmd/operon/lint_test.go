@@ -9,7 +9,7 @@ func TestMistakesInCallsOfLint(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string]result{
 		"lint a b":                  {code: exitFailed, stderr: "operon: want one directory"},
-		"lint -o yaml":              {code: exitFailed, stderr: "operon: -o yaml: want text, json or sarif"},
+		"lint -o xml":               {code: exitFailed, stderr: "operon: -o xml: want text, json, yaml or sarif"},
 		"lint --only rbac-wildcart": {code: exitFailed, stderr: `operon: unknown rule "rbac-wildcart"; ` + "`operon lint --rules` lists them"},
 		"lint --skip wildcard":      {code: exitFailed, stderr: `operon: unknown rule "wildcard" (did you mean rbac-wildcard?)`},
 		"lint /nowhere":             {code: exitFailed, stderr: "operon: there is no directory /nowhere; name the directory of an operator project\n"},

@@ -17,6 +17,7 @@ func newLogs() *cobra.Command {
 (default: the current directory). Each line starts with the name of its pod; the leader has a star.`,
 		Example: `  operon logs -f
   operon logs --tail 20 --context staging
+  operon logs --since 10m --timestamps -c proxy
   operon logs --previous               # before the last restart`,
 		Args: oneDirectory,
 	}
@@ -24,13 +25,20 @@ func newLogs() *cobra.Command {
 	set := command.Flags()
 	set.BoolVarP(&options.Follow, "follow", "f", false, "follow the logs until Ctrl-C, including those of new pods")
 	set.Int64Var(&options.Tail, "tail", -1, "`LINES` of each pod to show first; -1: all")
+	set.DurationVar(&options.Since, "since", 0, "show only lines that are not older than this `DURATION`, such as 10m; 0: all")
+	set.StringVarP(&options.Container, "container", "c", "", "`CONTAINER` of the pods (default: the operator's)")
+	set.BoolVar(&options.Timestamps, "timestamps", false, "show the time at which each line was written")
 	set.BoolVar(&options.Previous, "previous", false, "show the logs of the containers before their last restart")
+	readsProjectFile(command, deploymentFlags(nil))
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := resolveCluster(&options.Where); err != nil {
 			return err
 		}
 		if options.Tail < -1 {
 			return usageError{fmt.Errorf("--tail %d: want a number of lines, or -1 for all", options.Tail)}
+		}
+		if options.Since < 0 {
+			return usageError{fmt.Errorf("--since %s: want a duration such as 10m, or 0 for all lines", options.Since)}
 		}
 		if options.Follow && options.Previous {
 			return usageError{fmt.Errorf("--previous is about containers that have ended: remove --follow")}

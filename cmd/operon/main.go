@@ -97,7 +97,7 @@ func newRoot() *cobra.Command {
 		Use:   "operon",
 		Short: "Write, run, test and ship Kubernetes operators",
 		Long: `Write, run, test and ship Kubernetes operators, without Docker and without an
-existing cluster.`,
+existing cluster. Commands read flags that are not set from operon.yaml in the project's directory.`,
 		Example: `  operon init memcached-operator     # create a project
   operon up examples/memcached       # run an operator and watch what it does
   operon kubectl get memcacheds      # talk to the local Kubernetes

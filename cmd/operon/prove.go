@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/operon-framework/operon/internal/prove/report"
+	"github.com/operon-framework/operon/internal/tools/projectfile"
 	"github.com/operon-framework/operon/prove"
 )
 
@@ -24,7 +25,7 @@ type proving struct {
 	plans, workers int
 	seed           int64
 	replay, out    string
-	output         string
+	output         output
 	kubeconfig     string
 	role           bool
 	trustFile      bool
@@ -71,8 +72,9 @@ all invariants held, 1 if there are findings, and 2 if the operator could not be
 	set.StringVar(&v.replay, "replay", "", "replay the finding of a test case `FILE`")
 	set.BoolVar(&v.trustFile, "trust-file", false, "with --replay: run the command, and read the paths, that the test case file names")
 	set.StringVar(&v.out, "out", prove.Output, "`DIR` of the reports")
-	set.StringVarP(&v.output, "output", "o", "text", "`FORMAT` of the result: text or json")
+	v.output.addFlag(command, "the result")
 	set.StringVar(&v.kubeconfig, "kubeconfig", "", "kubeconfig `FILE` of a disposable cluster to use instead of a new local one")
+	readsProjectFile(command, projectfile.Excluded{"main": {"run", "replay"}})
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := v.accept(args, rbac); err != nil {
 			return err
@@ -85,9 +87,10 @@ all invariants held, 1 if there are findings, and 2 if the operator could not be
 // accept takes the arguments, and refuses what does not go together.
 func (v *proving) accept(args []string, rbac string) error {
 	v.target.RBAC = rbac
+	if err := v.output.check(); err != nil {
+		return err
+	}
 	switch {
-	case v.output != "text" && v.output != "json":
-		return usageError{fmt.Errorf("-o %s: want text or json", v.output)}
 	case v.trustFile && v.replay == "":
 		return usageError{errors.New("--trust-file is for --replay")}
 	case v.replay != "":
@@ -178,9 +181,13 @@ func (v *proving) cluster(ctx context.Context, options *prove.Options, progress 
 
 // print prints the verdict.
 func (v *proving) print(out io.Writer, found *report.Report, files []report.File) error {
-	if v.output == "json" {
-		return report.JSON(out, *found)
-	}
+	return v.output.print(out, forms{
+		json: func(out io.Writer) error { return report.JSON(out, *found) },
+		text: func(out io.Writer) error { return v.printText(out, found, files) },
+	})
+}
+
+func (v *proving) printText(out io.Writer, found *report.Report, files []report.File) error {
 	if v.role && found.Rights != nil {
 		if _, err := io.WriteString(out, found.Rights.Needed); err != nil {
 			return err

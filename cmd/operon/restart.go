@@ -18,6 +18,7 @@ current directory) one by one, and wait until the new ones are ready.`,
 		Args: oneDirectory,
 	}
 	targetFlags(command, &target)
+	readsProjectFile(command, deploymentFlags(nil))
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := resolveCluster(&target.Where); err != nil {
 			return err

@@ -18,11 +18,52 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// The tutorial does what it says: its commands are run, its edits made, and what is printed compared, in
-// a home folder of its own, as on a machine on which nothing was done yet.
-func TestTutorial(t *testing.T) {
+// unpasted are the blocks of the README that the test machine cannot run, by their first line, with the reason.
+var unpasted = map[string]string{
+	"git clone https://github.com/operon-framework/operon.git": "the test has no network, and has built both commands already: this checkout stands for the clone",
+}
+
+// The README and the tutorial do what they say: a reader pastes all blocks of one and then the other, on one cluster, in
+// one directory, with a home directory in which nothing was done yet. The tutorial's edits are made, and what its
+// commands print is compared. The README's last block, which stops the cluster, comes last.
+func TestReadmeAndTutorial(t *testing.T) {
 	t.Parallel()
-	newReader(t).follow("../../docs/tutorial.md")
+	r := newReader(t)
+	checkout, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := r.dir
+	r.env = append(r.env, "TMPDIR="+start)
+	if err := os.Symlink(checkout, filepath.Join(start, "operon")); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := shellBlock.FindAllStringSubmatch(string(content), -1)
+	last := len(blocks) - 1
+	if blocks[last][1] != "operon cluster down\n" {
+		t.Fatalf("the last block of the README does not stop the cluster: %s", blocks[last][1])
+	}
+	r.dir = filepath.Join(start, "operon")
+	left := 0
+	for _, block := range blocks[:last] {
+		first, _, _ := strings.Cut(block[1], "\n")
+		if reason := unpasted[first]; reason != "" {
+			t.Logf("not pasted, because %s:\n%s", reason, block[1])
+			left++
+			continue
+		}
+		r.paste(block[1])
+	}
+	if left != len(unpasted) {
+		t.Errorf("%d of %d blocks that are not pasted are in the README", left, len(unpasted))
+	}
+	r.dir = start
+	r.follow("../../docs/tutorial.md")
+	r.paste(blocks[last][1])
 }
 
 // The PodRequest walkthrough does what it says, on real containers, and examples/podrequest is what comes of it.
@@ -127,10 +168,34 @@ func (r *reader) follow(page string) {
 	}
 }
 
-// session types the commands of a block, and compares what they print.
+// paste pastes a block into a terminal: its commands run one after the other, each must succeed, and the next block is
+// pasted where the last command left the reader.
+func (r *reader) paste(block string) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), patienceOfReaders)
+	defer cancel()
+	where := filepath.Join(r.t.TempDir(), "where")
+	run := exec.CommandContext(ctx, "sh", "-exc", block+"pwd > '"+where+"'")
+	run.Dir, run.Env, run.WaitDelay = r.dir, r.env, time.Second
+	printed, err := run.CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("%v:\n%s", err, printed)
+	}
+	dir, err := os.ReadFile(where)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.dir = strings.TrimSpace(string(dir))
+}
+
+// session types the commands of a block, and compares what they print if the page shows it.
 func (r *reader) session(text string) {
 	r.t.Helper()
 	commands := regexp.MustCompile(`(?m)^\$ `).Split(text, -1)
+	if len(commands) == 1 { // no output is shown
+		r.paste(text)
+		return
+	}
 	for _, one := range commands[1:] {
 		command, want, _ := strings.Cut(one, "\n")
 		if dir, ok := strings.CutPrefix(command, "cd "); ok {

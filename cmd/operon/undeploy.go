@@ -13,7 +13,7 @@ import (
 
 func newUndeploy() *cobra.Command {
 	options := deploy.UndeployOptions{}
-	output, deleteData := "", false
+	output, deleteData := output{}, false
 	command := &cobra.Command{
 		Use:   "undeploy [DIR]",
 		Short: "Uninstall an operator from a cluster",
@@ -36,9 +36,10 @@ operator that is not running.`,
 	gone(command, "keep-data", "is the default now; --delete-data is its opposite")
 	set.BoolVar(&options.GiveUpFinalizers, "give-up-finalizers", false, "with --delete-data: remove finalizers that no controller clears")
 	set.BoolVar(&options.DryRun, "dry-run", false, "print what would be removed, and remove nothing")
-	set.StringVarP(&output, "output", "o", "text", "`FORMAT` of the result: text or json")
+	output.addFlag(command, "the result", formatName)
+	readsProjectFile(command, deploymentFlags(nil))
 	command.RunE = func(command *cobra.Command, args []string) error {
-		if err := errors.Join(textOrJSON(output), resolveCluster(&options.Where)); err != nil {
+		if err := errors.Join(output.check(), resolveCluster(&options.Where)); err != nil {
 			return err
 		}
 		if !deleteData && options.GiveUpFinalizers {
@@ -50,11 +51,9 @@ operator that is not running.`,
 		if removal == nil {
 			return err
 		}
-		print := printRemoved
-		if output == "json" {
-			print = func(out io.Writer, removal *deploy.Removal) error { return printJSON(out, removal) }
-		}
-		return errors.Join(err, print(command.OutOrStdout(), removal))
+		return errors.Join(err, output.print(command.OutOrStdout(), forms{
+			facts: removal, text: func(out io.Writer) error { return printRemoved(out, removal) }, names: nameLines(removal.Removed...),
+		}))
 	}
 	return command
 }

@@ -2,15 +2,18 @@ package main
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/operon-framework/operon/internal/tools/projectfile"
 	"github.com/operon-framework/operon/internal/tools/up"
 )
 
 func newUp() *cobra.Command {
 	options := up.Options{}
-	once, output := false, ""
+	once, output := false, output{}
 	command := &cobra.Command{
 		Use:   "up [DIR]",
 		Short: "Run an operator project and rebuild it while you edit",
@@ -37,15 +40,21 @@ everything that "operon up" installed.`,
 	set.BoolVar(&once, "once", false, "exit when every sample is ready, and print its final state")
 	set.DurationVar(&options.Timeout, "timeout", up.DefaultTimeout, "with --once: time limit for the samples to become ready, from the start of the operator")
 	set.BoolVar(&options.UnsafeCRDs, "unsafe-crds", false, "apply changed CustomResourceDefinitions even if they break stored objects")
-	set.StringVarP(&output, "output", "o", "text", "with --once: `FORMAT` of the final state: text or json")
+	output.addFlag(command, "the final state, with --once", formatName)
+	readsProjectFile(command, projectfile.Excluded{"cluster": {"kubeconfig", "context"}, "main": nil})
 	command.RunE = func(command *cobra.Command, args []string) error {
 		options.Dir = directoryOf(args)
 		options.Mode = up.Loop
 		if once {
 			options.Mode = up.Once
 		}
-		if options.Output = up.Format(output); options.Output != up.Text && options.Output != up.JSON {
-			return usageError{fmt.Errorf("-o %s: want text or json", output)}
+		if err := output.check(); err != nil {
+			return err
+		}
+		if output.format != formatText {
+			options.Print = func(samples []*unstructured.Unstructured) error {
+				return printSamples(command.OutOrStdout(), output, samples)
+			}
 		}
 		if !once && (command.Flags().Changed("output") || command.Flags().Changed("timeout")) {
 			return usageError{fmt.Errorf("--output and --timeout need --once")}
@@ -56,4 +65,13 @@ everything that "operon up" installed.`,
 		return up.Run(command.Context(), options)
 	}
 	return command
+}
+
+// printSamples prints the samples in a format other than text.
+func printSamples(out io.Writer, output output, samples []*unstructured.Unstructured) error {
+	var names []string
+	for _, sample := range samples {
+		names = append(names, nameLine(sample.GetKind(), sample.GetName()))
+	}
+	return output.print(out, forms{facts: samples, names: names})
 }

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -22,7 +22,7 @@ type identity struct {
 }
 
 func newVersion() *cobra.Command {
-	output := ""
+	output := output{}
 	command := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of operon and what it was built from",
@@ -30,20 +30,14 @@ func newVersion() *cobra.Command {
   operon version -o json`,
 		Args: noArguments,
 	}
-	command.Flags().StringVarP(&output, "output", "o", "text", "`FORMAT` of the version: text or json")
-	completeWith(command, "output", "text", "json")
+	output.addFlag(command, "the version")
 	command.RunE = func(command *cobra.Command, _ []string) error {
-		id, out := identify(), command.OutOrStdout()
-		switch output {
-		case "text":
-			_, err := fmt.Fprintln(out, id)
+		if err := output.check(); err != nil {
 			return err
-		case "json":
-			encoder := json.NewEncoder(out)
-			encoder.SetIndent("", "  ")
-			return encoder.Encode(id)
 		}
-		return usageError{fmt.Errorf("-o %s: want text or json", output)}
+		id := identify()
+		text := func(out io.Writer) error { _, err := fmt.Fprintln(out, id); return err }
+		return output.print(command.OutOrStdout(), forms{facts: id, text: text})
 	}
 	return command
 }

@@ -13,7 +13,7 @@ type budget struct{ lines, exported int }
 var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together. The goal is 98,000.
-const totalLines = 110_600
+const totalLines = 112_600
 
 // budgets of packages that need more. Raise one only with a reason in its commit message; lower it when a package shrinks.
 var budgets = map[string]budget{
@@ -33,13 +33,13 @@ var budgets = map[string]budget{
 	"internal/prove/runner":     {2770, 13},
 	"internal/prove/workload":   {1650, 18},
 	"prove":                     {1885, 12},
-	"internal/ship/deploy":      {2810, 11},
+	"internal/ship/deploy":      {2840, 11},
 	"internal/ship/image":       {1620, 20},
 	"internal/tools/generate":   {2500, 6},
 	"internal/tools/project":    {1800, 31},
 	"internal/tools/scaffold":   {3300, 14},
 	"internal/tools/up":         {2700, 11},
-	"cmd/operon":                {2800, 1},
+	"cmd/operon":                {2950, 1},
 	"cluster/internal/instance": {2100, 19},
 	"cluster/internal/sim":      {2300, 5},
 

@@ -18,16 +18,14 @@ func newStatus() *cobra.Command {
 		Example: `  operon cluster status -o json`,
 		Args:    noArguments,
 	}
-	name, output := nameFlag(command), outputFlag(command)
+	name, output := nameFlag(command), outputFlag(command, "the facts", formatName)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		facts, err := instance.Status(*name)
 		if err != nil {
 			return err
 		}
-		if *output == formatJSON {
-			return printJSON(command.OutOrStdout(), facts)
-		}
-		return printFacts(command.OutOrStdout(), facts)
+		text := func() error { return printFacts(command.OutOrStdout(), facts) }
+		return output.print(command.OutOrStdout(), facts, text, "cluster", facts.Name)
 	}
 	return command
 }
@@ -40,16 +38,17 @@ func newList() *cobra.Command {
 		Example: `  operon cluster list`,
 		Args:    noArguments,
 	}
-	output := outputFlag(command)
+	output := outputFlag(command, "the list", formatName)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		list, err := instance.List()
 		if err != nil {
 			return err
 		}
-		if *output == formatJSON {
-			return printJSON(command.OutOrStdout(), list)
+		var names []string
+		for _, facts := range list {
+			names = append(names, facts.Name)
 		}
-		return printList(command, list)
+		return output.print(command.OutOrStdout(), list, func() error { return printList(command, list) }, "cluster", names...)
 	}
 	return command
 }
@@ -141,17 +140,17 @@ func newEnv() *cobra.Command {
 		Example: `  eval "$(operon cluster env)"`,
 		Args:    noArguments,
 	}
-	name, output := nameFlag(command), outputFlag(command)
+	name, output := nameFlag(command), outputFlag(command, "the variables")
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		facts, err := running(*name)
 		if err != nil {
 			return err
 		}
-		if *output == formatJSON {
-			return printJSON(command.OutOrStdout(), map[string]string{"KUBECONFIG": facts.Kubeconfig})
+		text := func() error {
+			_, err := fmt.Fprintf(command.OutOrStdout(), "export KUBECONFIG=%q\n", facts.Kubeconfig)
+			return err
 		}
-		fmt.Fprintf(command.OutOrStdout(), "export KUBECONFIG=%q\n", facts.Kubeconfig)
-		return nil
+		return output.print(command.OutOrStdout(), map[string]string{"KUBECONFIG": facts.Kubeconfig}, text, "")
 	}
 	return command
 }

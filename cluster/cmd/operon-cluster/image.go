@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -36,19 +37,19 @@ a tag, need imagePullPolicy: IfNotPresent or Never.`,
   operon image load --cluster dev a.tar b.tar`,
 		Args: atLeastOne("FILE"),
 	}
-	name, output := nameFlag(command), outputFlag(command)
+	name, output := nameFlag(command), outputFlag(command, "the result", formatName)
 	command.RunE = func(command *cobra.Command, files []string) error {
 		loaded, err := instance.LoadImages(command.Context(), *name, files...)
 		if err != nil {
 			return err
 		}
-		if *output == formatJSON {
-			return printJSON(command.OutOrStdout(), loaded)
+		text := func() error {
+			for _, one := range loaded {
+				fmt.Fprintf(command.OutOrStdout(), "loaded %s: %.1f MB\n", one.Name, megabytes(one))
+			}
+			return nil
 		}
-		for _, one := range loaded {
-			fmt.Fprintf(command.OutOrStdout(), "loaded %s: %.1f MB\n", one.Name, megabytes(one))
-		}
-		return nil
+		return output.print(command.OutOrStdout(), loaded, text, "image", namesOf(loaded)...)
 	}
 	return command
 }
@@ -61,29 +62,39 @@ func newImageList() *cobra.Command {
 		Example: `  operon image ls -o json`,
 		Args:    noArguments,
 	}
-	name, output := nameFlag(command), outputFlag(command)
+	name, output := nameFlag(command), outputFlag(command, "the list", formatName)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		return withImages(command.Context(), *name, func(store *image.Store) error {
 			list, err := store.List(command.Context())
 			if err != nil {
 				return err
 			}
-			if *output == formatJSON {
-				return printJSON(command.OutOrStdout(), list)
-			}
-			if len(list) == 0 {
-				fmt.Fprintln(command.OutOrStdout(), "no images; load some with `operon image load FILE`")
-				return nil
-			}
-			table := tabwriter.NewWriter(command.OutOrStdout(), 0, 0, 3, ' ', 0)
-			fmt.Fprintln(table, "NAME\tSIZE\tDIGEST")
-			for _, one := range list {
-				fmt.Fprintf(table, "%s\t%.1f MB\t%s\n", one.Name, megabytes(one), one.Digest)
-			}
-			return table.Flush()
+			text := func() error { return printImages(command.OutOrStdout(), list) }
+			return output.print(command.OutOrStdout(), list, text, "image", namesOf(list)...)
 		})
 	}
 	return command
+}
+
+func namesOf(images []image.Image) []string {
+	var names []string
+	for _, one := range images {
+		names = append(names, one.Name)
+	}
+	return names
+}
+
+func printImages(out io.Writer, list []image.Image) error {
+	if len(list) == 0 {
+		fmt.Fprintln(out, "no images; load some with `operon image load FILE`")
+		return nil
+	}
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "NAME\tSIZE\tDIGEST")
+	for _, one := range list {
+		fmt.Fprintf(table, "%s\t%.1f MB\t%s\n", one.Name, megabytes(one), one.Digest)
+	}
+	return table.Flush()
 }
 
 func newImageRemove() *cobra.Command {

@@ -237,7 +237,7 @@ func TestMistakes(t *testing.T) {
 		{"unknown verb", []string{"upp"}, exitFailed, `did you mean "up"`},
 		{"unknown flag", []string{"up", "--nope"}, exitFailed, "unknown flag: --nope"},
 		{"argument", []string{"up", "mine"}, exitFailed, "named with --cluster"},
-		{"wrong format", []string{"list", "-o", "yaml"}, exitFailed, "want json"},
+		{"wrong format", []string{"list", "-o", "xml"}, exitFailed, "want text, json, yaml or name"},
 		{"unknown name", []string{"status", "--cluster", "nope"}, exitFailed, `unknown cluster "nope"`},
 		{"down of unknown name", []string{"down", "--cluster", "nope"}, exitFailed, `unknown cluster "nope"`},
 		{"kubectl of unknown name", []string{"kubectl", "--cluster", "nope", "get", "pods"}, exitFailed, `unknown cluster "nope"`},

@@ -4,46 +4,78 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
 	"github.com/operon-framework/operon/cluster/internal/instance"
 )
 
-// format is how facts are printed.
-type format string
-
+// Formats of the flag -o.
 const (
-	formatText format = ""
-	formatJSON format = "json"
+	formatText = "text"
+	formatJSON = "json"
+	formatYAML = "yaml"
+	// formatName prints kind/name lines.
+	formatName = "name"
 )
 
-// String, Set and Type make format a flag value.
-func (f *format) String() string { return string(*f) }
+// output is the flag -o of a command that prints facts.
+type output struct {
+	format  string
+	formats []string
+}
 
-func (f *format) Type() string { return "json" }
+// String, Set and Type make output a flag value.
+func (o *output) String() string { return o.format }
 
-func (f *format) Set(value string) error {
-	if format(value) != formatJSON {
-		return fmt.Errorf("want json, or omit -o for text")
+func (o *output) Type() string { return "FORMAT" }
+
+func (o *output) Set(format string) error {
+	if !slices.Contains(o.formats, format) {
+		return fmt.Errorf("want %s", o.list())
 	}
-	*f = formatJSON
+	o.format = format
 	return nil
 }
 
-// outputFlag adds -o.
-func outputFlag(command *cobra.Command) *format {
-	var f format
-	command.Flags().VarP(&f, "output", "o", "output format for programs: json")
-	return &f
+// list returns the formats in words.
+func (o *output) list() string {
+	last := len(o.formats) - 1
+	return strings.Join(o.formats[:last], ", ") + " or " + o.formats[last]
 }
 
-func printJSON(w io.Writer, value any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
+// outputFlag adds -o. The formats text, json and yaml are those of all commands, others are in addition.
+func outputFlag(command *cobra.Command, of string, others ...string) *output {
+	o := &output{format: formatText, formats: append([]string{formatText, formatJSON, formatYAML}, others...)}
+	command.Flags().VarP(o, "output", "o", "`FORMAT` of "+of+": "+o.list())
+	return o
+}
+
+// print prints facts in the format of the flag: as text does, encoded, or as names of objects of a kind.
+func (o *output) print(out io.Writer, facts any, text func() error, kind string, names ...string) error {
+	switch o.format {
+	case formatJSON:
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(facts)
+	case formatYAML:
+		encoded, err := yaml.Marshal(facts)
+		if err == nil {
+			_, err = out.Write(encoded)
+		}
+		return err
+	case formatName:
+		for _, name := range names {
+			fmt.Fprintf(out, "%s/%s\n", kind, name)
+		}
+		return nil
+	}
+	return text()
 }
 
 func printFacts(w io.Writer, facts instance.Facts) error {

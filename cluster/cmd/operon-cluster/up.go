@@ -51,14 +51,14 @@ The file of --config has the same settings and more:
   operon cluster up --data ./state --port 16443`,
 		Args: noArguments,
 	}
-	name, output := nameFlag(command), outputFlag(command)
+	name, output := nameFlag(command), outputFlag(command, "the facts", formatName)
 	flags.add(command)
 	command.RunE = func(command *cobra.Command, _ []string) error {
 		spec, err := flags.spec(command)
 		if err != nil {
 			return err
 		}
-		return flags.blame(command, up(command, *name, spec, flags.merge, *output))
+		return flags.blame(command, up(command, *name, spec, flags.merge, output))
 	}
 	return command
 }
@@ -159,7 +159,7 @@ func (f *upFlags) addGates(spec *instance.Spec) error {
 	return nil
 }
 
-func up(command *cobra.Command, name string, spec instance.Spec, merge bool, output format) error {
+func up(command *cobra.Command, name string, spec instance.Spec, merge bool, output *output) error {
 	facts, started, err := instance.Up(command.Context(), name, spec)
 	if err != nil {
 		return err
@@ -169,11 +169,11 @@ func up(command *cobra.Command, name string, spec instance.Spec, merge bool, out
 			return err
 		}
 	}
-	if output == formatJSON {
-		return printJSON(command.OutOrStdout(), facts)
+	text := func() error {
+		sayUp(command, facts, started, spec)
+		return nil
 	}
-	sayUp(command, facts, started, spec)
-	return nil
+	return output.print(command.OutOrStdout(), facts, text, "cluster", facts.Name)
 }
 
 func sayUp(command *cobra.Command, facts instance.Facts, started bool, spec instance.Spec) {

@@ -69,7 +69,7 @@ func (a *Applier) Do(ctx context.Context, action plan.Action) (plan.Action, erro
 	case plan.Conflict:
 		return action, &ConflictError{ID: action.ID(), Why: action.Why}
 	case plan.Delete:
-		return action, a.delete(ctx, action.Live)
+		return action, a.delete(ctx, action.Live, metav1.DeletePropagationBackground)
 	case plan.Release:
 		return action, a.release(ctx, action.Live)
 	case plan.Create, plan.Recreate:
@@ -195,13 +195,13 @@ func (a *Applier) endpoint(child *unstructured.Unstructured) (resourceclient.Chi
 	return form, endpoint, err
 }
 
-func (a *Applier) delete(ctx context.Context, live *plan.Live) error {
+func (a *Applier) delete(ctx context.Context, live *plan.Live, policy metav1.DeletionPropagation) error {
 	write := a.Writes.Begin(live.ID(), 0)
 	// The answer is the whole object where finalizers keep it, and its kind may be in no scheme.
-	err := a.Client.Delete(ctx, bare(live), client.PropagationPolicy(metav1.DeletePropagationBackground), a.only(live))
+	err := a.Client.Delete(ctx, bare(live), client.PropagationPolicy(policy), a.only(live))
 	if a.Fenced && apierrors.IsConflict(err) {
 		write.Failed()
-		return a.deleteNewest(ctx, live)
+		return a.deleteNewest(ctx, live, policy)
 	}
 	if err != nil {
 		write.Failed() // of what is gone already, a watch may have shown the end

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,7 +52,7 @@ func (a *Applier) overtaken(ctx context.Context, action plan.Action) (plan.Actio
 }
 
 // deleteNewest deletes a child that was written since it was looked at, if it is the owner's still.
-func (a *Applier) deleteNewest(ctx context.Context, live *plan.Live) error {
+func (a *Applier) deleteNewest(ctx context.Context, live *plan.Live, policy metav1.DeletionPropagation) error {
 	newest, err := a.Read(ctx, live)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("look at %s: %w", live.ID(), err)
@@ -59,5 +60,5 @@ func (a *Applier) deleteNewest(ctx context.Context, live *plan.Live) error {
 	if err != nil || newest.UID != live.UID || newest.Owner != live.Owner {
 		return nil // what was to go is gone
 	}
-	return a.delete(ctx, newest)
+	return a.delete(ctx, newest, policy)
 }

@@ -39,7 +39,7 @@ func (a *Applier) refused(ctx context.Context, action plan.Action, refusal error
 	}
 	next := plan.Refused(action, fieldsOf(refusal))
 	if next.Verb == plan.Replace {
-		return next, a.delete(ctx, next.Live)
+		return next, a.replace(ctx, next)
 	}
 	return next, &ImmutableError{ID: action.ID(), Fields: fieldsOf(refusal), Err: refusal}
 }

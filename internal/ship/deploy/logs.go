@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,12 @@ type LogsOptions struct {
 	Follow bool
 	// Tail is how many lines of each pod's log are shown, 0 for all.
 	Tail int64
+	// Since limits the logs to lines that are not older, 0 for all.
+	Since time.Duration
+	// Container is the container of each pod whose log is shown, by default the operator's.
+	Container string
+	// Timestamps puts the time at which a line was written before it.
+	Timestamps bool
 	// Previous shows the containers before the last restart.
 	Previous bool
 	// Out gets the lines, each after the name of its pod; that of the leader has a star.
@@ -38,7 +45,8 @@ func Logs(ctx context.Context, options LogsOptions) error {
 	if err != nil {
 		return err
 	}
-	l := &logs{workload: w, options: options, leaders: map[string]bool{}, read: map[string]*stream{}}
+	w.container = cmp.Or(options.Container, w.container)
+	l := &logs{workload: w, options: options, started: time.Now(), leaders: map[string]bool{}, read: map[string]*stream{}}
 	if options.Follow {
 		return l.follow(ctx)
 	}
@@ -49,6 +57,7 @@ func Logs(ctx context.Context, options LogsOptions) error {
 type logs struct {
 	*workload
 	options LogsOptions
+	started time.Time
 
 	mu      sync.Mutex
 	leaders map[string]bool
@@ -127,19 +136,12 @@ func (l *logs) start(ctx context.Context, pod corev1.Pod, running *sync.WaitGrou
 
 // copy prints the log of a pod.
 func (l *logs) copy(ctx context.Context, pod corev1.Pod, from *stream) error {
-	request := &corev1.PodLogOptions{Container: l.container, Follow: l.options.Follow, Timestamps: l.options.Follow, Previous: l.options.Previous}
-	switch {
-	case !from.second.IsZero():
-		request.SinceTime = &metav1.Time{Time: from.second}
-	case l.options.Tail > 0:
-		request.TailLines = &l.options.Tail
-	}
-	body, err := l.cluster.typed.CoreV1().Pods(l.namespace).GetLogs(pod.Name, request).Stream(ctx)
+	body, err := l.cluster.typed.CoreV1().Pods(l.namespace).GetLogs(pod.Name, l.request(from)).Stream(ctx)
 	if err != nil {
 		return fmt.Errorf("the log of pod %s cannot be read: %w", pod.Name, err)
 	}
 	defer body.Close()
-	lines, reading := bufio.NewReaderSize(body, maxLine), from.reading()
+	lines, reading := bufio.NewReaderSize(body, maxLine), from.reading(l.options.Timestamps)
 	for {
 		part, more, err := readPart(lines)
 		if errors.Is(err, io.EOF) {
@@ -158,6 +160,25 @@ func (l *logs) copy(ctx context.Context, pod corev1.Pod, from *stream) error {
 			return err
 		}
 	}
+}
+
+// request asks for what of a log was not shown yet.
+func (l *logs) request(from *stream) *corev1.PodLogOptions {
+	request := &corev1.PodLogOptions{
+		Container: l.container, Follow: l.options.Follow, Timestamps: l.options.Follow || l.options.Timestamps, Previous: l.options.Previous,
+	}
+	if !from.second.IsZero() {
+		request.SinceTime = &metav1.Time{Time: from.second}
+		return request
+	}
+	if l.options.Tail > 0 {
+		request.TailLines = &l.options.Tail
+	}
+	if l.options.Since > 0 { // as an age, by the clock of the node; of a pod that comes later, nothing is left out
+		seconds := int64((l.options.Since + time.Since(l.started) + time.Second - 1) / time.Second)
+		request.SinceSeconds = &seconds
+	}
+	return request
 }
 
 func (l *logs) print(pod, line string) error {

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -204,6 +205,38 @@ func TestLogs(t *testing.T) {
 	}
 	if len(n.asked) != 3 {
 		t.Errorf("asked for %d logs, want those of two replicas and of a pod with one container more", len(n.asked))
+	}
+	f.logsOfAContainer(t, n, pods[0])
+}
+
+// logsOfAContainer reads recent lines of another container, with their times, first what is there and then what follows.
+func (f *fixture) logsOfAContainer(t *testing.T, n *nodes, pod string) {
+	t.Helper()
+	for _, follow := range []bool{false, true} {
+		out, before := &output{}, len(n.asked)
+		options := deploy.LogsOptions{Target: f.target(&output{}), Out: out, Follow: follow, Since: 90 * time.Second, Container: "injected", Timestamps: true}
+		options.Where = n.where
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- deploy.Logs(ctx, options) }()
+		f.says(t, out, " | "+at(0)+" one of "+pod+"\n", " | "+at(1)+" two of "+pod+"\n")
+		if follow {
+			n.lines(pod) <- "later"
+			f.says(t, out, " | "+at(2)+" later\n")
+			stop()
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		stop()
+		n.mu.Lock()
+		for _, query := range n.asked[before:] {
+			since, err := strconv.Atoi(query.Get("sinceSeconds"))
+			if err != nil || since < 90 || since > 150 || query.Get("container") != "injected" || query.Get("timestamps") != "true" {
+				t.Errorf("asked for %v", query)
+			}
+		}
+		n.mu.Unlock()
 	}
 }
 

@@ -34,13 +34,18 @@ type reading struct {
 	// date is that of the line whose next part comes, or empty before a line.
 	date string
 	at   time.Time
+	// dated: lines are shown with their dates.
+	dated bool
 }
 
-func (s *stream) reading() *reading { return &reading{stream: s, again: maps.Clone(s.shown)} }
+func (s *stream) reading(dated bool) *reading {
+	return &reading{stream: s, again: maps.Clone(s.shown), dated: dated}
+}
 
-// fresh takes the date off a line, and tells whether it was not shown before. Of a long line it gets one part after
+// fresh takes the date off a line, unless it is to be shown, and reports whether the line was not shown before. Of a long line it gets one part after
 // the other; more tells that another follows.
 func (r *reading) fresh(part string, more bool) (text string, is bool) {
+	shown := ""
 	if r.date == "" {
 		date, rest, _ := strings.Cut(part, " ")
 		at, err := time.Parse(time.RFC3339Nano, date)
@@ -48,6 +53,9 @@ func (r *reading) fresh(part string, more bool) (text string, is bool) {
 			return part, true // the node says something about the log
 		}
 		r.date, r.at, part = date, at, rest
+		if r.dated {
+			shown = date + " "
+		}
 	}
 	key := maphash.String(seed, r.date+" "+part)
 	at := r.at
@@ -59,7 +67,7 @@ func (r *reading) fresh(part string, more bool) (text string, is bool) {
 		return part, false
 	}
 	r.note(at.Truncate(time.Second), key)
-	return part, true
+	return shown + part, true
 }
 
 // note remembers a line that would come once more. Lines of standard output and standard error may be some

@@ -2,6 +2,8 @@ package generate
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 
 	"sigs.k8s.io/controller-tools/pkg/crd"
 	"sigs.k8s.io/controller-tools/pkg/deepcopy"
@@ -10,6 +12,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/generate/crds"
 	"github.com/operon-framework/operon/internal/tools/generate/policies"
 	"github.com/operon-framework/operon/internal/tools/project"
+	"github.com/operon-framework/operon/internal/tools/projectfile"
 	"github.com/operon-framework/operon/internal/tools/rbac/derive"
 )
 
@@ -25,7 +28,32 @@ func settingsOf(dir string, flags []string) (Settings, error) {
 	if _, err := parseSettings(kept...); err != nil {
 		return Settings{}, fmt.Errorf("%s: %w", place, err)
 	}
-	return parseSettings(append(kept, flags...)...)
+	defaults, err := defaultsOf(dir)
+	if err != nil {
+		return Settings{}, err
+	}
+	return parseSettings(slices.Concat(defaults, kept, flags)...)
+}
+
+// defaultsOf are the flags that the project's operon.yaml sets.
+func defaultsOf(dir string) ([]string, error) {
+	file, err := projectfile.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	var flags []string
+	set := func(flag, key string) {
+		if value, ok := file.Flag(key); ok {
+			flags = append(flags, "--"+flag+"="+value)
+		}
+	}
+	set("image", "image")
+	set("image", projectfile.Push)
+	set("namespace", "namespace")
+	if shards, ok := file.Flag("shards"); ok {
+		flags = append(flags, "--shards="+strconv.FormatBool(shards != "0"))
+	}
+	return flags, nil
 }
 
 // run is what these settings ask for in the project of an operator.

@@ -109,7 +109,7 @@ func TestGoCRDs(t *testing.T) {
 		}
 	}
 	dir := project(t, files{"main.go": mainFile})
-	if _, err := generate.Plan(t.Context(), dir, generate.Options{Flags: []string{"--go-crds"}}); err == nil || !strings.Contains(err.Error(), "--go-crds: there are no CustomResourceDefinitions") {
+	if _, err := generate.Plan(t.Context(), dir, generate.Options{Flags: []string{"--go-crds"}}); err == nil || !strings.Contains(err.Error(), "--go-crds: the project has no CRDs") {
 		t.Errorf("without kinds: %v", err)
 	}
 }
@@ -191,5 +191,31 @@ func TestKustomize(t *testing.T) {
 	_, err := generate.Plan(t.Context(), dir, generate.Options{Flags: []string{"--kustomize"}})
 	if err == nil || !strings.Contains(err.Error(), "config/crd/kustomization.yaml was not generated and is not overwritten") {
 		t.Errorf("%v", err)
+	}
+}
+
+// The image, the namespace and the shards of operon.yaml are defaults, which flags override.
+func TestDefaultsFromTheProjectFile(t *testing.T) {
+	t.Parallel()
+	dir := project(t, files{"main.go": mainFile, "api/v1/types.go": types})
+	diff := func(flags ...string) string {
+		diff, err := plan(t, dir, append(flags, "--manifests=install.yaml")...).Diff()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return diff
+	}
+	diff() // the run that the next one must not repeat
+	write(t, dir, files{"operon.yaml": "image: web:1.0\nregistry: r.example.com\nnamespace: pages\nreplicas: 3\nshards: 12\n"})
+	if found := diff(); !strings.Contains(found, "image: r.example.com/web:1.0") || !strings.Contains(found, "namespace: pages") || !strings.Contains(found, "leases") {
+		t.Error(found)
+	}
+	if found := diff("--image=other"); !strings.Contains(found, "image: other") || !strings.Contains(found, "namespace: pages") {
+		t.Error(found)
+	}
+	write(t, dir, files{"operon.yaml": "images: web:1.0\n"})
+	_, err := generate.Plan(t.Context(), dir, generate.Options{})
+	if want := dir + `/operon.yaml:1: unknown key "images"; did you mean "image"?`; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,6 +61,10 @@ func (r *Result) Diff() (string, error) {
 // It fails, with all that is wrong, where the code, its markers or the settings are; nothing
 // in the project is touched by it, however it ends.
 func Plan(ctx context.Context, dir string, options Options) (*Result, error) {
+	defaults, err := defaultsOf(dir) // by the name of the directory that the user gave, for errors
+	if err != nil {
+		return nil, err
+	}
 	_, absolute, err := project.NameOf(dir)
 	if err != nil {
 		return nil, err
@@ -68,7 +73,7 @@ func Plan(ctx context.Context, dir string, options Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &planning{dir: absolute, options: options, started: time.Now(), settings: settingsSum(options.Flags), result: &Result{Changes: set}}
+	p := &planning{dir: absolute, options: options, started: time.Now(), settings: settingsSum(slices.Concat(defaults, options.Flags)), result: &Result{Changes: set}}
 	p.stamp = readStamp(stampOf(p.dir))
 	if !options.Again && p.stamp.fresh(p.dir, p.settings) {
 		return &Result{Changes: set, Skipped: true, Notes: p.stamp.Notes}, nil

@@ -61,8 +61,8 @@ func TestKindsThatCannotBe(t *testing.T) {
 		`version "v1.2" is none of an API`:                                                                 {Group: "cache", Version: "v1.2", Kind: "A"},
 		`version "V1" is none of an API`:                                                                   {Group: "cache", Version: "V1", Kind: "A"},
 		`version "v0" is none of an API`:                                                                   {Group: "cache", Version: "v0", Kind: "A"},
-		`plural "Lamps" is no name of a resource`:                                                          {Group: "cache", Version: "v1", Kind: "Lamp", Plural: "Lamps"},
-		`short name "L" is no name of a resource`:                                                          {Group: "cache", Version: "v1", Kind: "Lamp", ShortName: "L"},
+		`plural "Lamps" is not a valid name of a resource`:                                                 {Group: "cache", Version: "v1", Kind: "Lamp", Plural: "Lamps"},
+		`short name "L" is not a valid name of a resource`:                                                 {Group: "cache", Version: "v1", Kind: "Lamp", ShortName: "L"},
 		`memcacheds.cache.example.com is a name of kind Memcached already (api/v1alpha1/memcached_types.go:10): choose another one with --plural`: {Group: "cache", Version: "v1alpha1", Kind: "Lamp", Plural: "memcacheds"},
 		`mc.cache.example.com is a name of kind Memcached already (api/v1alpha1/memcached_types.go:10): choose another one with --short-name`:     {Group: "cache", Version: "v1alpha1", Kind: "Lamp", ShortName: "mc"},
 		`kind Memcached of cache.example.com/v1alpha1 is there already (api/v1alpha1/memcached_types.go:10)`:                                      memcached(""),
@@ -217,7 +217,7 @@ func TestComposersThatDoNotCompile(t *testing.T) {
 	before := look(t, dir)
 	lamp.Kind = "Fan"
 	_, err := try(t, lamp)
-	if want := "the project does not compile; nothing was written: lamp.go:21:6: out.Chilled undefined"; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := "the project does not compile; nothing was written: lamp.go:24:6: out.Chilled undefined"; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("the error is %v", err)
 	}
 	same(t, look(t, dir), before)

@@ -27,8 +27,9 @@ type origin struct {
 // released finds the version in the path of a source that was compiled from a module's cache.
 var released = regexp.MustCompile(regexp.QuoteMeta(Framework) + `@(v[^/]+)/`)
 
-// findOrigin is where this command itself came from, or what was asked for instead: the folder of a
-// checkout, or a version.
+// findOrigin is where this command itself came from, or what was asked for instead: the directory of a
+// checkout, or a version. A command that was built as a release refers to that release, also in a checkout, so that
+// projects build on every machine. Any other build can refer to its checkout only.
 //
 // A compiled source knows its path: a folder, or with -trimpath the module's path, which has a
 // version when the module was not the main one. Without a folder, the checkout is looked for
@@ -49,12 +50,12 @@ func builtFrom(source, around, version string) (origin, error) {
 	}
 	dir := filepath.Dir(filepath.Dir(filepath.Dir(filepath.Dir(filepath.FromSlash(source)))))
 	switch {
+	case version != "":
+		return origin{version: version}, nil
 	case filepath.IsAbs(dir) && isCheckout(dir):
 		return origin{dir: dir}, nil
 	case around != "":
 		return origin{dir: around}, nil
-	case version != "":
-		return origin{version: version}, nil
 	}
 	return origin{}, fmt.Errorf("this operon was built from sources that no longer exist (%s), so that a project cannot refer to them: "+
 		"build operon again where they are now, or name the directory or a released version with --operon", dir)

@@ -18,7 +18,9 @@ func TestWhereOperonComesFrom(t *testing.T) {
 	}
 	const trimmed = scaffold.Framework + "/internal/tools/scaffold/source.go"
 	for name, built := range map[string]struct{ source, around, version, wantDir, wantVersion, wantError string }{
-		"in a checkout":                            {source: checkout + "/internal/tools/scaffold/source.go", version: "v0.3.0", wantDir: checkout},
+		"in a checkout":                            {source: checkout + "/internal/tools/scaffold/source.go", wantDir: checkout},
+		"for a release, in a checkout":             {source: checkout + "/internal/tools/scaffold/source.go", version: "v0.3.0", wantVersion: "v0.3.0"},
+		"for a release, with -trimpath, in one":    {source: trimmed, around: checkout, version: "v0.3.0", wantVersion: "v0.3.0"},
 		"in a checkout, seen from another one":     {source: checkout + "/internal/tools/scaffold/source.go", around: "/another", wantDir: checkout},
 		"in a checkout, with -trimpath":            {source: trimmed, around: checkout, wantDir: checkout},
 		"by go install …@v0.3.0":                   {source: "/home/me/go/pkg/mod/" + scaffold.Framework + "@v0.3.0/internal/tools/scaffold/source.go", around: checkout, wantVersion: "v0.3.0"},

@@ -2,7 +2,6 @@ package up
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -87,23 +86,17 @@ func (s *session) sampleNodes() []*tree.Node {
 
 // print prints the final state.
 func (s *session) print() error {
-	if s.options.Output == JSON {
-		return s.printJSON()
+	if s.options.Print != nil {
+		objects := []*unstructured.Unstructured{}
+		for _, node := range s.sampleNodes() {
+			objects = append(objects, node.Object)
+		}
+		return s.options.Print(objects)
 	}
 	style := view.StyleFor(s.options.Stdout)
 	state := view.State{Now: time.Now(), Tree: s.watcher.Snapshot()}
 	_, err := fmt.Fprintln(s.options.Stdout, strings.Join(view.Tree(state, view.Width(s.options.Stdout), style), "\n"))
 	return err
-}
-
-func (s *session) printJSON() error {
-	objects := []*unstructured.Unstructured{}
-	for _, node := range s.sampleNodes() {
-		objects = append(objects, node.Object)
-	}
-	encoder := json.NewEncoder(s.options.Stdout)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(objects)
 }
 
 // notReady says why the samples are not ready in time.

@@ -1,7 +1,6 @@
 package up_test
 
 import (
-	"encoding/json"
 	"net"
 	"os"
 	"path/filepath"
@@ -19,22 +18,24 @@ import (
 func TestOnceEndsWhenEverySampleIsReady(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	got := f.once(t, func(o *up.Options) { o.Output = up.JSON })
+	var objects []*unstructured.Unstructured
+	got := f.once(t, func(o *up.Options) {
+		o.Print = func(samples []*unstructured.Unstructured) error { objects = samples; return nil }
+	})
 	if got.err != nil {
 		t.Fatalf("%v\n%s", got.err, got.stderr)
 	}
-	var objects []unstructured.Unstructured
-	if err := json.Unmarshal([]byte(got.stdout), &objects); err != nil {
-		t.Fatalf("%v in %s", err, got.stdout)
+	if len(objects) != 1 || got.stdout != "" {
+		t.Fatalf("got %d samples, printed %s", len(objects), got.stdout)
 	}
-	if size, _, _ := unstructured.NestedInt64(objects[0].Object, "status", "size"); len(objects) != 1 || size != 3 {
-		t.Errorf("printed %s", got.stdout)
+	if size, _, _ := unstructured.NestedInt64(objects[0].Object, "status", "size"); size != 3 {
+		t.Errorf("got %v", objects[0])
 	}
 	if err := lacks(got.stderr, "installed 1 CustomResourceDefinition and 1 Role", "ServiceAccount "+f.name+"-system/"+f.name, "operator built", "ready after"); err != nil {
 		t.Error(err)
 	}
 	f.noOperator(t)
-	// Once more, with everything there: the picture in place of JSON.
+	// Once more, with everything there: as text.
 	again := f.once(t, nil)
 	if err := lacks(again.stdout, "Gadget "+f.env.Namespace+"/one  Ready", "all made", "└─ ConfigMap one"); err != nil || again.err != nil {
 		t.Errorf("%v, %v", again.err, err)

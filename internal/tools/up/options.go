@@ -4,6 +4,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // DefaultTimeout is how long samples may take to become ready, and Down to remove everything.
@@ -18,15 +20,6 @@ const (
 	Loop Mode = "loop"
 	// Once runs until every sample is ready.
 	Once Mode = "once"
-)
-
-// Format is how Run prints the final state in mode Once.
-type Format string
-
-// The formats.
-const (
-	Text Format = "text"
-	JSON Format = "json"
 )
 
 // Where is a cluster. The zero value is the default local cluster.
@@ -54,8 +47,8 @@ type Options struct {
 	Mode Mode
 	// Timeout of mode Once, counted from the operator's start, by default DefaultTimeout.
 	Timeout time.Duration
-	// Output is the format of mode Once's final state, by default Text.
-	Output Format
+	// Print prints the final state of the samples in mode Once. If nil, it is printed as text to Stdout.
+	Print func(samples []*unstructured.Unstructured) error
 	// UnsafeCRDs lets changed CustomResourceDefinitions be applied that break stored objects.
 	UnsafeCRDs bool
 	// Stdout gets the live picture or the final state, Stderr the progress; by default the
@@ -66,9 +59,6 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	if o.Mode == "" {
 		o.Mode = Loop
-	}
-	if o.Output == "" {
-		o.Output = Text
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout

@@ -151,7 +151,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for _, folder := range []string{"my-crds", "Crds", "1crds", "."} {
-		if _, err := gocrds.Source(folder, one); err == nil || !strings.Contains(err.Error(), "is no name of a Go package") {
+		if _, err := gocrds.Source(folder, one); err == nil || !strings.Contains(err.Error(), "is not a valid name of a Go package") {
 			t.Errorf("%s: %v", folder, err)
 		}
 	}
