@@ -13,7 +13,7 @@ UNRACED := ./prove ./prove/testdata/gallery/operators $(TOOLS)
 UNWATCHED := '-gcflags=github.com/klauspost/compress/...=-race=false -d=checkptr=0'
 RACED = $(shell go list ./... | grep -vxF "$$(go list $(TOOLS))")
 
-.PHONY: run test lint clean binaries waiting root $(EXAMPLES)
+.PHONY: run test lint clean binaries licenses waiting root $(EXAMPLES)
 
 run: ## run the example operator on a cluster of its own
 	go run ./cmd/operon up examples/memcached
@@ -35,6 +35,10 @@ $(EXAMPLES):
 
 binaries:
 	go build -o bin/ ./cmd/operon && cd cluster && go build -o ../bin/ ./cmd/operon-cluster
+
+licenses: ## write the licenses and notices that released binaries must come with to bin/licenses
+	go run ./internal/ship/licenses/save bin/licenses/operon . ./cmd/operon
+	go run ./internal/ship/licenses/save bin/licenses/operon-cluster cluster ./cmd/operon-cluster
 
 lint:
 	@test -z "$$(gofmt -l $(MODULES))" || { echo "not formatted:"; gofmt -l $(MODULES); exit 1; }

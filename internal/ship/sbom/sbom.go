@@ -28,6 +28,8 @@ type Subject struct {
 	By string
 	// Info is what the linker wrote into the program.
 	Info *debug.BuildInfo
+	// Licenses are SPDX expressions by the paths of modules, as their license files declare them; "" if unknown.
+	Licenses map[string]string
 }
 
 // Write makes the document.
@@ -73,11 +75,13 @@ func (s Subject) parts() []pkg {
 	modules = append(modules, s.Info.Deps...)
 	var parts []pkg
 	for _, module := range modules {
-		parts = append(parts, modulePackage(module))
+		part := modulePackage(module)
+		part.Declared = cmp.Or(s.Licenses[module.Path], noAssertion)
+		parts = append(parts, part)
 	}
 	golang := newPackage("stdlib", strings.TrimPrefix(s.Info.GoVersion, "go"))
 	golang.refer("pkg:golang/stdlib@" + url.PathEscape(golang.Version))
-	golang.ID = "SPDXRef-Go-stdlib"
+	golang.ID, golang.Declared = "SPDXRef-Go-stdlib", "BSD-3-Clause"
 	return append(parts, golang)
 }
 

@@ -25,6 +25,7 @@ type listed struct {
 	Name         string
 	VersionInfo  string
 	Comment      string
+	Declared     string `json:"licenseDeclared"`
 	ExternalRefs []struct{ ReferenceLocator string }
 }
 
@@ -103,6 +104,7 @@ func TestNamespacesAreUnique(t *testing.T) {
 		"program":  func(s *sbom.Subject) { s.Digest = strings.Repeat("1", 64) },
 		"time":     func(s *sbom.Subject) { s.Created = time.Unix(2, 0) },
 		"tool":     func(s *sbom.Subject) { s.By = "operon-2" },
+		"license":  func(s *sbom.Subject) { s.Licenses = map[string]string{"example.com/a": "MIT"} },
 		"a module": func(s *sbom.Subject) { s.Info.Deps[0].Version = "v1.0.1" },
 		"Go":       func(s *sbom.Subject) { s.Info.GoVersion = "go1.26.1" },
 	} {
@@ -120,6 +122,25 @@ func TestNamespacesAreUnique(t *testing.T) {
 			t.Errorf("with another %s, and with another %s, it is %q", what, other, d.Namespace)
 		}
 		seen[d.Namespace] = what
+	}
+}
+
+func TestLicensesAreNamed(t *testing.T) {
+	t.Parallel()
+	info := &debug.BuildInfo{Main: debug.Module{Path: "example.com/web"}, Deps: []*debug.Module{{Path: "example.com/a", Version: "v1.0.0"}}}
+	content, err := sbom.Write(sbom.Subject{Name: "web", By: "operon-1", Info: info, Licenses: map[string]string{"example.com/a": "MIT", "example.com/web": ""}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d document
+	if err := json.Unmarshal(content, &d); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"web": "NOASSERTION", "example.com/web": "NOASSERTION", "example.com/a": "MIT", "stdlib": "BSD-3-Clause"}
+	for _, one := range d.Packages {
+		if one.Declared != want[one.Name] {
+			t.Errorf("%s has the license %q, want %q", one.Name, one.Declared, want[one.Name])
+		}
 	}
 }
 
