@@ -1,6 +1,7 @@
 package project_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/operon-framework/operon/internal/tools/project"
@@ -47,6 +48,31 @@ func TestReadFileKnowsTheLineOfEachObject(t *testing.T) {
 	}
 	if len(objects) != len(want) {
 		t.Errorf("%d objects", len(objects))
+	}
+}
+
+func TestDocumentsAreSplitAsYAMLSaysIt(t *testing.T) {
+	t.Parallel()
+	const text = `--- {apiVersion: v1, kind: Secret, metadata: {name: one}}
+...
+# the end of one
+---	# a tab
+apiVersion: v1
+kind: Secret
+metadata: {name: two, annotations: {text: "---"}}
+... # nothing more
+--- {apiVersion: v1, kind: Secret, metadata: {name: three}}
+`
+	objects, err := project.Parse("all.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, object := range objects {
+		got = append(got, object.GetName()+" "+object.Place())
+	}
+	if want := "one all.yaml:1, two all.yaml:5, three all.yaml:9"; strings.Join(got, ", ") != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
