@@ -117,8 +117,9 @@ func released(module *debug.Module) string {
 	return module.Version
 }
 
+// purl is the package URL, whose specification wants the paths of Go modules in lower case.
 func purl(module *debug.Module) string {
-	text := "pkg:golang/" + strings.ReplaceAll(url.PathEscape(module.Path), "%2F", "/")
+	text := "pkg:golang/" + strings.ReplaceAll(url.PathEscape(strings.ToLower(module.Path)), "%2F", "/")
 	if v := released(module); v != "" {
 		text += "@" + strings.ReplaceAll(url.PathEscape(v), "+", "%2B") // some read a bare + as a blank
 	}

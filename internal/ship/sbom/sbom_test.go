@@ -57,6 +57,7 @@ func TestEveryModuleIsNamed(t *testing.T) {
 	info.Deps = append(info.Deps,
 		&debug.Module{Path: "example.com/a", Version: "v1.2.3", Sum: "h1:x="},
 		&debug.Module{Path: "example.com/a/v2", Version: "v2.0.0+incompatible"},
+		&debug.Module{Path: "example.com/Upper/d", Version: "v1.0.0-RC.1"},
 		&debug.Module{Path: "example.com/b", Version: "v1.0.0", Replace: &debug.Module{Path: "example.com/fork", Version: "v1.0.1"}},
 		&debug.Module{Path: "example.com/c", Version: "v0.0.0", Replace: &debug.Module{Path: "../c", Version: "(devel)"}},
 	)
@@ -72,11 +73,12 @@ func TestEveryModuleIsNamed(t *testing.T) {
 		t.Error("ids are there twice")
 	}
 	for name, want := range map[string][3]string{
-		"example.com/a":    {"v1.2.3", "go.sum has h1:x=", "pkg:golang/example.com/a@v1.2.3"},
-		"example.com/a/v2": {"v2.0.0+incompatible", "", "pkg:golang/example.com/a/v2@v2.0.0%2Bincompatible"},
-		"example.com/b":    {"v1.0.1", "replaced by example.com/fork v1.0.1", "pkg:golang/example.com/fork@v1.0.1"},
-		"example.com/c":    {"", "replaced by ../c", ""},
-		"stdlib":           {strings.TrimPrefix(info.GoVersion, "go"), "", "pkg:golang/stdlib@" + strings.TrimPrefix(info.GoVersion, "go")},
+		"example.com/a":       {"v1.2.3", "go.sum has h1:x=", "pkg:golang/example.com/a@v1.2.3"},
+		"example.com/a/v2":    {"v2.0.0+incompatible", "", "pkg:golang/example.com/a/v2@v2.0.0%2Bincompatible"},
+		"example.com/Upper/d": {"v1.0.0-RC.1", "", "pkg:golang/example.com/upper/d@v1.0.0-RC.1"},
+		"example.com/b":       {"v1.0.1", "replaced by example.com/fork v1.0.1", "pkg:golang/example.com/fork@v1.0.1"},
+		"example.com/c":       {"", "replaced by ../c", ""},
+		"stdlib":              {strings.TrimPrefix(info.GoVersion, "go"), "", "pkg:golang/stdlib@" + strings.TrimPrefix(info.GoVersion, "go")},
 	} {
 		got := byName[name]
 		locator := ""
