@@ -64,3 +64,20 @@ func TestExpressionsThatDoNotCompile(t *testing.T) {
 		}
 	}
 }
+
+// FuzzCondition evaluates expressions that authors may make of what users write.
+func FuzzCondition(f *testing.F) {
+	for _, expression := range []string{"self.a == 1", "self.?b.c.orValue('')", "[1,2].all(x, x > self.a)", "quantity(self.b)", "'a'.matches('(a+)+$')", "self", "\x00", "{"} {
+		f.Add(expression)
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"a": int64(1), "b": "text", "c": []any{"x", map[string]any{}}}}
+	f.Fuzz(func(t *testing.T, expression string) {
+		holds, err := cel.Condition(expression)
+		if err != nil {
+			return
+		}
+		if ok, why := holds(object); !ok && why == "" {
+			t.Errorf("%q is false without a reason", expression)
+		}
+	})
+}

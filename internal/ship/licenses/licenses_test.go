@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/operon-framework/operon/internal/ship/licenses"
@@ -80,4 +81,16 @@ func TestIdentify(t *testing.T) {
 			t.Errorf("got %q, want %q for\n%.80s", got, want, text)
 		}
 	}
+}
+
+func FuzzIdentify(f *testing.F) {
+	f.Add([]byte(mit))
+	f.Add([]byte("Commons Clause " + mit))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		for _, id := range strings.Split(licenses.Identify(text), " AND ") {
+			if id != "" && !slices.Contains(allowed, id) {
+				t.Errorf("%q is not an identifier", id)
+			}
+		}
+	})
 }

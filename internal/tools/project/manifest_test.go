@@ -1,6 +1,7 @@
 package project_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -122,4 +123,20 @@ func TestCRDsAreReadFromBasesWhereThatExists(t *testing.T) {
 	if len(p.CRDs) != 1 || p.CRDs[0].Place() != "config/crd/bases/example_w.yaml:1" {
 		t.Errorf("%+v", p.CRDs)
 	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(several))
+	for _, text := range []string{"--- {a: 1}\n...\n%YAML 1.2\n---\n", "apiVersion: v1\nkind: List\nitems: [1]\n", "apiVersion: v1\nkind: List\nitems: {}\n", "&a [*a]", "a: &a {<<: *a}", "\t", "kind: ["} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		objects, _ := project.Parse("all.yaml", content)
+		for _, object := range objects {
+			if object.GetKind() == "" || object.Line < 1 || object.Line > bytes.Count(content, []byte("\n"))+1 {
+				t.Errorf("line %d of\n%s", object.Line, content)
+			}
+			object.PlaceOf("spec.containers[0].name")
+		}
+	})
 }
