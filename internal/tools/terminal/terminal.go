@@ -110,8 +110,8 @@ func Wrap(text string, width int) []string {
 			lines, now = append(lines, now), ""
 		}
 		for Width(word) > width {
-			head := ansi.Truncate(word, width, "")
-			lines, word = append(lines, head), word[len(head):]
+			end := fitting(word, width)
+			lines, word = append(lines, word[:end]), word[end:]
 		}
 		now = strings.TrimSpace(now + " " + word)
 	}
@@ -119,4 +119,17 @@ func Wrap(text string, width int) []string {
 		lines = append(lines, now)
 	}
 	return lines
+}
+
+// fitting returns the length of the longest beginning of a text that fits, at least that of one character.
+func fitting(text string, width int) int {
+	_, end := utf8.DecodeRuneInString(text)
+	for end < len(text) {
+		_, size := utf8.DecodeRuneInString(text[end:])
+		if Width(text[:end+size]) > width {
+			break
+		}
+		end += size
+	}
+	return end
 }
