@@ -106,7 +106,7 @@ func Wrap(text string, width int) []string {
 	var lines []string
 	now := ""
 	for _, word := range strings.Fields(Clean(text)) {
-		if now != "" && Width(now)+1+Width(word) > width {
+		if now != "" && Width(now+" "+word) > width { // the sum is not exact for combining characters
 			lines, now = append(lines, now), ""
 		}
 		for Width(word) > width {
