@@ -109,7 +109,7 @@ func TestExternalMarkOfAnother(t *testing.T) {
 	mark := w.markOf(b)
 	k.asking = sync.OnceFunc(func() { w.annotateAside("one", external.RecordAnnotation, mark) })
 	w.run(k)
-	w.ready(b, metav1.ConditionFalse, external.ReasonUncertain, "cell/a may be made at this moment")
+	w.ready(b, metav1.ConditionFalse, external.ReasonUncertain, "cell/a may be in creation")
 	w.must(k.holds(0)(t.Context()))
 	k.set(func() { k.cells["theirs"] = cell{Size: "small", key: external.KeyOf(string(b.UID), cellA)} })
 	w.poke(b)
