@@ -13,7 +13,7 @@ UNRACED := ./prove ./prove/testdata/gallery/operators $(TOOLS)
 UNWATCHED := '-gcflags=github.com/klauspost/compress/...=-race=false -d=checkptr=0'
 RACED = $(shell go list ./... | grep -vxF "$$(go list $(TOOLS))")
 
-.PHONY: run test lint clean binaries waiting root docs $(EXAMPLES)
+.PHONY: run test lint clean binaries fuzz licenses waiting root docs $(EXAMPLES)
 
 run: ## run the example operator on a cluster of its own
 	go run ./cmd/operon up examples/memcached
@@ -35,6 +35,18 @@ $(EXAMPLES):
 
 binaries:
 	go build -o bin/ ./cmd/operon && cd cluster && go build -o ../bin/ ./cmd/operon-cluster
+
+fuzz: ## run each fuzz test of all modules, an hour in total; FUZZTIME=10s sets the time of each
+	@tests=$$(grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' * | sed -E 's|/[^/]*_test.go:func |:|' | sort -u); \
+	each=$${FUZZTIME:-$$((3600 / $$(echo "$$tests" | wc -l)))s}; \
+	for test in $$tests; do \
+		echo "$${test%:*} $${test#*:} $$each"; \
+		(cd $${test%:*} && $(BINARY) go test -vet=off -run '^$$' -fuzz "^$${test#*:}\$$" -fuzztime $$each .) || failed="$$failed $${test#*:}"; \
+	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
+licenses: ## write the licenses and notices that released binaries must come with to bin/licenses
+	go run ./internal/ship/licenses/save bin/licenses/operon . ./cmd/operon
+	go run ./internal/ship/licenses/save bin/licenses/operon-cluster cluster ./cmd/operon-cluster
 
 lint:
 	@test -z "$$(gofmt -l $(MODULES))" || { echo "not formatted:"; gofmt -l $(MODULES); exit 1; }

@@ -1,7 +1,8 @@
 // Package cel lets you write the readiness of a child as an expression in the Common Expression Language (CEL),
-// which CRDs and admission policies use too:
+// with the environment that CRDs and admission policies have: Kubernetes' functions such as quantity() and
+// isIP(), and optional fields:
 //
-//	out.Child(database, cel.ReadyWhen("self.status.phase == 'Up'"))
+//	out.Child(database, cel.ReadyWhen("self.?status.?phase.orValue('') == 'Up'"))
 //
 // It is a separate package because CEL brings a parser and its tables. An operator that does not import this
 // package does not carry them in its binary and memory.
@@ -13,6 +14,9 @@ import (
 
 	gocel "github.com/google/cel-go/cel"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/apiserver/pkg/cel/library"
 
 	"github.com/operon-framework/operon"
 	"github.com/operon-framework/operon/internal/runtime/author"
@@ -26,9 +30,9 @@ const (
 	maxKept = 256
 )
 
-// ReadyWhen lets an expression tell whether the child is ready. The child is self; the
-// result is a bool. A field that does not exist yet means not ready: has(self.status.x) asks
-// for it. An expression that does not compile stalls the object with the reason
+// ReadyWhen decides by an expression whether the child is ready. The child is self; the
+// result is a bool. A field that does not exist yet means not ready; has(self.status.x) or
+// self.?status.?x reads it without an error. An expression that does not compile stalls the object with the reason
 // InvalidChild. Expressions are compiled once.
 func ReadyWhen(expression string) operon.ChildOption {
 	program, err := compiled(expression)
@@ -80,13 +84,20 @@ func compiled(expression string) (gocel.Program, error) {
 	return program, err
 }
 
-// environment knows one variable. It is made when first needed.
-var environment = sync.OnceValues(func() (*gocel.Env, error) {
-	return gocel.NewEnv(gocel.Variable("self", gocel.DynType))
+// kubernetes is the environment of CEL in Kubernetes, with the variable self. It is created when first needed.
+var kubernetes = sync.OnceValues(func() (*gocel.Env, error) {
+	extended, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
+		IntroducedVersion: version.MajorMinor(1, 0),
+		EnvOptions:        []gocel.EnvOption{gocel.Variable("self", gocel.DynType)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return extended.Env(environment.NewExpressions)
 })
 
 func compile(expression string) (gocel.Program, error) {
-	env, err := environment()
+	env, err := kubernetes()
 	if err != nil {
 		return nil, err
 	}
@@ -97,5 +108,5 @@ func compile(expression string) (gocel.Program, error) {
 	if kind := parsed.OutputType(); kind != gocel.BoolType && kind != gocel.DynType {
 		return nil, fmt.Errorf("the result is of type %s, and not bool", kind)
 	}
-	return env.Program(parsed, gocel.CostLimit(maxCost))
+	return env.Program(parsed, gocel.CostLimit(maxCost), gocel.CostTracking(&library.CostEstimator{}))
 }

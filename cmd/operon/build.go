@@ -21,8 +21,9 @@ func newBuild() *cobra.Command {
 		Use:   "build [DIR]",
 		Short: "Build an operator's container image without Docker",
 		Long: `Build the container image of the operator project in DIR (default: the current directory), made by
-Operon or kubebuilder: the main package as a static binary, CA certificates, and nothing else. It has
-no shell and runs as a non-root user. An SBOM in SPDX format is attached to the image.
+Operon or kubebuilder: the main package as a static binary, CA certificates, the licenses of linked
+modules, and nothing else. It has no shell and runs as a non-root user. An SBOM in SPDX format is
+attached to the image.
 
 The image is loaded into the nodes of the local cluster, or goes where --tar, --layout and --push
 say. Registry credentials are read from Docker's config.json ($DOCKER_CONFIG or ~/.docker).

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/operon-framework/operon/internal/tools/generate"
+	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
 func newGenerate() *cobra.Command {
@@ -162,7 +163,7 @@ func (p *progress) tell(doing string) {
 	p.done()
 	p.timer = time.AfterFunc(patience, func() {
 		p.shown.Store(true)
-		fmt.Fprintf(p.out, "\r\x1b[2K  %s", doing)
+		fmt.Fprintf(p.out, "\r\x1b[2K  %s", terminal.Line(doing))
 	})
 }
 

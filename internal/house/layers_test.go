@@ -135,7 +135,8 @@ func TestCoreIsPure(t *testing.T) {
 var heavy = []string{
 	"helm.sh/helm", "sigs.k8s.io/kustomize", "github.com/google/go-containerregistry", "sigs.k8s.io/controller-tools",
 	"golang.org/x/tools", "k8s.io/code-generator", "k8s.io/gengo", "k8s.io/kubernetes", "github.com/containerd", "go.etcd.io/etcd", "github.com/spf13/cobra",
-	"github.com/google/cel-go",
+	"github.com/google/cel-go", "google.golang.org/grpc", "k8s.io/apiserver", "github.com/aws", "go.opentelemetry.io/contrib",
+	"github.com/charmbracelet",
 }
 
 func TestOperatorsStayLight(t *testing.T) {

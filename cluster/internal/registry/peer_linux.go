@@ -23,7 +23,8 @@ const (
 	uidAt        = 64
 )
 
-// question asks for one socket.
+// question asks for one socket. The netlink library asks for all that have the ports, and takes the first of them, which
+// is not enough to grant a permission.
 type question [questionSize]byte
 
 // Len and Serialize implement nl.NetlinkRequestData.

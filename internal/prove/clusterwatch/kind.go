@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
 // kind watches the objects of one kind. It is the store of a reflector, which lists again after
@@ -107,7 +109,7 @@ func (k *kind) compare(object *unstructured.Unstructured, first bool) {
 	known := scene.objects[of]
 	switch {
 	case first:
-		scene.objects[of], scene.newest[of] = object, revision(object.GetResourceVersion())
+		scene.objects[of], scene.newest[of] = object, resourceclient.Revision(object.GetResourceVersion())
 	case known == nil:
 		k.note(object, string(watch.Added))
 	case known.GetUID() != object.GetUID():
@@ -134,7 +136,7 @@ func (k *kind) note(object *unstructured.Unstructured, what string) {
 	scene := k.witness.scene(object.GetNamespace())
 	of := key{k.resource.GroupResource(), object.GetName()}
 	scene.objects[of] = object
-	scene.newest[of] = max(scene.newest[of], revision(object.GetResourceVersion()))
+	scene.newest[of] = max(scene.newest[of], resourceclient.Revision(object.GetResourceVersion()))
 	if what == string(watch.Deleted) {
 		delete(scene.objects, of)
 	}

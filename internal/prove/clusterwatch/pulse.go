@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
 // pulse measures how slow the cluster is: the time from a write until a watch shows it.
@@ -77,7 +79,7 @@ func (w *Witness) shown(ctx context.Context, name, version string) bool {
 	for {
 		changed := scene.Changed()
 		object := w.Object(configMaps.GroupResource(), beatNamespace, name)
-		if object != nil && revision(object.GetResourceVersion()) >= revision(version) {
+		if object != nil && resourceclient.Revision(object.GetResourceVersion()) >= resourceclient.Revision(version) {
 			return true
 		}
 		select {

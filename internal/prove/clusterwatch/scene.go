@@ -3,7 +3,6 @@ package clusterwatch
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operon-framework/operon/internal/prove/runlog"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
 // Scene is what is known of a namespace.
@@ -59,19 +59,13 @@ func (s *Scene) Changes(n int) []runlog.Change {
 	return InOrder(since)
 }
 
-// InOrder sorts changes by their resource versions, and returns them.
+// InOrder sorts changes by their resource versions, and returns them. API servers behind an aggregator may use other resource
+// versions; their changes keep the order of arrival.
 func InOrder(changes []runlog.Change) []runlog.Change {
-	slices.SortStableFunc(changes, func(a, b runlog.Change) int { return cmp.Compare(revision(a.Version), revision(b.Version)) })
+	slices.SortStableFunc(changes, func(a, b runlog.Change) int {
+		return cmp.Compare(resourceclient.Revision(a.Version), resourceclient.Revision(b.Version))
+	})
 	return changes
-}
-
-// revision is a resource version as the number that it is.
-func revision(version string) uint64 {
-	n, err := strconv.ParseUint(version, 10, 64)
-	if err != nil {
-		return 0 // API servers behind an aggregator may count otherwise: theirs keep their order of arrival
-	}
-	return n
 }
 
 // Count is the number of changes so far.
@@ -92,7 +86,7 @@ func (s *Scene) LastChange() time.Time {
 func (s *Scene) Knows(resource schema.GroupResource, name, version string) bool {
 	s.witness.mu.Lock()
 	defer s.witness.mu.Unlock()
-	return s.newest[key{resource, name}] >= revision(version)
+	return s.newest[key{resource, name}] >= resourceclient.Revision(version)
 }
 
 // Changed is closed at the next change.

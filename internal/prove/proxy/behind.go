@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
 // News is a change of an object, as somebody knows of it who sees all.
@@ -101,4 +103,6 @@ func (s *subject) about(n News) bool {
 }
 
 // lacks tells whether the watch has still to show a change.
-func (f *frames) lacks(n News) bool { return f.reached.Load() < version(n.Version) && f.about.about(n) }
+func (f *frames) lacks(n News) bool {
+	return f.reached.Load() < resourceclient.Revision(n.Version) && f.about.about(n)
+}

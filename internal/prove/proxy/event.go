@@ -14,6 +14,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/prove/fault"
 	"github.com/operon-framework/operon/internal/prove/requestlog"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
 // frame is one event of a watch, as it came.
@@ -51,7 +52,7 @@ func (f form) read(one *frame) {
 	var object []byte
 	one.kind, object = f.open(one.raw)
 	one.meta, _ = requestlog.MetaOf(f.contentType(object), object)
-	one.version = version(one.meta.ResourceVersion)
+	one.version = resourceclient.Revision(one.meta.ResourceVersion)
 	one.ends = one.kind == string(watch.Bookmark) && bytes.Contains(object, []byte(metav1.InitialEventsAnnotationKey))
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/prove/fault"
 	"github.com/operon-framework/operon/internal/prove/requestlog"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
 // exchange is one request with its answer.
@@ -201,7 +202,7 @@ func (p *Proxy) note(x *exchange) {
 	if x.head != nil {
 		x.head.tell(&x.Request)
 	}
-	p.clock.saw(version(x.After))
+	p.clock.saw(resourceclient.Revision(x.After))
 	x.Took = time.Since(x.At)
 	p.record.Add(x.Request)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/prove/fault"
 	"github.com/operon-framework/operon/internal/prove/requestlog"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
 // newForward returns what sends requests on and answers back.
@@ -87,7 +88,7 @@ func (x *exchange) learn(p *Proxy, response *http.Response, body []byte) {
 	meta, _ := x.Answered(response.StatusCode, response.Header.Get("Content-Type"), plain(response.Header, body))
 	ctx := response.Request.Context()
 	x.Effect = p.effect(ctx, &x.Request, meta)
-	p.clock.saw(version(x.After))
+	p.clock.saw(resourceclient.Revision(x.After))
 	p.leases.note(x)
 	p.clock.note(&x.Request)
 	if x.Effect == requestlog.Changed {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/operon-framework/operon/internal/prove/fault"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
 // frames is the answer to a watch, event by event, as far as the operator may see it.
@@ -81,7 +82,7 @@ func formOf(contentType string) string {
 // begin finds out where the watch begins.
 func (f *frames) begin() {
 	query := f.x.to.Query()
-	asked := version(query.Get("resourceVersion"))
+	asked := resourceclient.Revision(query.Get("resourceVersion"))
 	switch {
 	case query.Get("sendInitialEvents") == "true" && query.Get("allowWatchBookmarks") == "true":
 		f.initial = true

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/operon-framework/operon/internal/prove/requestlog"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
 // observer reads the metadata of objects beside the operator.
@@ -91,7 +92,7 @@ func (o *observer) newest(ctx context.Context) uint64 {
 		return 0
 	}
 	meta, _ := requestlog.MetaOf(response.Header.Get("Content-Type"), body)
-	return version(meta.ResourceVersion)
+	return resourceclient.Revision(meta.ResourceVersion)
 }
 
 // before notes the version of what is about to be written, where the request does not say.
@@ -113,7 +114,7 @@ func (p *Proxy) before(ctx context.Context, r *requestlog.Request) {
 func (p *Proxy) version(ctx context.Context, r *requestlog.Request) string {
 	if p.options.Before != nil {
 		if seen, ok := p.options.Before(*r); ok {
-			if own := p.clock.own(r); version(own) > version(seen) {
+			if own := p.clock.own(r); resourceclient.Revision(own) > resourceclient.Revision(seen) {
 				return own
 			}
 			return seen

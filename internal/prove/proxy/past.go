@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operon-framework/operon/internal/prove/fault"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
 // compactedNote is in the record where a past was asked for that the server has forgotten.
@@ -32,7 +33,7 @@ func (p *Proxy) antedate(x *exchange) {
 		return
 	}
 	x.present = x.to.RawQuery
-	if asked := version(query.Get("resourceVersion")); asked > 0 {
+	if asked := resourceclient.Revision(query.Get("resourceVersion")); asked > 0 {
 		at = max(at, asked)
 	} else {
 		query.Del("limit") // as the API server's cache does
@@ -99,14 +100,4 @@ func (p *Proxy) refused(x *exchange) (apierrors.APIStatus, bool) {
 	}
 	wrong := validation.ValidateListOptions(&asked, false)
 	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", wrong), true
-}
-
-// version is a resource version as a number, which the API server guarantees for all that is
-// stored by it. 0 is none.
-func version(s string) uint64 {
-	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/operon-framework/operon/internal/prove/requestlog"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
 // clock is what the proxy knows of the course of versions.
@@ -54,7 +55,7 @@ func (c *clock) wrote(r *requestlog.Request, before uint64) {
 	if len(c.writes) == maxKept {
 		c.writes = slices.Delete(c.writes, 0, maxKept/2)
 	}
-	c.writes = append(c.writes, write{before, max(version(r.After), before+1)}) // a deletion does not say
+	c.writes = append(c.writes, write{before, max(resourceclient.Revision(r.After), before+1)}) // a deletion does not say
 }
 
 // note remembers what a write left behind.
@@ -137,7 +138,7 @@ func (c *clock) marked(step string) uint64 {
 func (p *Proxy) revision(ctx context.Context) uint64 {
 	switch {
 	case p.options.Now != nil:
-		p.clock.saw(version(p.options.Now()))
+		p.clock.saw(resourceclient.Revision(p.options.Now()))
 	case p.observer != nil:
 		p.clock.saw(p.observer.newest(ctx))
 	}

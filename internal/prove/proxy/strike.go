@@ -10,6 +10,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/prove/fault"
 	"github.com/operon-framework/operon/internal/prove/requestlog"
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
 // errCut ends a request without an answer, on purpose.
@@ -94,7 +95,7 @@ type moment func(context.Context, *exchange) uint64
 // now is the newest version, and after a write that of the write.
 func (p *Proxy) now(ctx context.Context, x *exchange) uint64 {
 	if x.Effect == requestlog.Changed && x.After != "" {
-		return version(x.After)
+		return resourceclient.Revision(x.After)
 	}
 	return p.revision(ctx)
 }

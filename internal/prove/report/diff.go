@@ -6,6 +6,7 @@ import (
 	"github.com/pmezard/go-difflib/difflib"
 
 	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
 // diffLine is a line of a difference. Its sign is - for what was expected, + for what was found,
@@ -34,9 +35,9 @@ type difference struct {
 // differences lays out those of a finding, and says how many more there are.
 func differences(f *finding.Finding) (all []difference, more int) {
 	for _, d := range f.Diff[:min(len(f.Diff), shownDifferences)] {
-		of := line(d.Of)
+		of := terminal.Line(d.Of)
 		if d.Path != "" {
-			of += " " + line(d.Path)
+			of += " " + terminal.Line(d.Path)
 		}
 		all = append(all, difference{Of: short(of, 200), Lines: between(d.Want, d.Got)})
 	}

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
 // The page's parts. They are put into it, so that it is one file that fetches nothing.
@@ -34,7 +35,7 @@ func HTML(w io.Writer, r Report) error {
 	if err := pages.Execute(&page, viewOf(&r)); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, clean(page.String()))
+	_, err := io.WriteString(w, terminal.Clean(page.String()))
 	return err
 }
 
@@ -103,8 +104,8 @@ func viewOf(r *Report) htmlView {
 	v := htmlView{
 		Style: template.CSS(pageStyle), Script: template.JS(pageScript),
 		ScriptHash: "sha256-" + base64.StdEncoding.EncodeToString(sum[:]),
-		Name:       line(r.Operator.Name), Headline: upper(Headline(*r)), Tone: toneOf(r),
-		Command: line(short(strings.Join(r.Operator.Command, " "), shown)),
+		Name:       terminal.Line(r.Operator.Name), Headline: upper(Headline(*r)), Tone: toneOf(r),
+		Command: terminal.Line(short(strings.Join(r.Operator.Command, " "), shown)),
 		Meta:    metaOf(r), Figures: figuresOf(r), Notes: r.Notes, Rights: r.Rights,
 	}
 	for i := range r.Runs {
@@ -149,7 +150,7 @@ func toneOf(r *Report) string {
 func metaOf(r *Report) []string {
 	meta := []string{r.Started.UTC().Format("2 January 2006, 15:04 UTC")}
 	if r.Cluster != "" {
-		meta = append(meta, "Kubernetes "+line(r.Cluster))
+		meta = append(meta, "Kubernetes "+terminal.Line(r.Cluster))
 	}
 	meta = append(meta, fmt.Sprintf("seed %d", r.Seed))
 	if r.Budget > 0 {
@@ -181,7 +182,7 @@ func figuresOf(r *Report) []figure {
 func (r *Report) runView(i int) runView {
 	run := &r.Runs[i]
 	view := runView{
-		Number: i + 1, Plan: short(line(run.Plan), 300), Why: short(line(run.Why), 300),
+		Number: i + 1, Plan: short(terminal.Line(run.Plan), 300), Why: short(terminal.Line(run.Why), 300),
 		Class: FaultClass(run.Faults), Took: took(run.Took), Verdict: string(run.Verdict),
 	}
 	for _, key := range run.Findings {
@@ -196,12 +197,12 @@ func (r *Report) card(i int) card {
 	f := &r.Findings[i]
 	about := about(f.Property)
 	c := card{
-		Number: i + 1, Title: upper(about.broken), Message: upper(clean(short(f.Message, shown))), Means: about.means, Advice: about.advice,
-		Class: string(f.Class), Property: string(f.Property), Step: line(f.Step), Flaky: f.Flaky, Planned: f.Plan != nil, Faults: parted(faultsOf(f)),
+		Number: i + 1, Title: upper(about.broken), Message: upper(terminal.Clean(short(f.Message, shown))), Means: about.means, Advice: about.advice,
+		Class: string(f.Class), Property: string(f.Property), Step: terminal.Line(f.Step), Flaky: f.Flaky, Planned: f.Plan != nil, Faults: parted(faultsOf(f)),
 		Requests: requestRows(f.Last),
 	}
 	if f.Of != nil {
-		c.Of = line(f.Of.Kind + "/" + f.Of.Name)
+		c.Of = terminal.Line(f.Of.Kind + "/" + f.Of.Name)
 	}
 	if f.Also > 0 {
 		c.Also = counted(f.Also, "other test case")
@@ -211,7 +212,7 @@ func (r *Report) card(i int) card {
 	}
 	c.Diff, c.MoreDiff = differences(f)
 	for _, one := range f.Log[max(0, len(f.Log)-keptLog):] {
-		c.Log = append(c.Log, short(clean(one), shown))
+		c.Log = append(c.Log, short(terminal.Clean(one), shown))
 	}
 	if t := r.timeline(f.Key()); t != nil {
 		c.Timeline = t.view(f)
@@ -224,7 +225,7 @@ func faultsOf(f *finding.Finding) []string {
 	var all []string
 	if f.Plan != nil {
 		for _, one := range f.Plan.Faults {
-			all = append(all, clean(Words(one)))
+			all = append(all, terminal.Clean(Words(one)))
 		}
 	}
 	return all

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strconv"
 	"time"
+
+	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
 // JUnit writes a test case for each plan, in a suite for each class of faults, as CI systems read
@@ -12,9 +14,9 @@ import (
 // own.
 func JUnit(w io.Writer, r Report) error {
 	r = Redact(r)
-	all := testSuites{Name: "operon prove " + clean(r.Operator.Name), Time: seconds(r.Took)}
+	all := testSuites{Name: "operon prove " + terminal.Clean(r.Operator.Name), Time: seconds(r.Took)}
 	for _, s := range r.suites() {
-		suite := testSuite{Name: clean(s.Class)}
+		suite := testSuite{Name: terminal.Clean(s.Class)}
 		for _, i := range s.Runs {
 			suite.add(r.caseOf(i))
 		}
@@ -25,7 +27,7 @@ func JUnit(w io.Writer, r Report) error {
 		for _, i := range orphans {
 			f := &r.Findings[i]
 			suite.add(testCase{
-				Name: clean(short(f.Message, 200)), Class: clean(string(f.Property)), Time: seconds(0), Failure: r.failureOf([]int{i}),
+				Name: terminal.Clean(short(f.Message, 200)), Class: terminal.Clean(string(f.Property)), Time: seconds(0), Failure: r.failureOf([]int{i}),
 			})
 		}
 		all.add(&r, suite)
@@ -105,7 +107,7 @@ func (s *testSuite) add(c testCase) {
 // caseOf is that of a run. What it showed is one failure: many readers take no second one.
 func (r *Report) caseOf(i int) testCase {
 	run := &r.Runs[i]
-	c := testCase{Name: clean(run.Plan), Class: clean(FaultClass(run.Faults)), Time: seconds(run.Took), took: run.Took}
+	c := testCase{Name: terminal.Clean(run.Plan), Class: terminal.Clean(FaultClass(run.Faults)), Time: seconds(run.Took), took: run.Took}
 	var shown []int
 	for _, key := range run.Findings {
 		if at := r.byKey(key); at >= 0 {
@@ -137,7 +139,7 @@ func (r *Report) failureOf(findings []int) *failure {
 	if more := len(findings) - 1; more > 0 {
 		message += ", and " + counted(more, "other finding")
 	}
-	return &failure{Message: clean(short(message, shown)), Type: clean(string(first.Property)), Text: clean(text.text.String())}
+	return &failure{Message: terminal.Clean(short(message, shown)), Type: terminal.Clean(string(first.Property)), Text: terminal.Clean(text.text.String())}
 }
 
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }

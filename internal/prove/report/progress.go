@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
 // Standing is how far the work is at a moment.
@@ -92,14 +94,14 @@ func (p *Progress) draw() {
 		return
 	}
 	// A line as wide as the terminal would wrap.
-	io.WriteString(p.out, toBegin+p.now.line(look, look.width()-1)+clear)
+	io.WriteString(p.out, toBegin+p.now.line(look, look.Columns()-1)+clear)
 	p.drawn = true
 }
 
 // line is a standing in at most width columns. The plan at work is what is cut.
 func (s Standing) line(look Look, width int) string {
 	if s.Planned == 0 {
-		return clip(line(s.At), width)
+		return terminal.CutMiddle(terminal.Line(s.At), width)
 	}
 	parts := []string{fmt.Sprintf("%d/%d test cases", s.Done, s.Planned)}
 	if spent := s.Now.Sub(s.Began); s.Done > 0 && spent > 0 {
@@ -112,13 +114,13 @@ func (s Standing) line(look Look, width int) string {
 	if s.Findings > 0 {
 		found = counted(s.Findings, "finding")
 	}
-	room := width - columns(head+found) - 4
+	room := width - terminal.Width(head+found) - 4
 	text := head + "  " + found
 	if s.Findings > 0 {
-		text = head + "  " + look.paint(red, found)
+		text = head + "  " + look.Paint(red, found)
 	}
-	if at := line(s.At); at != "" && room > 8 {
-		text += "  " + look.paint(dim, clip(at, room))
+	if at := terminal.Line(s.At); at != "" && room > 8 {
+		text += "  " + look.Paint(dim, terminal.CutMiddle(at, room))
 	}
 	return text
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/operon-framework/operon/internal/prove/requestlog"
+	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
 // requestRow is a request in the columns of a table.
@@ -31,7 +32,7 @@ func requestRows(requests []requestlog.Request) []requestRow {
 	var rows []requestRow
 	for _, r := range requests {
 		rows = append(rows, requestRow{
-			Offset: offset(r.At.Sub(zero)), Verb: line(r.Verb), Object: line(objectOf(&r)),
+			Offset: offset(r.At.Sub(zero)), Verb: terminal.Line(r.Verb), Object: terminal.Line(objectOf(&r)),
 			Status: status(&r), Effect: effect(&r), Mark: mark(r.Fault),
 		})
 	}
@@ -74,5 +75,5 @@ func mark(text string) string {
 	for i, one := range faults {
 		faults[i], _, _ = strings.Cut(one, " on ")
 	}
-	return line(strings.Join(faults, ", "))
+	return terminal.Line(strings.Join(faults, ", "))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/prove/finding"
 	"github.com/operon-framework/operon/internal/tools/sarif"
+	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
 // SARIF writes a result for each finding, in the Static Analysis Results Interchange Format 2.1.0:
@@ -27,12 +28,12 @@ func SARIF(w io.Writer, r Report) error {
 		if f.Flaky {
 			level = sarif.Note
 		}
-		if file := clean(f.File); file != "" && !slices.Contains(files, file) {
+		if file := terminal.Clean(f.File); file != "" && !slices.Contains(files, file) {
 			files = append(files, file)
 		}
 		run.Results = append(run.Results, sarif.Result{
 			Rule: rule.ID, Level: level, Message: messageOf(f), Key: f.Key(), Locations: locations(f),
-			Properties: sarif.Object{"class": clean(string(f.Class)), "flaky": f.Flaky},
+			Properties: sarif.Object{"class": terminal.Clean(string(f.Class)), "flaky": f.Flaky},
 		})
 	}
 	artifacts := []sarif.Object{}
@@ -48,15 +49,15 @@ func SARIF(w io.Writer, r Report) error {
 
 func ruleOf(p *property) sarif.Rule {
 	return sarif.Rule{
-		ID: clean(string(p.id)), Short: clean(p.title), Full: strings.TrimSpace(upper(clean(p.broken)) + ". " + p.means),
-		Help: strings.TrimSpace(clean(p.title) + ". " + p.means + " " + p.advice), Level: p.level,
+		ID: terminal.Clean(string(p.id)), Short: terminal.Clean(p.title), Full: strings.TrimSpace(upper(terminal.Clean(p.broken)) + ". " + p.means),
+		Help: strings.TrimSpace(terminal.Clean(p.title) + ". " + p.means + " " + p.advice), Level: p.level,
 		Tags: []string{"kubernetes", "operator", "reliability"},
 	}
 }
 
 // messageOf says a finding in a few sentences.
 func messageOf(f *finding.Finding) string {
-	text := clean(short(f.Message, shown)) + "."
+	text := terminal.Clean(short(f.Message, shown)) + "."
 	for _, one := range faultsOf(f) {
 		text += " Fault: " + one + "."
 	}
@@ -70,11 +71,11 @@ func messageOf(f *finding.Finding) string {
 func locations(f *finding.Finding) []sarif.Object {
 	location := sarif.Object{}
 	if f.File != "" {
-		location["physicalLocation"] = sarif.Physical(clean(f.File), sarif.Object{"startLine": 1})
+		location["physicalLocation"] = sarif.Physical(terminal.Clean(f.File), sarif.Object{"startLine": 1})
 	}
 	if f.Of != nil {
-		kind := clean(f.Of.Kind)
-		full := strings.Trim(clean(f.Of.APIVersion)+"/"+kind, "/")
+		kind := terminal.Clean(f.Of.Kind)
+		full := strings.Trim(terminal.Clean(f.Of.APIVersion)+"/"+kind, "/")
 		location["logicalLocations"] = []sarif.Object{{"name": kind, "fullyQualifiedName": full, "kind": "object"}}
 	}
 	if len(location) == 0 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
 // File is one that was written, for the reader to open.
@@ -42,13 +43,13 @@ func (p *page) put(lines ...string) {
 }
 
 // labelled writes a text that is wrapped beside its label.
-func (p *page) labelled(label string, c colour, text string) {
+func (p *page) labelled(label string, c string, text string) {
 	const indent, labels = 3, 9
-	for i, part := range wrap(text, p.width()-indent-labels) {
+	for i, part := range terminal.Wrap(text, p.Columns()-indent-labels) {
 		if i > 0 {
 			label = ""
 		}
-		p.put(strings.Repeat(" ", indent) + p.paint(dim, fill(label, labels)) + p.paint(c, part))
+		p.put(strings.Repeat(" ", indent) + p.Paint(dim, terminal.Pad(label, labels)) + p.Paint(c, part))
 	}
 }
 
@@ -60,8 +61,8 @@ func (p *page) headline(r *Report) {
 	case len(r.Findings) == 0:
 		c = green
 	}
-	for _, part := range wrap(line(r.Operator.Name)+": "+verdict, p.width()) {
-		p.put(p.paint(bold, p.paint(c, part)))
+	for _, part := range terminal.Wrap(terminal.Line(r.Operator.Name)+": "+verdict, p.Columns()) {
+		p.put(p.Paint(bold, p.Paint(c, part)))
 	}
 }
 
@@ -88,12 +89,12 @@ func (p *page) finding(number int, f *finding.Finding) {
 	about := about(f.Property)
 	title := upper(about.broken)
 	if f.Of != nil {
-		title += ": " + line(f.Of.Kind+"/"+f.Of.Name)
+		title += ": " + terminal.Line(f.Of.Kind+"/"+f.Of.Name)
 	}
 	p.put("")
-	label := fill(fmt.Sprint(number), 3)
-	for _, part := range wrap(title, p.width()-len(label)) {
-		p.put(p.paint(bold, p.paint(red, label+part)))
+	label := terminal.Pad(fmt.Sprint(number), 3)
+	for _, part := range terminal.Wrap(title, p.Columns()-len(label)) {
+		p.put(p.Paint(bold, p.Paint(red, label+part)))
 		label = strings.Repeat(" ", len(label))
 	}
 	p.labelled("found", plain, short(f.Message, shown))
@@ -113,7 +114,7 @@ func (p *page) finding(number int, f *finding.Finding) {
 	p.differences(f)
 	p.log(f)
 	if f.File != "" {
-		p.put("", "   "+p.paint(bold, ReplayCommand(f.File)))
+		p.put("", "   "+p.Paint(bold, ReplayCommand(f.File)))
 	}
 }
 
@@ -122,7 +123,7 @@ func ReplayCommand(file string) string {
 	if strings.Trim(file, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=@:+,") != "" {
 		file = "'" + strings.ReplaceAll(file, "'", `'\''`) + "'"
 	}
-	return "operon prove --replay " + clean(file)
+	return "operon prove --replay " + terminal.Clean(file)
 }
 
 func (p *page) faults(f *finding.Finding) {
@@ -151,10 +152,10 @@ func (p *page) requests(f *finding.Finding) {
 	var width [5]int
 	for _, row := range rows {
 		for i, cell := range row.cells() {
-			width[i] = max(width[i], min(columns(cell), widest[i]))
+			width[i] = max(width[i], min(terminal.Width(cell), widest[i]))
 		}
 	}
-	room := p.width() - 3 - 2*(len(width)-1)
+	room := p.Columns() - 3 - 2*(len(width)-1)
 	for i, n := range width {
 		if i != objects {
 			room -= n
@@ -168,7 +169,7 @@ func (p *page) requests(f *finding.Finding) {
 }
 
 // Columns of the table of requests: how wide they become at most, and which one gives way.
-var widest = [5]int{9, 16, maxWidth, 12, 10}
+var widest = [5]int{9, 16, terminal.MaxWidth, 12, 10}
 
 const objects = 2
 
@@ -181,36 +182,36 @@ func (r requestRow) cells() [5]string {
 func (p *page) request(row requestRow, width [5]int) {
 	cells := row.cells()
 	for i := range cells {
-		cells[i] = fill(clip(cells[i], width[i]), width[i])
+		cells[i] = terminal.Pad(terminal.CutMiddle(cells[i], width[i]), width[i])
 	}
-	cells[0] = fill("", width[0]-columns(row.Offset)) + clip(row.Offset, width[0])
-	text := cutOff("   "+strings.TrimRight(strings.Join(cells[:], "  "), " "), p.width())
+	cells[0] = terminal.Pad("", width[0]-terminal.Width(row.Offset)) + terminal.CutMiddle(row.Offset, width[0])
+	text := terminal.Cut("   "+strings.TrimRight(strings.Join(cells[:], "  "), " "), p.Columns())
 	if row.Mark == "" {
 		p.put(text)
 		return
 	}
 	mark := "  ◀ " + row.Mark
-	if columns(text+mark) <= p.width() {
-		p.put(p.paint(red, text+mark))
+	if terminal.Width(text+mark) <= p.Columns() {
+		p.put(p.Paint(red, text+mark))
 		return
 	}
-	p.put(p.paint(red, text))
-	p.put(p.paint(red, cutOff(fill("", 3+width[0])+mark, p.width())))
+	p.put(p.Paint(red, text))
+	p.put(p.Paint(red, terminal.Cut(terminal.Pad("", 3+width[0])+mark, p.Columns())))
 }
 
 func (p *page) differences(f *finding.Finding) {
 	all, more := differences(f)
 	if len(all) > 0 {
-		p.put("", "   "+p.paint(dim, "- expected  + found"))
+		p.put("", "   "+p.Paint(dim, "- expected  + found"))
 	}
 	for _, d := range all {
-		p.put("   " + p.paint(bold, clip(d.Of, p.width()-3)))
+		p.put("   " + p.Paint(bold, terminal.CutMiddle(d.Of, p.Columns()-3)))
 		for _, l := range d.Lines {
 			p.diffLine(l)
 		}
 	}
 	if more > 0 {
-		p.put("   " + p.paint(dim, "… "+counted(more, "more difference")))
+		p.put("   " + p.Paint(dim, "… "+counted(more, "more difference")))
 	}
 }
 
@@ -218,15 +219,15 @@ func (p *page) differences(f *finding.Finding) {
 const rowsOfLine = 6
 
 func (p *page) diffLine(l diffLine) {
-	c := map[string]colour{"-": red, "+": green, " ": dim}[l.Sign]
-	room := p.width() - 5
+	c := map[string]string{"-": red, "+": green, " ": dim}[l.Sign]
+	room := p.Columns() - 5
 	text := short(strings.ReplaceAll(l.Text, "\t", "  "), rowsOfLine*room)
 	for {
 		head := text
-		if columns(head) > room {
+		if terminal.Width(head) > room {
 			head = string([]rune(text)[:room])
 		}
-		p.put("   " + p.paint(c, l.Sign+" "+head))
+		p.put("   " + p.Paint(c, l.Sign+" "+head))
 		if text = text[len(head):]; text == "" {
 			return
 		}
@@ -238,9 +239,9 @@ func (p *page) log(f *finding.Finding) {
 	if len(f.Log) == 0 {
 		return
 	}
-	p.put("", "   "+p.paint(dim, "the last lines of the operator's log"))
+	p.put("", "   "+p.Paint(dim, "the last lines of the operator's log"))
 	for _, one := range f.Log[max(0, len(f.Log)-shownLog):] {
-		p.put("   " + clip(line(short(one, shown)), p.width()-3))
+		p.put("   " + terminal.CutMiddle(terminal.Line(short(one, shown)), p.Columns()-3))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/finding"
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 	"github.com/operon-framework/operon/internal/prove/runlog"
+	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
 // timelineView is a timeline as a table: a row for each step, a column for each run.
@@ -78,7 +79,7 @@ func begins(c *Course) []begin {
 	seen := map[string]int{}
 	for _, step := range c.Steps {
 		seen[step.Name]++
-		name := short(line(step.Name), 80)
+		name := short(terminal.Line(step.Name), 80)
 		if n := seen[step.Name]; n > 1 {
 			name += fmt.Sprintf(" (%d)", n)
 		}
@@ -95,7 +96,7 @@ func (c *Course) cell(i int, events []event) stepCell {
 		step := c.Steps[i-1]
 		cell.Took = took(step.Took)
 		if !step.Silent {
-			cell.Why = cmp.Or(short(line(step.Why), 300), "not silent")
+			cell.Why = cmp.Or(short(terminal.Line(step.Why), 300), "not silent")
 		}
 	}
 	last := all[i].at
@@ -136,7 +137,7 @@ func (c *Course) events(differs func(label string) bool) []event {
 	}
 	for _, change := range c.Changes {
 		all = append(all, event{
-			at: change.At, Kind: strings.ToLower(line(change.Type)), Text: changeText(&change), Differs: differs(labelOf(&change)),
+			at: change.At, Kind: strings.ToLower(terminal.Line(change.Type)), Text: changeText(&change), Differs: differs(labelOf(&change)),
 		})
 	}
 	for _, exit := range c.Exits {
@@ -150,7 +151,7 @@ func (c *Course) events(differs func(label string) bool) []event {
 }
 
 func requestText(r *requestlog.Request) string {
-	text := fmt.Sprintf("%s %s: %s", line(r.Verb), short(line(objectOf(r)), 120), status(r))
+	text := fmt.Sprintf("%s %s: %s", terminal.Line(r.Verb), short(terminal.Line(objectOf(r)), 120), status(r))
 	if r.Effect != "" {
 		text += ", " + effect(r)
 	}
@@ -181,9 +182,9 @@ func changeText(change *runlog.Change) string {
 	if change.Deleting && change.Type == "MODIFIED" {
 		what = "to be deleted, waits for finalizers"
 	}
-	text := short(line(change.Kind+"/"+change.Name), 120) + " " + what
+	text := short(terminal.Line(change.Kind+"/"+change.Name), 120) + " " + what
 	if change.Manager != "" {
-		text += ", by " + short(line(change.Manager), 60)
+		text += ", by " + short(terminal.Line(change.Manager), 60)
 	}
 	return text
 }
@@ -192,7 +193,7 @@ func changeText(change *runlog.Change) string {
 func ending(exit *runlog.Exit) string {
 	switch {
 	case exit.Panic != "":
-		return "panicked: " + short(line(exit.Panic), 200)
+		return "panicked: " + short(terminal.Line(exit.Panic), 200)
 	case exit.Asked:
 		return "was killed on purpose"
 	case exit.Signal != "":

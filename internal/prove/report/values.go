@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
 // compact is a value as JSON in one line.
@@ -42,23 +43,6 @@ func short(text string, limit int) string {
 	return fmt.Sprintf("%s… (%d bytes more)", text[:at], len(text)-at)
 }
 
-// clean leaves out what has no place in a text for people: what moves a terminal's cursor, or
-// turns the direction of reading.
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n', r == '\t':
-			return r
-		case r == utf8.RuneError, unicode.IsControl(r), unicode.Is(unicode.Cf, r):
-			return '�'
-		}
-		return r
-	}, text)
-}
-
-// line is a text in one line.
-func line(text string) string { return strings.Join(strings.Fields(clean(text)), " ") }
-
 // spread lays out a JSON value over lines, as YAML, where it is too long for one.
 func spread(text string) []string {
 	if nested := strings.HasPrefix(text, "{") || strings.HasPrefix(text, "["); nested && len(text) > oneLine {
@@ -66,7 +50,7 @@ func spread(text string) []string {
 			text = strings.TrimSuffix(string(laid), "\n")
 		}
 	}
-	return strings.Split(clean(short(text, shown)), "\n")
+	return strings.Split(terminal.Clean(short(text, shown)), "\n")
 }
 
 // oneLine is how long a value is that is shown in one line, in bytes.

@@ -2,7 +2,7 @@
 // token of the request, and whom it allows to get the path. So metrics are read over an encrypted
 // connection with a Role, and no proxy stands in front of the operator for that.
 //
-//	metricsserver.Options{SecureServing: true, FilterProvider: scrape.Filter}
+//	metricsserver.Options{SecureServing: true, FilterProvider: metricsauth.Filter}
 //
 // The operator needs to be allowed to create TokenReviews and SubjectAccessReviews. Answers are
 // remembered for a minute, so that a scrape costs the API server nothing as a rule.
@@ -14,13 +14,13 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/cache"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
@@ -30,7 +30,7 @@ import (
 const (
 	// remembered is how long an answer holds: a right that is taken away is used no longer than that.
 	remembered = time.Minute
-	// most answers that are remembered.
+	// most is how many answers are remembered, of those who are known to the API server and of those who are not.
 	most = 256
 	// patience is how long the API server may take to answer.
 	patience = 10 * time.Second
@@ -47,7 +47,7 @@ func Filter(config *rest.Config, client *http.Client) (metricsserver.Filter, err
 		return nil, err
 	}
 	return func(log logr.Logger, next http.Handler) (http.Handler, error) {
-		return &guard{tokens: tokens, access: access, log: log, next: next, known: map[key]answer{}}, nil
+		return &guard{tokens: tokens, access: access, log: log, next: next, known: cache.NewLRUExpireCache(most), unknown: cache.NewLRUExpireCache(most)}, nil
 	}, nil
 }
 
@@ -58,20 +58,14 @@ type guard struct {
 	log    logr.Logger
 	next   http.Handler
 
-	mu    sync.Mutex
-	known map[key]answer
+	// known and unknown are the answers, by questions. Tokens that are made up displace only each other.
+	known, unknown *cache.LRUExpireCache
 }
 
 // key is a question: a token, of which only the hash is kept, and a path.
 type key struct {
 	token [sha256.Size]byte
 	path  string
-}
-
-// answer to a question.
-type answer struct {
-	status int
-	until  time.Time
 }
 
 // ServeHTTP lets through who may, and answers the others as an API server does.
@@ -110,20 +104,20 @@ func (g *guard) status(ctx context.Context, token, path string) (int, error) {
 }
 
 func (g *guard) remembers(asked key) (int, bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	found, is := g.known[asked]
-	return found.status, is && time.Now().Before(found.until)
+	for _, answers := range []*cache.LRUExpireCache{g.known, g.unknown} {
+		if status, is := answers.Get(asked); is {
+			return status.(int), true
+		}
+	}
+	return 0, false
 }
 
-// remember keeps an answer. Where there are too many, all are forgotten.
 func (g *guard) remember(asked key, status int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if len(g.known) >= most {
-		clear(g.known)
+	answers := g.known
+	if status == http.StatusUnauthorized {
+		answers = g.unknown
 	}
-	g.known[asked] = answer{status, time.Now().Add(remembered)}
+	answers.Add(asked, status, remembered)
 }
 
 // ask asks the API server whose the token is, and what that user may.

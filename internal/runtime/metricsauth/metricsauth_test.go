@@ -68,6 +68,11 @@ func TestFilterAsksOnce(t *testing.T) {
 	if err := answers(t.Context(), server+"/metrics", "Bearer "+one, http.StatusForbidden); err != nil {
 		t.Fatal(err)
 	}
+	for i := range 300 { // more than are remembered
+		if err := answers(t.Context(), server+"/metrics", fmt.Sprint("Bearer made-up-", i), http.StatusUnauthorized); err != nil {
+			t.Fatal(err)
+		}
+	}
 	down.Store(true)
 	if err := answers(t.Context(), server+"/metrics", "Bearer "+one, http.StatusForbidden); err != nil {
 		t.Errorf("known: %v", err)

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
 // Settle is how long a definition has to be as it is before objects are written: each API server
@@ -61,8 +63,7 @@ func parseMark(text string) Mark {
 
 // written tells whether an object was written since the migration began.
 func (m Mark) written(resourceVersion string) bool {
-	number, err := strconv.ParseUint(resourceVersion, 10, 64)
-	return err == nil && m.At > 0 && number > m.At
+	return m.At > 0 && resourceclient.Revision(resourceVersion) > m.At
 }
 
 // Object is what matters of an object that is stored.

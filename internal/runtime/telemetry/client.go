@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"time"
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -59,7 +62,7 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(max(wait, pause)):
+		case <-time.After(max(wait, pause/2+rand.N(pause))): // jitter, or all replicas would retry at once
 		}
 	}
 }
@@ -85,15 +88,58 @@ func (c *client) post(ctx context.Context, body []byte) (time.Duration, error) {
 	defer response.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, 1<<10))
 	if response.StatusCode < http.StatusMultipleChoices {
-		return -1, err
+		return -1, errors.Join(err, rejected(answer))
 	}
 	err = fmt.Errorf("export spans to %s: %s: %q", c.endpoint, response.Status, answer)
 	switch response.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
-		return time.Duration(seconds) * time.Second, err
+		return retryAfter(response.Header.Get("Retry-After")), err
 	}
 	return -1, err
+}
+
+// retryAfter reads a header with seconds or a date; 0 is none.
+func retryAfter(text string) time.Duration {
+	if seconds, err := strconv.Atoi(text); err == nil {
+		return max(0, time.Duration(seconds)*time.Second)
+	}
+	if date, err := http.ParseTime(text); err == nil {
+		return max(0, time.Until(date))
+	}
+	return 0
+}
+
+// rejected returns an error if the answer to an export, an ExportTraceServiceResponse, reports a partial success. The package of
+// its type needs gRPC.
+func rejected(answer []byte) error {
+	partial, _ := wireField(answer, 1).([]byte)
+	spans, _ := wireField(partial, 1).(uint64)
+	reason, _ := wireField(partial, 2).([]byte)
+	if spans == 0 && len(reason) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the collector rejected %d spans: %q", spans, reason)
+}
+
+// wireField returns a field of an encoded message: a uint64 or bytes, nil if it is missing.
+func wireField(message []byte, wanted protowire.Number) any {
+	for len(message) > 0 {
+		number, kind, tag := protowire.ConsumeTag(message)
+		size := tag + protowire.ConsumeFieldValue(number, kind, message[max(0, tag):])
+		if tag < 0 || size < tag {
+			return nil
+		}
+		switch value := message[tag:size]; {
+		case number == wanted && kind == protowire.VarintType:
+			n, _ := protowire.ConsumeVarint(value)
+			return n
+		case number == wanted && kind == protowire.BytesType:
+			content, _ := protowire.ConsumeBytes(value)
+			return content
+		}
+		message = message[size:]
+	}
+	return nil
 }
 
 func zipped(data []byte) []byte {

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -148,4 +150,36 @@ func TestMistakesInTheEnvironmentAreNamed(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestRejectedSpansAreAnError(t *testing.T) {
+	t.Parallel()
+	partial := protowire.AppendTag(nil, 1, protowire.VarintType)
+	partial = protowire.AppendVarint(partial, 3)
+	partial = protowire.AppendTag(partial, 2, protowire.BytesType)
+	partial = protowire.AppendString(partial, "too many")
+	answer := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), partial)
+	for want, body := range map[string][]byte{"rejected 3 spans: \"too many\"": answer, "": nil} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }))
+		t.Cleanup(server.Close)
+		err := (&client{endpoint: server.URL, timeout: defaultTimeout}).UploadTraces(t.Context(), []*tracepb.ResourceSpans{{}})
+		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+func TestRetryAfterIsSecondsOrADate(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{"": 0, "7": 7 * time.Second, "-1": 0, "soon": 0, time.Now().Add(time.Minute).UTC().Format(http.TimeFormat): time.Minute} {
+		if got := retryAfter(text); got > want || got < want-5*time.Second {
+			t.Errorf("%q is %s, want %s", text, got, want)
+		}
+	}
+}
+
+func FuzzRejected(f *testing.F) {
+	f.Add([]byte{0x0a, 0x02, 0x08, 0x03})
+	f.Add([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f})
+	f.Fuzz(func(_ *testing.T, answer []byte) { _ = rejected(answer) })
 }

@@ -81,6 +81,7 @@ func main() {
 }
 `)
 	write(t, dir, "text/a.txt", "hello")
+	write(t, dir, "NOTICE", "made by someone")
 	return dir
 }
 
@@ -254,7 +255,13 @@ func TestWhatIsInAnImage(t *testing.T) {
 	}
 	slices.Sort(names)
 	// All of it: no shell, and nothing that could hold a secret.
-	want := []string{"etc/", "etc/group", "etc/passwd", "etc/ssl/", "etc/ssl/certs/", "etc/ssl/certs/ca-certificates.crt", "manager", "tmp/"}
+	const doc = "usr/share/doc/web/"
+	want := []string{
+		"etc/", "etc/group", "etc/passwd", "etc/ssl/", "etc/ssl/certs/", "etc/ssl/certs/ca-certificates.crt", "manager", "tmp/",
+		"usr/", "usr/share/", "usr/share/doc/", doc, doc + "github.com/", doc + "github.com/someone/", doc + "github.com/someone/web/",
+		doc + "github.com/someone/web/NOTICE", doc + "golang.org/", doc + "golang.org/x/", doc + "golang.org/x/sync/",
+		doc + "golang.org/x/sync/LICENSE", doc + "golang.org/x/sync/PATENTS", doc + "std/", doc + "std/LICENSE",
+	}
 	if !slices.Equal(names, want) {
 		t.Errorf("holds %q", names)
 	}
@@ -268,7 +275,7 @@ func TestWhatIsInAnImage(t *testing.T) {
 		labels["org.opencontainers.image.source"] != "https://github.com/someone/web" || labels["org.opencontainers.image.version"] != "1.2.3" || created < "2020" {
 		t.Errorf("%q", labels)
 	}
-	for _, what := range []string{"golang.org/x/sync", "stdlib", "Tool: operon-1", created} {
+	for _, what := range []string{"golang.org/x/sync", "stdlib", "Tool: operon-1", created, `"licenseDeclared": "BSD-3-Clause"`} {
 		if !strings.Contains(one.modules(t), what) {
 			t.Errorf("the list of modules has no %s", what)
 		}
@@ -336,6 +343,8 @@ func TestOnlyWhatChangedIsBuilt(t *testing.T) {
 	}
 	write(t, dir, "main.go", string(source)+"\n// The end.\n")
 	same("a comment at the end", false, true, true)
+	write(t, dir, "NOTICE", "made by someone else")
+	same("a notice", false, true, false)
 	write(t, dir, "text/a.txt", "hallo")
 	same("an embedded file", false, false, false)
 	write(t, dir, "main.go", string(source)+"\nfunc init() { text += text }\n")

@@ -65,6 +65,9 @@ type program struct {
 	// Digest is the program's SHA-256, Info what its linker wrote into it.
 	Digest, Info string
 	Layer        image.Layer
+	// Notices is the layer of licenses and notices. Licenses are SPDX expressions by module.
+	Notices  image.Layer
+	Licenses map[string]string
 }
 
 // load reads what is known of the program for a platform: nothing where that cannot be read.
@@ -118,7 +121,8 @@ func (c *cache) tidy(built image.Image) error {
 	}
 	var layers []v1.Descriptor
 	for _, file := range files {
-		layers = append(layers, read(file).Layer.Descriptor)
+		kept := read(file)
+		layers = append(layers, kept.Layer.Descriptor, kept.Notices.Descriptor)
 	}
 	return c.store.Keep(built, layers...)
 }

@@ -1,5 +1,5 @@
 // Package build builds the container image of an operator from its project: the main package as a static program for
-// each platform, in an image that has besides it the CAs to trust, a name for the user that it runs as, and /tmp; and
+// each platform, in an image that also has trusted CAs, a name for the user that it runs as, /tmp and the licenses of linked modules; and
 // to each the list of modules that went into it.
 //
 //	result, err := build.Run(ctx, dir, build.Options{Platforms: []string{"linux/amd64", "linux/arm64"}})

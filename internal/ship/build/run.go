@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/operon-framework/operon/internal/ship/image"
+	"github.com/operon-framework/operon/internal/ship/licenses"
 	"github.com/operon-framework/operon/internal/ship/sbom"
 	"github.com/operon-framework/operon/internal/tools/project"
 )
@@ -175,7 +177,7 @@ func (b *builder) part(from built, base image.Layer) (Part, error) {
 			Labels:     labels,
 		},
 		Annotations: labels,
-	}, base, from.Layer)
+	}, base, from.Layer, from.Notices)
 	if err != nil {
 		return Part{}, err
 	}
@@ -185,7 +187,7 @@ func (b *builder) part(from built, base image.Layer) (Part, error) {
 	}
 	return Part{
 		Platform: from.platform.String(), Image: made, SBOM: modules, Reused: from.reused,
-		Layers: []v1.Descriptor{base.Descriptor, from.Layer.Descriptor},
+		Layers: []v1.Descriptor{base.Descriptor, from.Layer.Descriptor, from.Notices.Descriptor},
 	}, nil
 }
 
@@ -196,7 +198,7 @@ func (b *builder) attach(made v1.Descriptor, built program) (v1.Descriptor, erro
 		return v1.Descriptor{}, err
 	}
 	document, err := sbom.Write(sbom.Subject{
-		Name: b.project.Name, Version: b.Version, Digest: built.Digest, Created: b.revision.Time, By: "operon-" + b.By, Info: info,
+		Name: b.project.Name, Version: b.Version, Digest: built.Digest, Created: b.revision.Time, By: "operon-" + b.By, Info: info, Licenses: built.Licenses,
 	})
 	if err != nil {
 		return v1.Descriptor{}, err
@@ -208,7 +210,7 @@ func (b *builder) attach(made v1.Descriptor, built program) (v1.Descriptor, erro
 func (b *builder) program(ctx context.Context, target platform) (program, bool, error) {
 	known := b.cache.load(target)
 	key := b.key(target)
-	if !b.Again && known.Key == key && b.cache.store.Has(known.Layer.Descriptor) {
+	if !b.Again && known.Key == key && b.cache.store.Has(known.Layer.Descriptor) && b.cache.store.Has(known.Notices.Descriptor) {
 		now, err := b.look(known.Sources)
 		if err == nil && maps.Equal(known.Inputs, now) {
 			return known, true, nil
@@ -223,7 +225,7 @@ func (b *builder) program(ctx context.Context, target platform) (program, bool, 
 	if fresh.Inputs, err = b.look(fresh.Sources); err != nil {
 		return program{}, false, err
 	}
-	if err := b.compile(ctx, target, known, &fresh); err != nil {
+	if err := errors.Join(b.compile(ctx, target, known, &fresh), b.license(ctx, &fresh)); err != nil {
 		return program{}, false, err
 	}
 	after, err := b.look(fresh.Sources)
@@ -231,6 +233,21 @@ func (b *builder) program(ctx context.Context, target platform) (program, bool, 
 		return fresh, false, errors.Join(err, b.cache.forget(target))
 	}
 	return fresh, false, b.cache.save(target, fresh)
+}
+
+// license adds the layer with the licenses and notices of what the program links, which most licenses require of binaries.
+func (b *builder) license(ctx context.Context, fresh *program) error {
+	found, err := licenses.Collect(fresh.Sources.linked)
+	if err != nil {
+		return err
+	}
+	fresh.Licenses = licenses.Declared(fresh.Sources.linked, found)
+	var files []image.File
+	for _, file := range found {
+		files = append(files, image.Content(path.Join("usr/share/doc", b.project.Name, file.Path), 0o644, file.Content))
+	}
+	fresh.Notices, err = b.cache.store.Layer(ctx, "operon build: licenses", files)
+	return err
 }
 
 // look returns the hashes of everything that a program is built from.

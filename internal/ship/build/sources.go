@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/operon-framework/operon/internal/ship/licenses"
 	"github.com/operon-framework/operon/internal/tools/glob"
 )
 
@@ -28,11 +29,13 @@ type sources struct {
 	Packages []pkg
 	// Modules are go.mod files: those of the packages, and of a workspace all, as each may raise the version of a module.
 	Modules []string
+	// linked are all packages outside of the standard library.
+	linked []licenses.Linked
 }
 
 // list asks the go command which packages the program is made of.
 func (t toolchain) list(ctx context.Context, target platform, main, cache string) (sources, error) {
-	output, err := t.output(ctx, target.env, "list", "-e", "-deps", "-tags", t.tags, "-json=Dir,Standard,EmbedPatterns,Module", main)
+	output, err := t.output(ctx, target.env, "list", "-e", "-deps", "-tags", t.tags, "-json=Dir,ImportPath,Standard,EmbedPatterns,Module", main)
 	if err != nil {
 		return sources{}, refused(target, err)
 	}
@@ -44,10 +47,10 @@ func (t toolchain) list(ctx context.Context, target platform, main, cache string
 	decoder := json.NewDecoder(strings.NewReader(string(output)))
 	for {
 		var one struct {
-			Dir           string
-			Standard      bool
-			EmbedPatterns []string
-			Module        *struct{ GoMod string }
+			Dir, ImportPath string
+			Standard        bool
+			EmbedPatterns   []string
+			Module          *struct{ Path, GoMod string }
 		}
 		err := decoder.Decode(&one)
 		if errors.Is(err, io.EOF) {
@@ -56,7 +59,13 @@ func (t toolchain) list(ctx context.Context, target platform, main, cache string
 		if err != nil {
 			return sources{}, err
 		}
-		if one.Standard || one.Dir == "" || strings.HasPrefix(one.Dir, cache+string(filepath.Separator)) {
+		if one.Standard || one.Dir == "" {
+			continue
+		}
+		if one.Module != nil {
+			found.linked = append(found.linked, licenses.Linked{Module: one.Module.Path, Package: one.ImportPath, Dir: one.Dir})
+		}
+		if strings.HasPrefix(one.Dir, cache+string(filepath.Separator)) {
 			continue
 		}
 		found.Packages = append(found.Packages, pkg{one.Dir, one.EmbedPatterns})
@@ -73,7 +82,13 @@ var compiled = []string{".pgo", ".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".h", 
 func (s sources) files(workspace string) ([]string, error) {
 	var found []string
 	for _, module := range s.Modules {
-		found = append(found, module, filepath.Join(filepath.Dir(module), "go.sum"), filepath.Join(filepath.Dir(module), "vendor", "modules.txt"))
+		dir := filepath.Dir(module)
+		found = append(found, module, filepath.Join(dir, "go.sum"), filepath.Join(dir, "vendor", "modules.txt"))
+		notices, err := licensesIn(dir)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, notices...)
 	}
 	if workspace != "" && workspace != "off" {
 		found = append(found, workspace, workspace+".sum")
@@ -88,6 +103,11 @@ func (s sources) files(workspace string) ([]string, error) {
 				found = append(found, filepath.Join(one.Dir, entry.Name()))
 			}
 		}
+		notices, err := licensesIn(one.Dir)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, notices...)
 		embedded, err := one.embedded()
 		if err != nil {
 			return nil, err
@@ -96,6 +116,15 @@ func (s sources) files(workspace string) ([]string, error) {
 	}
 	slices.Sort(found)
 	return slices.Compact(found), nil
+}
+
+// licensesIn are the license and notice files in a directory.
+func licensesIn(dir string) ([]string, error) {
+	names, err := licenses.Names(dir)
+	for i, name := range names {
+		names[i] = filepath.Join(dir, name)
+	}
+	return names, err
 }
 
 // embedded are the files that the patterns of a package match.

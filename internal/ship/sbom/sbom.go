@@ -28,6 +28,8 @@ type Subject struct {
 	By string
 	// Info is what the linker wrote into the program.
 	Info *debug.BuildInfo
+	// Licenses are SPDX expressions by the paths of modules, as their license files declare them; "" if unknown.
+	Licenses map[string]string
 }
 
 // Write makes the document.
@@ -73,11 +75,13 @@ func (s Subject) parts() []pkg {
 	modules = append(modules, s.Info.Deps...)
 	var parts []pkg
 	for _, module := range modules {
-		parts = append(parts, modulePackage(module))
+		part := modulePackage(module)
+		part.Declared = cmp.Or(s.Licenses[module.Path], noAssertion)
+		parts = append(parts, part)
 	}
 	golang := newPackage("stdlib", strings.TrimPrefix(s.Info.GoVersion, "go"))
 	golang.refer("pkg:golang/stdlib@" + url.PathEscape(golang.Version))
-	golang.ID = "SPDXRef-Go-stdlib"
+	golang.ID, golang.Declared = "SPDXRef-Go-stdlib", "BSD-3-Clause"
 	return append(parts, golang)
 }
 
@@ -113,8 +117,9 @@ func released(module *debug.Module) string {
 	return module.Version
 }
 
+// purl is the package URL, whose specification wants the paths of Go modules in lower case.
 func purl(module *debug.Module) string {
-	text := "pkg:golang/" + strings.ReplaceAll(url.PathEscape(module.Path), "%2F", "/")
+	text := "pkg:golang/" + strings.ReplaceAll(url.PathEscape(strings.ToLower(module.Path)), "%2F", "/")
 	if v := released(module); v != "" {
 		text += "@" + strings.ReplaceAll(url.PathEscape(v), "+", "%2B") // some read a bare + as a blank
 	}

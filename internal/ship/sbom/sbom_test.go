@@ -25,6 +25,7 @@ type listed struct {
 	Name         string
 	VersionInfo  string
 	Comment      string
+	Declared     string `json:"licenseDeclared"`
 	ExternalRefs []struct{ ReferenceLocator string }
 }
 
@@ -56,6 +57,7 @@ func TestEveryModuleIsNamed(t *testing.T) {
 	info.Deps = append(info.Deps,
 		&debug.Module{Path: "example.com/a", Version: "v1.2.3", Sum: "h1:x="},
 		&debug.Module{Path: "example.com/a/v2", Version: "v2.0.0+incompatible"},
+		&debug.Module{Path: "example.com/Upper/d", Version: "v1.0.0-RC.1"},
 		&debug.Module{Path: "example.com/b", Version: "v1.0.0", Replace: &debug.Module{Path: "example.com/fork", Version: "v1.0.1"}},
 		&debug.Module{Path: "example.com/c", Version: "v0.0.0", Replace: &debug.Module{Path: "../c", Version: "(devel)"}},
 	)
@@ -71,11 +73,12 @@ func TestEveryModuleIsNamed(t *testing.T) {
 		t.Error("ids are there twice")
 	}
 	for name, want := range map[string][3]string{
-		"example.com/a":    {"v1.2.3", "go.sum has h1:x=", "pkg:golang/example.com/a@v1.2.3"},
-		"example.com/a/v2": {"v2.0.0+incompatible", "", "pkg:golang/example.com/a/v2@v2.0.0%2Bincompatible"},
-		"example.com/b":    {"v1.0.1", "replaced by example.com/fork v1.0.1", "pkg:golang/example.com/fork@v1.0.1"},
-		"example.com/c":    {"", "replaced by ../c", ""},
-		"stdlib":           {strings.TrimPrefix(info.GoVersion, "go"), "", "pkg:golang/stdlib@" + strings.TrimPrefix(info.GoVersion, "go")},
+		"example.com/a":       {"v1.2.3", "go.sum has h1:x=", "pkg:golang/example.com/a@v1.2.3"},
+		"example.com/a/v2":    {"v2.0.0+incompatible", "", "pkg:golang/example.com/a/v2@v2.0.0%2Bincompatible"},
+		"example.com/Upper/d": {"v1.0.0-RC.1", "", "pkg:golang/example.com/upper/d@v1.0.0-RC.1"},
+		"example.com/b":       {"v1.0.1", "replaced by example.com/fork v1.0.1", "pkg:golang/example.com/fork@v1.0.1"},
+		"example.com/c":       {"", "replaced by ../c", ""},
+		"stdlib":              {strings.TrimPrefix(info.GoVersion, "go"), "", "pkg:golang/stdlib@" + strings.TrimPrefix(info.GoVersion, "go")},
 	} {
 		got := byName[name]
 		locator := ""
@@ -103,6 +106,7 @@ func TestNamespacesAreUnique(t *testing.T) {
 		"program":  func(s *sbom.Subject) { s.Digest = strings.Repeat("1", 64) },
 		"time":     func(s *sbom.Subject) { s.Created = time.Unix(2, 0) },
 		"tool":     func(s *sbom.Subject) { s.By = "operon-2" },
+		"license":  func(s *sbom.Subject) { s.Licenses = map[string]string{"example.com/a": "MIT"} },
 		"a module": func(s *sbom.Subject) { s.Info.Deps[0].Version = "v1.0.1" },
 		"Go":       func(s *sbom.Subject) { s.Info.GoVersion = "go1.26.1" },
 	} {
@@ -120,6 +124,25 @@ func TestNamespacesAreUnique(t *testing.T) {
 			t.Errorf("with another %s, and with another %s, it is %q", what, other, d.Namespace)
 		}
 		seen[d.Namespace] = what
+	}
+}
+
+func TestLicensesAreNamed(t *testing.T) {
+	t.Parallel()
+	info := &debug.BuildInfo{Main: debug.Module{Path: "example.com/web"}, Deps: []*debug.Module{{Path: "example.com/a", Version: "v1.0.0"}}}
+	content, err := sbom.Write(sbom.Subject{Name: "web", By: "operon-1", Info: info, Licenses: map[string]string{"example.com/a": "MIT", "example.com/web": ""}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d document
+	if err := json.Unmarshal(content, &d); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"web": "NOASSERTION", "example.com/web": "NOASSERTION", "example.com/a": "MIT", "stdlib": "BSD-3-Clause"}
+	for _, one := range d.Packages {
+		if one.Declared != want[one.Name] {
+			t.Errorf("%s has the license %q, want %q", one.Name, one.Declared, want[one.Name])
+		}
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -170,8 +169,8 @@ func (c *Comparison) Object(ctx context.Context, version, name string, fields ma
 // judge judges an object by the schema that a version gets.
 func (c *Comparison) judge(ctx context.Context, version, name string, fields map[string]any) {
 	before, after := c.before[version], c.after[version]
-	earlier := before.prune(runtime.DeepCopyJSON(fields))
-	for _, path := range after.prune(runtime.DeepCopyJSON(fields)) {
+	earlier := before.prune(fields)
+	for _, path := range after.prune(fields) {
 		if !slices.Contains(earlier, path) {
 			c.dropped[version+" "+anyIndex(path)] = true
 			c.addObject(FieldPruned, version, path, fmt.Sprintf("the schema has no such field, and what it holds would be dropped%s", held(fields, path)), name)

@@ -7,6 +7,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/operon-framework/operon/internal/tools/crdschema"
 )
 
 // Verdict is what an API server says of an object.
@@ -25,11 +27,11 @@ func Judge(ctx context.Context, definition *apiextensionsv1.CustomResourceDefini
 		if version.Name != wanted || !version.Served {
 			continue
 		}
-		schema, err := newSchema(version)
+		schema, err := crdschema.New(&version)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("schema of %w", err)
 		}
-		verdict := &Verdict{Unknown: schema.prune(object.DeepCopy().Object), Wrong: schema.wrong(ctx, object.Object)}
+		verdict := &Verdict{Unknown: schema.Unknown(object.Object), Wrong: schema.Create(ctx, schema.Written(object.Object))}
 		for _, err := range verdict.Wrong {
 			err.Field = pathOf(err)
 		}

@@ -13,7 +13,7 @@ import (
 func (c *Comparison) compareSchemas() {
 	for _, version := range slices.Sorted(maps.Keys(c.after)) {
 		before, after := c.before[version], c.after[version]
-		if before == nil || before.structural == nil || after.structural == nil {
+		if before == nil || before.Schema == nil || after.Schema == nil {
 			continue
 		}
 		w := walk{c, version}

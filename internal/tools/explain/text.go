@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/operon-framework/operon/internal/runtime/reconcilelog"
+	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
 // How much of what there is to tell is told.
@@ -32,7 +33,7 @@ func (a *Answer) Text(out io.Writer) error {
 	page.section("Actions", a.actions())
 	page.section("Events", a.events())
 	page.section("Not known", a.Lacks)
-	_, err := io.WriteString(out, page.String())
+	_, err := io.WriteString(out, terminal.Clean(page.String())) // much of it comes from the cluster
 	return err
 }
 

@@ -2,11 +2,9 @@ package generate
 
 import (
 	"fmt"
-	"maps"
+	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/operon-framework/operon/internal/tools/project"
 )
 
 // formerly are options of controller-gen's crd generator that it had once, and what became of them.
@@ -16,31 +14,26 @@ var formerly = map[string]string{
 	"crdVersions":           "v1beta1 is served by no Kubernetes since 1.22; definitions of v1 are generated",
 }
 
+// option is an option of a generator: NAME, NAME=VALUE or NAME={VALUE,VALUE}.
+var option = regexp.MustCompile(`[^,{]+(\{[^}]*\})?`)
+
 // inTodaysWords leaves out the options that controller-gen had when definitions were of v1beta1, as Makefiles
 // of that time have them, and says so.
 func inTodaysWords(arguments []string) (understood, notes []string) {
 	for _, argument := range arguments {
-		options := project.Marker{Text: argument}.Arguments("crd")
-		for _, name := range slices.Sorted(maps.Keys(options)) {
-			if reason, old := formerly[name]; old && (name != "crdVersions" || strings.Contains(options[name], "v1beta1")) {
-				delete(options, name)
+		if options, is := strings.CutPrefix(argument, "crd:"); is {
+			kept := slices.DeleteFunc(option.FindAllString(options, -1), func(one string) bool {
+				name, value, _ := strings.Cut(one, "=")
+				reason, old := formerly[name]
+				if !old || name == "crdVersions" && !strings.Contains(value, "v1beta1") {
+					return false
+				}
 				notes = append(notes, fmt.Sprintf("%s in the Makefile has no effect any more: %s", name, reason))
-				argument = joined("crd", options)
-			}
+				return true
+			})
+			argument = strings.TrimSuffix("crd:"+strings.Join(kept, ","), ":")
 		}
 		understood = append(understood, argument)
 	}
 	return understood, notes
-}
-
-// joined writes an argument with its options again.
-func joined(name string, options map[string]string) string {
-	var all []string
-	for _, option := range slices.Sorted(maps.Keys(options)) {
-		all = append(all, option+"="+options[option])
-	}
-	if len(all) == 0 {
-		return name
-	}
-	return name + ":" + strings.Join(all, ",")
 }

@@ -18,19 +18,26 @@ type document struct {
 	before  int // lines before it in its file
 }
 
-// split takes a manifest apart at its "---" lines.
+// split takes a manifest apart at its "---" and "..." lines, which end a document wherever they are. What follows "---" in its line
+// belongs to the next document.
 func split(content []byte) []document {
 	documents := []document{{}}
 	for number, line := range bytes.SplitAfter(content, []byte("\n")) {
-		if marker := bytes.TrimRight(line, " \t\r\n"); bytes.Equal(marker, []byte("---")) || bytes.HasPrefix(line, []byte("--- ")) {
+		if found := boundary.FindSubmatch(line); found != nil {
 			documents = append(documents, document{before: number + 1})
-			continue
+			if len(found[1]) == 0 {
+				continue
+			}
+			documents[len(documents)-1].before = number
 		}
 		last := &documents[len(documents)-1]
 		last.content = append(last.content, line...)
 	}
 	return documents
 }
+
+// boundary is a line that ends a document, and what follows in it, apart from a comment.
+var boundary = regexp.MustCompile(`^(?:---|\.\.\.)(?:\s+([^#\s].*))?(?:\s|$)`)
 
 // objects reads the document's objects: none when it is empty, several from a List.
 func (d document) objects(file string) ([]Object, error) {

@@ -17,6 +17,8 @@ import (
 	"strings"
 
 	"github.com/gobuffalo/flect"
+	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
+	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
 // Kind is a kind that a project's Go sources declare, in one version.
@@ -281,16 +283,26 @@ func (p *apiPackage) kinds(root, folder string) []Kind {
 	return kinds
 }
 
+// resource is controller-gen's definition of the marker.
+var resource = markers.Must(markers.MakeDefinition("kubebuilder:resource", markers.DescribesType, crdmarkers.Resource{}))
+
 // name gives the kind its names and scope: what +kubebuilder:resource says, or else the
-// defaults.
+// defaults. controller-gen reports a marker that is not valid.
 func (k *Kind) name() {
 	k.Singular = strings.ToLower(k.Name)
 	k.Plural = strings.ToLower(flect.Pluralize(k.Name))
 	for _, marker := range k.Markers {
-		resource := marker.Arguments("kubebuilder:resource")
-		k.Plural = cmp.Or(resource["path"], k.Plural)
-		k.Singular = cmp.Or(resource["singular"], k.Singular)
-		k.Cluster = k.Cluster || resource["scope"] == "Cluster"
-		k.ShortNames = append(k.ShortNames, listed(resource["shortName"])...)
+		if !marker.Is(resource.Name) {
+			continue
+		}
+		value, err := resource.Parse("+" + marker.Text)
+		named, ok := value.(crdmarkers.Resource)
+		if err != nil || !ok {
+			continue
+		}
+		k.Plural = cmp.Or(named.Path, k.Plural)
+		k.Singular = cmp.Or(named.Singular, k.Singular)
+		k.Cluster = k.Cluster || named.Scope == "Cluster"
+		k.ShortNames = append(k.ShortNames, named.ShortName...)
 	}
 }

@@ -2,7 +2,6 @@ package project_test
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -62,6 +61,10 @@ func TestKindsAreFoundInSources(t *testing.T) {
 		"a list, and a type with a field of that type": {files{"api/v1/doc.go": group, "api/v1/web.go": imports + "type WebList struct {\n\tmetav1.TypeMeta\n\tmetav1.ListMeta\n\tItems []Web\n}\ntype Web struct {\n\tmetav1.TypeMeta\n\tMeta metav1.ObjectMeta\n}\n"}, ""},
 		"an error in the source": {files{"api/v1/doc.go": group, "api/v1/web.go": imports + "type Web" + body + "func {"},
 			"web.example.com/v1 Web webs Namespaced api/v1 api/v1/web.go:5 []"},
+		"names in braces and back quotes": {files{"api/v1/doc.go": group, "api/v1/web.go": imports + "// +kubebuilder:resource:shortName={wb,\"w\"},path=`webben`,scope=Cluster\ntype Web" + body},
+			"web.example.com/v1 Web webben Cluster api/v1 api/v1/web.go:6 [wb w]"},
+		"a marker that is not valid": {files{"api/v1/doc.go": group, "api/v1/web.go": imports + "// +kubebuilder:resource:nonsense=1\ntype Web" + body},
+			"web.example.com/v1 Web webs Namespaced api/v1 api/v1/web.go:6 []"},
 		"for another system": {files{"api/v1/doc.go": group, "api/v1/web_windows.go": imports + "type Web" + body, "api/v1/log.go": "//go:build plan9\n\n" + imports + "type Log" + body}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,13 +92,6 @@ func TestKindsHaveTheirMarkers(t *testing.T) {
 	if web.Markers[1].Line != 6 {
 		t.Errorf("the second marker is in line %d", web.Markers[1].Line)
 	}
-	want := map[string]string{"name": "Size, now", "type": "integer", "JSONPath": ".spec.size"}
-	if got := web.Markers[1].Arguments("kubebuilder:printcolumn"); !reflect.DeepEqual(got, want) {
-		t.Errorf("arguments %v", got)
-	}
-	if got := (project.Marker{Text: `kubebuilder:default="a"`}).Arguments("kubebuilder:default")[""]; got != "a" {
-		t.Errorf("an argument without a name is %q", got)
-	}
 }
 
 func TestKindsOfNoFolder(t *testing.T) {
@@ -103,18 +99,6 @@ func TestKindsOfNoFolder(t *testing.T) {
 	if _, err := project.Kinds("nowhere"); err == nil || !strings.Contains(err.Error(), "there is no directory nowhere") {
 		t.Errorf("got %v", err)
 	}
-}
-
-func FuzzMarkerArguments(f *testing.F) {
-	for _, text := range []string{"m:a=b,c={d,\"e,f\"}", "m=`x`", "m:", "m:a=\"\\", "m:}}{,", "m:shortName={a;b}"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		arguments := project.Marker{Text: text}.Arguments("m")
-		if arguments != nil && !(project.Marker{Text: text}).Is("m") {
-			t.Errorf("%q has arguments of a marker that it is not", text)
-		}
-	})
 }
 
 // BenchmarkKinds finds the kinds in the whole of this repository's root module.

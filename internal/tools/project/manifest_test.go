@@ -1,6 +1,8 @@
 package project_test
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/operon-framework/operon/internal/tools/project"
@@ -50,6 +52,31 @@ func TestReadFileKnowsTheLineOfEachObject(t *testing.T) {
 	}
 }
 
+func TestDocumentsAreSplitAsYAMLSaysIt(t *testing.T) {
+	t.Parallel()
+	const text = `--- {apiVersion: v1, kind: Secret, metadata: {name: one}}
+...
+# the end of one
+---	# a tab
+apiVersion: v1
+kind: Secret
+metadata: {name: two, annotations: {text: "---"}}
+... # nothing more
+--- {apiVersion: v1, kind: Secret, metadata: {name: three}}
+`
+	objects, err := project.Parse("all.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, object := range objects {
+		got = append(got, object.GetName()+" "+object.Place())
+	}
+	if want := "one all.yaml:1, two all.yaml:5, three all.yaml:9"; strings.Join(got, ", ") != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestPlaceOfFindsTheLineOfAField(t *testing.T) {
 	t.Parallel()
 	objects, err := project.ReadFile(write(t, files{"all.yaml": several}), "all.yaml")
@@ -96,4 +123,20 @@ func TestCRDsAreReadFromBasesWhereThatExists(t *testing.T) {
 	if len(p.CRDs) != 1 || p.CRDs[0].Place() != "config/crd/bases/example_w.yaml:1" {
 		t.Errorf("%+v", p.CRDs)
 	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(several))
+	for _, text := range []string{"--- {a: 1}\n...\n%YAML 1.2\n---\n", "apiVersion: v1\nkind: List\nitems: [1]\n", "apiVersion: v1\nkind: List\nitems: {}\n", "&a [*a]", "a: &a {<<: *a}", "\t", "kind: ["} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		objects, _ := project.Parse("all.yaml", content)
+		for _, object := range objects {
+			if object.GetKind() == "" || object.Line < 1 || object.Line > bytes.Count(content, []byte("\n"))+1 {
+				t.Errorf("line %d of\n%s", object.Line, content)
+			}
+			object.PlaceOf("spec.containers[0].name")
+		}
+	})
 }

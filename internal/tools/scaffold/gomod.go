@@ -170,6 +170,13 @@ func (p *Plan) merge(file *modfile.File, known pinned, imported map[string]bool)
 	if err != nil && !os.IsNotExist(err) {
 		return err
 	}
+	fresh, err := readPinned("init")
+	if err != nil {
+		return err
+	}
+	if bytes.Equal(sum, fresh.sum) {
+		sum = nil // the project has only what it was created with, and known is complete
+	}
 	p.write("go.mod", mod)
 	p.write("go.sum", mergeSums(sum, known.sum))
 	return nil

@@ -1,8 +1,8 @@
 package supervisor
 
 // The parts of containerd that Kubernetes needs; each registers itself. Left out are the
-// snapshotters for btrfs, zfs, device mapper and block files, NRI, tracing and the verifier
-// of images.
+// snapshotters for btrfs, zfs, device mapper and block files, tracing and the verifier of
+// images. CRI needs the plugin for NRI.
 import (
 	_ "github.com/containerd/containerd/api/types/runc/options"
 	_ "github.com/containerd/containerd/v2/core/metrics/cgroups"

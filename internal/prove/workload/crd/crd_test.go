@@ -225,7 +225,7 @@ func TestAdmitEmbedded(t *testing.T) {
 		"spec.raw.metadata.name": func(spec map[string]any) {
 			spec["raw"] = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a/b"}}
 		},
-		"is not a number of replicas": func(spec map[string]any) {
+		"must be between 0 and 2147483647": func(spec map[string]any) {
 			spec["deployment"] = map[string]any{"replicas": int64(1) << 40}
 		},
 		"spec.raw.kind": func(spec map[string]any) { spec["raw"] = map[string]any{"apiVersion": "v1"} },

@@ -2,15 +2,11 @@ package crd
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
-
-// maxReplicas is how many replicas there can be, as the API server has it.
-const maxReplicas = math.MaxInt32
 
 // path leads to a value: names of fields and keys, and indices.
 type path []any
@@ -52,9 +48,6 @@ func (p path) last() string {
 	}
 	return ""
 }
-
-// steps splits a path of names.
-func steps(names string) []string { return strings.Split(names, ".") }
 
 // get returns the value at a path.
 func get(value any, at path) (any, bool) {

@@ -54,7 +54,7 @@ func (k *Kind) Variants(object *unstructured.Unstructured) []Variant {
 			continue
 		}
 		property := k.schema.Properties[name]
-		w.field(path{name}, &property, slices.Contains(required(k.schema), name))
+		w.field(path{name}, &property, slices.Contains(required(k.schema.Structural), name))
 	}
 	return w.found
 }
@@ -233,7 +233,7 @@ func (w *walk) keep(v Variant, object any) {
 
 // at is the schema of what a path leads to, nil where it describes nothing there.
 func (k *Kind) at(p path) *structural.Structural {
-	of := k.schema
+	of := k.schema.Structural
 	for _, step := range p {
 		switch step := step.(type) {
 		case int:

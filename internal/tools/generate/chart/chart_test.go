@@ -9,9 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v3/pkg/chart/loader"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
+	"helm.sh/helm/v4/pkg/chart/common"
+	chartutil "helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
+	loader "helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -52,9 +54,9 @@ func generated(t *testing.T, operator manifests.Operator) files {
 // rendered are the objects that Helm makes of a chart.
 func rendered(t *testing.T, made files, namespace, values string) []project.Object {
 	t.Helper()
-	var buffers []*loader.BufferedFile
+	var buffers []*archive.BufferedFile
 	for name, content := range made {
-		buffers = append(buffers, &loader.BufferedFile{Name: name, Data: content})
+		buffers = append(buffers, &archive.BufferedFile{Name: name, Data: content})
 	}
 	loaded, err := loader.LoadFiles(buffers)
 	if err != nil {
@@ -64,7 +66,7 @@ func rendered(t *testing.T, made files, namespace, values string) []project.Obje
 	if err := yaml.Unmarshal([]byte(values), &chosen); err != nil {
 		t.Fatal(err)
 	}
-	all, err := chartutil.ToRenderValues(loaded, chosen, chartutil.ReleaseOptions{Name: "web", Namespace: namespace, IsInstall: true}, nil)
+	all, err := chartutil.ToRenderValues(loaded, chosen, common.ReleaseOptions{Name: "web", Namespace: namespace, IsInstall: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

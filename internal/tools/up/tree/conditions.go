@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
 // Condition is one of an object's status.conditions.
@@ -35,7 +37,7 @@ func Conditions(object *unstructured.Unstructured) []Condition {
 		}
 		text := func(name string) string {
 			value, _ := fields[name].(string)
-			return oneLine(value)
+			return terminal.Line(value)
 		}
 		generation, _ := fields["observedGeneration"].(int64)
 		conditions = append(conditions, Condition{text("type"), text("status"), text("reason"), text("message"), generation})
@@ -71,7 +73,7 @@ func containerTrouble(status map[string]any) string {
 	if message == "" {
 		return fmt.Sprintf("container %s waits: %s", name, reason)
 	}
-	return fmt.Sprintf("container %s waits: %s: %s", name, reason, oneLine(message))
+	return fmt.Sprintf("container %s waits: %s: %s", name, reason, terminal.Line(message))
 }
 
 func unscheduled(pod *unstructured.Unstructured) string {

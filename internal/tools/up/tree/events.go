@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
 var eventResource = schema.GroupVersionResource{Version: "v1", Resource: "events"}
@@ -73,7 +75,7 @@ func eventFrom(object *unstructured.Unstructured, address string) Event {
 		value, _, _ := unstructured.NestedString(object.Object, fields...)
 		return value
 	}
-	event := Event{Object: address, Type: text("type"), Reason: text("reason"), Message: oneLine(text("message")), Count: 1}
+	event := Event{Object: address, Type: text("type"), Reason: terminal.Line(text("reason")), Message: terminal.Line(text("message")), Count: 1}
 	for _, fields := range [][]string{{"series", "lastObservedTime"}, {"lastTimestamp"}, {"eventTime"}, {"metadata", "creationTimestamp"}} {
 		if at, err := time.Parse(time.RFC3339, text(fields...)); err == nil {
 			event.Last = at

@@ -2,10 +2,11 @@ package tree
 
 import (
 	"fmt"
-	"strings"
 
 	kstatus "github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
 // Judge says whether an object is ready, and why not, by kstatus' rules and two more: a pod tells
@@ -15,7 +16,7 @@ func Judge(object *unstructured.Unstructured) (State, string) {
 	if err != nil {
 		return InProgress, err.Error()
 	}
-	state, message := stateOf(result.Status), oneLine(result.Message)
+	state, message := stateOf(result.Status), terminal.Line(result.Message)
 	if waiting := waitingReason(object); waiting != "" && state != Terminating {
 		return state, waiting
 	}
@@ -105,5 +106,3 @@ func summary(object *unstructured.Unstructured) string {
 	}
 	return ""
 }
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/operon-framework/operon/internal/tools/terminal"
 	"github.com/operon-framework/operon/internal/tools/up/tree"
 )
 
@@ -34,10 +35,12 @@ func (p *Plain) Update(state State) {
 		line := fmt.Sprintf("event    %s: %s: %s", event.Object, event.Reason, event.Message)
 		if !p.events[line] && !event.Last.Before(p.since) {
 			p.events[line] = true
-			fmt.Fprintln(p.out, line)
+			p.print(line)
 		}
 	}
 }
+
+func (p *Plain) print(line string) { fmt.Fprintln(p.out, terminal.Unstyled(line)) }
 
 func (p *Plain) operator(operator Operator) {
 	text := "operator " + string(operator.Phase)
@@ -46,7 +49,7 @@ func (p *Plain) operator(operator Operator) {
 	}
 	if text != p.phase {
 		p.phase = text
-		fmt.Fprintln(p.out, text)
+		p.print(text)
 	}
 }
 
@@ -58,14 +61,14 @@ func (p *Plain) trouble(problems []Problem) {
 		if known {
 			continue
 		}
-		fmt.Fprintln(p.out, "problem  "+problem.Title)
+		p.print("problem  " + problem.Title)
 		for _, line := range problem.Lines {
-			fmt.Fprintln(p.out, "         "+line)
+			p.print("         " + line)
 		}
 	}
 	for _, old := range p.problems {
 		if !slices.ContainsFunc(problems, func(now Problem) bool { return now.Title == old.Title }) {
-			fmt.Fprintln(p.out, "solved   "+old.Title)
+			p.print("solved   " + old.Title)
 		}
 	}
 	p.problems = problems
@@ -79,7 +82,7 @@ func (p *Plain) tree(snapshot tree.Snapshot) {
 		text := strings.TrimSuffix(string(node.State)+": "+node.Message, ": ")
 		now[address] = text
 		if p.nodes[address] != text {
-			fmt.Fprintf(p.out, "object   %s: %s\n", address, text)
+			p.print("object   " + address + ": " + text)
 		}
 		for _, child := range node.Children {
 			walk(child)
@@ -101,6 +104,6 @@ func (p *Plain) gone(now map[string]string) {
 	}
 	slices.Sort(gone)
 	for _, address := range gone {
-		fmt.Fprintf(p.out, "object   %s: gone\n", address)
+		p.print("object   " + address + ": gone")
 	}
 }

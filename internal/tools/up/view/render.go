@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/operon-framework/operon/internal/tools/terminal"
 	"github.com/operon-framework/operon/internal/tools/up/tree"
 )
 
@@ -50,7 +51,7 @@ type page struct {
 
 func (p *page) add(lines ...string) {
 	for _, line := range lines {
-		p.lines = append(p.lines, cut(line, p.width))
+		p.lines = append(p.lines, terminal.Cut(line, p.width))
 	}
 }
 
@@ -68,10 +69,10 @@ func (p *page) section(title string, lines []string) {
 }
 
 func (p *page) problem(problem Problem) {
-	p.add("", p.style.red("✗ "+problem.Title))
+	p.add("", p.style.red("✗ "+terminal.Line(problem.Title)))
 	shown := problem.Lines[:min(len(problem.Lines), shownLines)]
 	for _, line := range shown {
-		p.add("  " + strings.ReplaceAll(line, "\t", "    "))
+		p.add("  " + strings.ReplaceAll(terminal.Unstyled(line), "\t", "    "))
 	}
 	if hidden := len(problem.Lines) - len(shown); hidden > 0 {
 		p.add(fmt.Sprintf("  … %d more lines", hidden))
@@ -99,7 +100,7 @@ func operatorLine(state State, style Style) string {
 func eventLines(state State, style Style) []string {
 	var lines []string
 	for _, event := range lastOf(state.Tree.Events, shownEvents) {
-		line := fmt.Sprintf("%5s  %s  %s  %s", age(state.Now, event.Last), event.Object, event.Reason, event.Message)
+		line := fmt.Sprintf("%5s  %s  %s  %s", age(state.Now, event.Last), event.Object, terminal.Line(event.Reason), terminal.Line(event.Message))
 		if event.Count > 1 {
 			line += fmt.Sprintf(" (%d times)", event.Count)
 		}
@@ -121,13 +122,13 @@ func conditionLine(node *tree.Node) string {
 		}
 		parts = append(parts, part)
 	}
-	return strings.Join(parts, "  ")
+	return terminal.Clean(strings.Join(parts, "  "))
 }
 
 func dimmed(lines []string, style Style) []string {
 	var all []string
 	for _, line := range lines {
-		all = append(all, style.dim(strings.ReplaceAll(line, "\t", "  ")))
+		all = append(all, style.dim(strings.ReplaceAll(terminal.Unstyled(line), "\t", "  ")))
 	}
 	return all
 }

@@ -3,6 +3,7 @@ package view
 import (
 	"strings"
 
+	"github.com/operon-framework/operon/internal/tools/terminal"
 	"github.com/operon-framework/operon/internal/tools/up/tree"
 )
 
@@ -52,7 +53,7 @@ func below(state State, node *tree.Node, trunk string) rows {
 }
 
 func rowOf(state State, node *tree.Node, branch, name string) row {
-	r := row{branch: branch, name: name, state: node.State, message: node.Message}
+	r := row{branch: branch, name: terminal.Line(name), state: node.State, message: terminal.Line(node.Message)}
 	if created := node.Object.GetCreationTimestamp(); !created.IsZero() {
 		r.age = age(state.Now, created.Time)
 	}
@@ -71,7 +72,7 @@ func (all rows) lines(width int, style Style) []string {
 	longest := 0
 	for _, r := range all {
 		if r.note == "" {
-			longest = max(longest, columns(r.branch+r.name))
+			longest = max(longest, terminal.Width(r.branch+r.name))
 		}
 	}
 	longest = max(10, min(longest, width-stateColumns-ageColumns-messageColumns-4))
@@ -86,7 +87,7 @@ func (r row) line(longest int, style Style) string {
 	if r.name == "" {
 		return style.dim(r.branch) + r.note
 	}
-	name := pad(cut(r.name, longest-columns(r.branch)), longest-columns(r.branch))
-	text := style.dim(r.branch) + name + "  " + style.state(r.state, pad(string(r.state), stateColumns)) + pad(r.age, ageColumns) + r.message
+	name := terminal.Pad(terminal.Cut(r.name, longest-terminal.Width(r.branch)), longest-terminal.Width(r.branch))
+	text := style.dim(r.branch) + name + "  " + style.state(r.state, terminal.Pad(string(r.state), stateColumns)) + terminal.Pad(r.age, ageColumns) + r.message
 	return strings.TrimRight(text, " ")
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/operon-framework/operon/internal/tools/terminal"
 	"github.com/operon-framework/operon/internal/tools/up/tree"
 )
 
@@ -108,9 +109,29 @@ func TestEveryLineFitsItsWidth(t *testing.T) {
 	t.Parallel()
 	for width := 20; width < 140; width += 7 {
 		for _, line := range Render(busy(), width, Colour) {
-			if visibleAfter(line, width) {
+			if terminal.Width(line) > width {
 				t.Errorf("at %d columns: %q", width, line)
 			}
+		}
+	}
+}
+
+// Whoever may write a status or an event must not control the terminal.
+func TestEscapeSequencesFromTheClusterAreNotWritten(t *testing.T) {
+	t.Parallel()
+	const hostile = "\x1b[2J\x1b]0;title\a\rforged"
+	state := State{
+		Now: now, Operator: Operator{Phase: Running}, Log: []string{hostile}, Problems: []Problem{{Title: hostile, Lines: []string{hostile}}},
+		Tree: tree.Snapshot{
+			Roots:  []*tree.Node{withConditions(node("Web", hostile, tree.Failed, hostile, 0), map[string]any{"type": hostile, "status": hostile, "reason": hostile})},
+			Events: []tree.Event{{Object: "Web default/a", Reason: hostile, Message: hostile, Last: now}},
+		},
+	}
+	var out bytes.Buffer
+	NewPlain(&out, now.Add(-time.Hour)).Update(state)
+	for what, text := range map[string]string{"plain": out.String(), "picture": strings.Join(Render(state, 100, Monochrome), "\n")} {
+		if strings.ContainsAny(text, "\x1b\a\r") || !strings.Contains(text, "forged") {
+			t.Errorf("%s: %q", what, text)
 		}
 	}
 }
