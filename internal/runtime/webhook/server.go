@@ -43,7 +43,9 @@ type Server struct {
 	settled atomic.Bool
 	wake    chan struct{}
 	ended   chan struct{}
-	left    atomic.Pointer[time.Time] // when Leave was called, nil before
+	// before are the paths that were registered when this process first looked.
+	before atomic.Pointer[map[string]bool]
+	left   atomic.Pointer[time.Time] // when Leave was called, nil before
 	// converts is closed when API servers ask for conversions.
 	converts chan struct{}
 
@@ -70,7 +72,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{Config: cfg, routes: routes, wake: make(chan struct{}, 1), ended: make(chan struct{}), converts: make(chan struct{})}
 	s.plain = webhook.NewServer(webhook.Options{WebhookMux: routes})
 	s.load.reviews.limit, s.load.conversions.limit = reviewsAtOnce, maxConversion
-	routes.Handle("/", s.load.reviews.limited(http.HandlerFunc(letThrough), maxReview))
+	routes.Handle("/", s.load.reviews.limited(http.HandlerFunc(s.unserved), maxReview))
 	return s, nil
 }
 
