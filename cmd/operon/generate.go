@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/operon-framework/operon/internal/tools/generate"
+	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
 func newGenerate() *cobra.Command {
@@ -150,6 +151,9 @@ type progress struct {
 const patience = 2 * time.Second
 
 func newProgress(out io.Writer) *progress {
+	if cleaned, ok := out.(*terminal.Writer); ok {
+		out = cleaned.To
+	}
 	file, ok := out.(*os.File)
 	if !ok || !progressShown(file) {
 		return &progress{}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/operon-framework/operon/internal/tools/flagerror"
+	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
 // Exit codes, the same for all commands.
@@ -38,6 +39,8 @@ func main() {
 func run(ctx context.Context, args []string) int {
 	root := newRoot()
 	root.SetArgs(args)
+	root.SetOut(terminal.NewWriter(os.Stdout))
+	root.SetErr(terminal.NewWriter(os.Stderr))
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
@@ -50,7 +53,7 @@ func run(ctx context.Context, args []string) int {
 	if errors.As(err, &ends) && ends.err == nil {
 		return ends.code
 	}
-	fmt.Fprintf(os.Stderr, "operon: %v\n", err)
+	fmt.Fprintf(os.Stderr, "operon: %s\n", terminal.Clean(err.Error()))
 	var usage usageError
 	if errors.As(err, &usage) {
 		fmt.Fprintf(os.Stderr, "see `%s --help`\n", command.CommandPath())

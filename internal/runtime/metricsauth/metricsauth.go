@@ -12,12 +12,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +34,9 @@ const (
 	remembered = time.Minute
 	// most answers that are remembered.
 	most = 256
+	// questionsAtOnce and questionsEvery bound what callers with unknown tokens make the API server do.
+	questionsAtOnce = 50
+	questionsEvery  = rate.Limit(10)
 	// patience is how long the API server may take to answer.
 	patience = 10 * time.Second
 )
@@ -47,7 +52,7 @@ func Filter(config *rest.Config, client *http.Client) (metricsserver.Filter, err
 		return nil, err
 	}
 	return func(log logr.Logger, next http.Handler) (http.Handler, error) {
-		return &guard{tokens: tokens, access: access, log: log, next: next, known: map[key]answer{}}, nil
+		return &guard{tokens: tokens, access: access, log: log, next: next, known: map[key]answer{}, questions: rate.NewLimiter(questionsEvery, questionsAtOnce)}, nil
 	}, nil
 }
 
@@ -57,6 +62,8 @@ type guard struct {
 	access authorizationclient.SubjectAccessReviewsGetter
 	log    logr.Logger
 	next   http.Handler
+
+	questions *rate.Limiter
 
 	mu    sync.Mutex
 	known map[key]answer
@@ -97,8 +104,12 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // status is what a request is answered with.
 func (g *guard) status(ctx context.Context, token, path string) (int, error) {
 	asked := key{sha256.Sum256([]byte(token)), path}
-	if status, is := g.remembers(asked); is {
-		return status, nil
+	before, fresh := g.remembers(asked)
+	if fresh {
+		return before, nil
+	}
+	if before != http.StatusOK && !g.questions.Allow() {
+		return http.StatusTooManyRequests, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -116,10 +127,14 @@ func (g *guard) remembers(asked key) (int, bool) {
 	return found.status, is && time.Now().Before(found.until)
 }
 
-// remember keeps an answer. Where there are too many, all are forgotten.
+// remember keeps an answer. If there are too many, rejected callers are forgotten first: whoever sends random tokens does not
+// make accepted ones be checked again.
 func (g *guard) remember(asked key, status int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if len(g.known) >= most {
+		maps.DeleteFunc(g.known, func(_ key, a answer) bool { return a.status != http.StatusOK })
+	}
 	if len(g.known) >= most {
 		clear(g.known)
 	}

@@ -43,9 +43,7 @@ type Server struct {
 	settled atomic.Bool
 	wake    chan struct{}
 	ended   chan struct{}
-	// before are the paths that were registered when this process first looked.
-	before atomic.Pointer[map[string]bool]
-	left   atomic.Pointer[time.Time] // when Leave was called, nil before
+	left    atomic.Pointer[time.Time] // when Leave was called, nil before
 	// converts is closed when API servers ask for conversions.
 	converts chan struct{}
 
@@ -60,6 +58,8 @@ type served struct {
 	converted []schema.GroupVersionKind
 	// aggregated are the versions of groups that API servers pass on.
 	aggregated []schema.GroupVersion
+	// before are the paths that were registered when this process first looked.
+	before atomic.Pointer[map[string]bool]
 }
 
 // New returns a server. It does nothing yet.

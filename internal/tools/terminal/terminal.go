@@ -1,0 +1,71 @@
+// Package terminal keeps text that others chose from controlling a terminal. Names, messages and logs come from clusters: a control
+// sequence in one of them could hide lines, forge output, or write into the clipboard.
+package terminal
+
+import (
+	"io"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Clean replaces control characters, except line feeds and tabs, and characters that change the direction of text.
+func Clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n', r == '\t':
+			return r
+		case r == utf8.RuneError, unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+			return utf8.RuneError
+		}
+		return r
+	}, text)
+}
+
+// colour is a sequence that changes the look of text and nothing else.
+var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// Painted is like Clean, but keeps colors.
+func Painted(text string) string {
+	var clean strings.Builder
+	end := 0
+	for _, at := range colour.FindAllStringIndex(text, -1) {
+		clean.WriteString(Clean(text[end:at[0]]) + text[at[0]:at[1]])
+		end = at[1]
+	}
+	return clean.String() + Clean(text[end:])
+}
+
+// Writer writes to another one what Painted leaves. Several goroutines may use it.
+type Writer struct {
+	To io.Writer
+	mu sync.Mutex
+	// begun are the first bytes of a character, whose others come with the next call.
+	begun []byte
+}
+
+// NewWriter returns a Writer.
+func NewWriter(to io.Writer) *Writer { return &Writer{To: to} }
+
+// Write implements io.Writer.
+func (w *Writer) Write(text []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := append(w.begun, text...)
+	whole := len(all)
+	for back := 1; back < utf8.UTFMax && back <= len(all); back++ {
+		if at := len(all) - back; utf8.RuneStart(all[at]) {
+			if !utf8.FullRune(all[at:]) {
+				whole = at
+			}
+			break
+		}
+	}
+	w.begun = append([]byte(nil), all[whole:]...)
+	if _, err := io.WriteString(w.To, Painted(string(all[:whole]))); err != nil {
+		return 0, err
+	}
+	return len(text), nil
+}
