@@ -34,7 +34,7 @@ var budgets = map[string]budget{
 	"internal/prove/workload":   {1650, 18},
 	"prove":                     {1880, 12},
 	"internal/ship/deploy":      {2830, 11},
-	"internal/ship/image":       {1620, 20},
+	"internal/ship/image":       {1650, 20},
 	"internal/tools/generate":   {2510, 6},
 	"internal/tools/project":    {1800, 31},
 	"internal/tools/scaffold":   {3300, 14},
