@@ -13,7 +13,7 @@ UNRACED := ./prove ./prove/testdata/gallery/operators $(TOOLS)
 UNWATCHED := '-gcflags=github.com/klauspost/compress/...=-race=false -d=checkptr=0'
 RACED = $(shell go list ./... | grep -vxF "$$(go list $(TOOLS))")
 
-.PHONY: run test lint clean binaries waiting root $(EXAMPLES)
+.PHONY: run test lint clean binaries waiting root docs $(EXAMPLES)
 
 run: ## run the example operator on a cluster of its own
 	go run ./cmd/operon up examples/memcached
@@ -40,6 +40,9 @@ lint:
 	@test -z "$$(gofmt -l $(MODULES))" || { echo "not formatted:"; gofmt -l $(MODULES); exit 1; }
 	@for module in $(MODULES); do (cd $$module && go vet ./...) || exit 1; done
 	cd cluster && go vet -tags slow ./internal/controlplane/slow
+
+docs: ## build the documentation as a site, in bin/docs, and test its search; needs Node.js 18 or later
+	cd docs/site && npm install --no-save --no-audit --no-fund --loglevel=error && npx vitepress build && node --test
 
 clean:
 	rm -rf bin

@@ -15,30 +15,27 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/queue"
 )
 
-// ActionContext is what an Action gets: its parameters and artifacts, and the run of its durable steps.
+// ActionContext is what an action gets: its parameters and artifacts, and the run of its durable steps.
 type ActionContext struct {
 	*durable.Run
-	// Name of the Action object.
+	// Name is the name of the Action object.
 	Name string
-	// Parameters are those of the Action object.
+	// Parameters are the parameters of the Action object.
 	Parameters map[string]string
-	// Artifacts are those of the Action that spec.artifactsFrom names, as they were when this one
-	// began.
+	// Artifacts are the artifacts of the Action that spec.artifactsFrom names, as they were when this one started.
 	Artifacts map[string]string
 }
 
-// Action does something to an object, such as a backup, in the steps of act.Run: see package durable. The object is as the
-// operator's cache has it. If it was deleted while the Action was running, only its name is set, and
-// the steps are undone.
+// Action does something to an object, such as a backup, in the steps of act.Run: see package durable. The object is
+// the cached one. If it was deleted while the action was running, only its name is set, and the steps are undone.
 type Action[T client.Object] func(ctx context.Context, object T, act *ActionContext) error
 
-// Actions are what can be done to the objects of a kind, by name.
+// Actions are the actions that the objects of a kind offer, by name.
 type Actions[T client.Object] map[string]Action[T]
 
-// ActionHandler is a Composer that offers actions on its objects: backup, restore, rotate. Users request one
-// by creating an object of the kind Action of actions.operon.dev, or an ActionSchedule. The operator serves
-// those that are about its own kinds; it needs the CRDs of package
-// api/actions/v1alpha1. `operon generate` derives the permissions.
+// ActionHandler is a Composer that offers actions on its objects: backup, restore, rotate. Users request one by
+// creating an object of the kind Action of actions.operon.dev, or an ActionSchedule. The operator runs the actions on
+// its own kinds. It needs the CRDs of package api/actions/v1alpha1; `operon generate` derives the permissions.
 type ActionHandler[T client.Object] interface {
 	// Actions returns the actions by name. It is called once, when the operator starts.
 	Actions() Actions[T]

@@ -17,9 +17,9 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/freshness"
 )
 
-// CacheAll lets the manager's client hold every Secret, ConfigMap or Pod of a cluster, which
-// it refuses otherwise: give it an example of the kind, such as &corev1.Secret{}. Memory then
-// grows with the cluster and not with what the operator manages.
+// CacheAll allows the manager's client to cache every object of a kind of which a cluster has many: Secrets,
+// ConfigMaps, Pods. Without it, reading them by that client is a CacheError. Pass an example of the kind, such as
+// &corev1.Secret{}. Memory then grows with the cluster, not with what the operator manages.
 func CacheAll(examples ...client.Object) Option {
 	return func(p *parts) { p.cached = append(p.cached, examples...) }
 }
@@ -37,9 +37,8 @@ func (p *parts) kindsCached(scheme *runtime.Scheme) (map[schema.GroupKind]bool, 
 	return kinds, nil
 }
 
-// Everything is an option of List in Compose and Observe: all objects of the kind, in the
-// namespace or in all. Without it, a list has to select by labels. All of them are held in
-// memory.
+// Everything is an option of List in Compose and Observe. It lists all objects of the kind, in one namespace or in all
+// of them, and caches them. Without it, a list must select objects by labels.
 var Everything client.ListOption = author.Everything
 
 // numerous are the kinds of which a cluster has many that are none of an operator's
@@ -50,7 +49,8 @@ var numerous = map[schema.GroupKind]bool{
 	{Kind: "Pod"}:       true,
 }
 
-// CacheError says that a read of the manager's client would hold all objects of a kind.
+// CacheError is returned by the manager's client for a read that would cache all objects of a kind of which a cluster
+// has many: see CacheAll.
 type CacheError struct{ Kind string }
 
 func (e *CacheError) Error() string {

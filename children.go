@@ -20,19 +20,18 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/author"
 )
 
-// ChildOption says more of a child than its fields do: see After, ReadyWhen, Replace,
-// Adopt and Orphan, and package cel for readiness as an expression.
+// ChildOption changes how a child is handled: see After, ReadyWhen, Replace, Adopt and Orphan, and package cel for
+// readiness as a CEL expression.
 type ChildOption = author.ChildOption
 
-// After lets a child be created and changed only when the others, which are declared too,
-// are ready. It is deleted before them, also when nobody declares any of them any more.
-// Children that wait for each other stall the object, and the cycle is named.
+// After creates and updates the child only when the others are ready, which must be declared as well. The child is
+// deleted before them, even if none of them is declared any longer. Children that wait for each other make the object
+// Stalled, and the message names the cycle.
 func After(others ...client.Object) ChildOption { return author.After(others...) }
 
-// ReadyWhen makes a function decide whether the child is ready, and if not, why. Without it,
-// kstatus decides: it knows the built-in kinds, and reads the Ready condition of others. Of
-// several functions, all have to agree. live must not be changed. T is the child's type, or
-// *unstructured.Unstructured.
+// ReadyWhen decides whether the child is ready, and if it is not, states why. Without it, kstatus decides: it knows
+// the built-in kinds, and reads the Ready condition of others. If there are several functions, all of them must report
+// that the child is ready. live must not be changed. T is the child's type, or *unstructured.Unstructured.
 func ReadyWhen[T client.Object](ready func(live T) (ready bool, why string)) ChildOption {
 	if untyped, ok := any(ready).(func(*unstructured.Unstructured) (bool, string)); ok {
 		return author.ReadyWhen(untyped)
@@ -49,7 +48,7 @@ func ReadyWhen[T client.Object](ready func(live T) (ready bool, why string)) Chi
 	})
 }
 
-// FromYAML reads the objects of a file, one or several YAML documents, for Child. Empty documents are skipped.
+// FromYAML reads the objects of one or several YAML documents, to be declared by Child. Empty documents are skipped.
 func FromYAML(documents []byte) ([]client.Object, error) {
 	var objects []client.Object
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(documents), 4096)
@@ -72,36 +71,39 @@ func FromYAML(documents []byte) ([]client.Object, error) {
 	}
 }
 
-// FromApplyConfiguration makes an object of an apply configuration of client-go, for Child: it has the fields that were
-// set and no others.
+// FromApplyConfiguration converts a client-go apply configuration to an object, to be declared by Child. The object
+// has exactly the fields that were set.
 func FromApplyConfiguration(configuration runtime.ApplyConfiguration) (client.Object, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(configuration)
 	if err != nil {
 		return nil, fmt.Errorf("convert %T: %w", configuration, err)
 	}
-	return &unstructured.Unstructured{Object: content}, nil
+	object := &unstructured.Unstructured{Object: content}
+	if object.GetNamespace() == "" { // generated constructors set it nevertheless
+		unstructured.RemoveNestedField(content, "metadata", "namespace")
+	}
+	return object, nil
 }
 
 // Replace lets the child be deleted and made again where a field is to change that cannot be
 // changed. Without it, the object stalls with the reason ImmutableField.
 func Replace() ChildOption { return author.Allow(plan.MayReplace) }
 
-// Adopt lets an object that has the child's name, and that nobody controls, be taken over.
-// Without it, that is a conflict. From then on it is a child like others.
+// Adopt takes over an existing object of the child's name that has no controller. Without it, such an object is a
+// conflict. Once adopted, it is a child like any other.
 func Adopt() ChildOption { return author.Allow(plan.MayAdopt) }
 
-// Orphan leaves the child behind, without the labels and annotations that made it one, when
-// it is no longer declared or when its owner is deleted.
+// Orphan leaves the child behind when it is no longer declared or its owner is deleted. The labels and annotations
+// that made it a child are removed.
 func Orphan() ChildOption { return author.Allow(plan.LeaveBehind) }
 
 // suffix is how many characters of a hash end a name that was shortened.
 const suffix = 8
 
-// Name joins parts with hyphens to the name of a child, and shortens it where it is longer
-// than limit: then its end is a hash of all parts, so that it stays the same for the same
-// parts and differs for others. Most names may have 253 characters, but labels' values and
-// the names of Services have 63, of StatefulSets and CronJobs 52, as names of others are
-// made of them. A limit below 10 is taken as 10.
+// Name joins parts with hyphens to the name of a child. A name longer than limit is shortened and ends in a hash of
+// all parts, so that it is the same for the same parts and differs for others. Most names may have 253 characters.
+// Label values and the names of Services may have 63, and the names of StatefulSets and CronJobs 52, because other
+// names are derived from them. The smallest limit is 10.
 func Name(limit int, parts ...string) string {
 	name := strings.Join(parts, "-")
 	limit = max(limit, suffix+2)

@@ -22,14 +22,14 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/watches"
 )
 
-// Cluster lets composers and observers read in another cluster, under a name:
+// Cluster allows composers and observers to read in another cluster, by a name:
 //
 //	found, err := out.In("east").Get(ctx, secret)
 //
-// What they read there is watched there, and the object reconciled again when it changes, as
-// with reads in the operator's own cluster. Nothing is written there. The identity of config
-// needs to get, list and watch what is read. The operator starts also while the cluster
-// cannot be reached; what reads from it is retried.
+// Objects that are read there are watched there, and a change reconciles the object again, as for reads in the
+// operator's own cluster. Nothing is written there. The identity of config needs permission to get, list and watch
+// what is read. The operator also starts while the other cluster is unreachable; reconciles that read from it are
+// retried.
 func Cluster(name string, config *rest.Config) Option {
 	return func(p *parts) {
 		p.setups = append(p.setups, func(ctx context.Context, o *operator) error {

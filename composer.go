@@ -43,42 +43,41 @@ type Finalizer[T client.Object] interface {
 
 // Defaulter fills in defaults.
 type Defaulter[T client.Object] interface {
-	// Default sets fields of object that its author left out. It must have no other effects, and change nothing
-	// in an object that has its defaults already. It is called before objects are stored, if
-	// API servers can call the operator's webhook, and before each reconcile, so that objects
-	// stored without defaults are composed with them, too.
+	// Default sets fields that the user left out. It must have no other effects, and must not change an object that
+	// has its defaults already. It is called before objects are stored, if API servers can reach the operator's
+	// webhook, and before each reconcile, so that objects that were stored without defaults are composed with them,
+	// too.
 	Default(ctx context.Context, object T) error
 }
 
 // Validator rejects objects that are not valid, by an admission webhook.
 type Validator[T client.Object] interface {
-	// Validate returns what is wrong with object, which is about to be created or changed, field by field;
-	// nothing for a valid one. It must have no effects. It is not called for changes of status.
+	// Validate returns what is wrong with an object that is about to be created or changed, field by field, and
+	// nothing for a valid one. It must have no side effects. It is not called for changes of the status.
 	Validate(ctx context.Context, object T, about *Admission[T]) field.ErrorList
 }
 
 // DeletionValidator rejects deletions, by an admission webhook.
 type DeletionValidator[T client.Object] interface {
-	// ValidateDeletion returns why object must not be deleted now, nil if it may. It must have no
-	// effects. The deletion of the object's namespace is rejected, too.
+	// ValidateDeletion returns why object must not be deleted now, or nil if it may. It must have no side effects. If
+	// it rejects a deletion, the deletion of the object's namespace is rejected, too.
 	ValidateDeletion(ctx context.Context, object T, about *Admission[T]) error
 }
 
-// Admission is what a Validator knows about a request besides its object.
+// Admission is what a Validator knows about a request besides the object.
 type Admission[T client.Object] struct {
 	// Old is the object as it is stored. Created reports that there is none, because it is about to be created.
 	Old     T
 	Created bool
 	// User is the client that sent the request.
 	User authenticationv1.UserInfo
-	// DryRun: nothing will be stored.
+	// DryRun reports that nothing will be stored.
 	DryRun bool
 
 	warn func(text string)
 }
 
-// Warn tells the client something that is no reason to reject the request: kubectl prints it. Keep it below 120
-// characters, which is what API servers let through.
+// Warn sends a warning to the client, which kubectl prints. Keep it below 120 characters, the limit of API servers.
 func (a *Admission[T]) Warn(text string) {
 	if a.warn != nil {
 		a.warn(text)
@@ -89,8 +88,8 @@ func newAdmission[T client.Object](about *webhook.Admission[T]) *Admission[T] {
 	return &Admission[T]{Old: about.Old, Created: about.Created, User: about.User, DryRun: about.DryRun, warn: about.Warn}
 }
 
-// WorkflowRunner does work on an object in durable steps, each of them once, even if the operator is killed
-// in between: see package durable. The object's status needs the field
+// WorkflowRunner runs a workflow for an object in durable steps. Each step runs once, even if the operator is killed
+// in between: see package durable. The status of the object needs the field
 //
 //	Journal *journal.Journal `json:"journal,omitempty"`
 type WorkflowRunner[T client.Object] interface {
@@ -100,20 +99,20 @@ type WorkflowRunner[T client.Object] interface {
 	RunWorkflow(ctx context.Context, object T, run *durable.Run) error
 }
 
-// Canceler is a WorkflowRunner that decides by the object whether its workflow is no longer wanted. The
-// deletion of the object always cancels it.
+// Canceler is a WorkflowRunner that can cancel its workflow, depending on the object. The deletion of the object
+// always cancels it.
 type Canceler[T client.Object] interface {
-	// Canceled returns why the workflow is no longer wanted, or "" while it is.
+	// Canceled returns why the workflow is canceled, or "" if it is not.
 	Canceled(object T) (why string)
 }
 
-// Upgrader has something to do once for each object that an older version of the operator reconciled last:
-// to move what the older one stored elsewhere, for instance. The operator states its version by Version.
+// Upgrader does something once for each object that an older version of the operator reconciled last, such as moving
+// data that the older version stored elsewhere. Version states the version of the operator.
 type Upgrader[T client.Object] interface {
-	// Upgrade runs before Compose. While it returns an error it is called again, and nothing else is
-	// done for the object. It is also called again if the operator is killed before the object's
-	// status records the upgrade, so it must be idempotent; find what it created by from.Key.
-	// Several steps that must each happen once belong in RunWorkflow.
+	// Upgrade runs before Compose. As long as it returns an error, it is retried, and nothing else is done for the
+	// object. It is also called again if the operator is killed before the status of the object records the upgrade,
+	// so it must be idempotent. Find what an earlier attempt created by from.Key. Several steps that must each run
+	// once belong in RunWorkflow.
 	Upgrade(ctx context.Context, object T, from *UpgradeContext) error
 }
 
@@ -122,9 +121,9 @@ type UpgradeContext struct {
 	// From is the version of the operator that reconciled the object last; empty if that version
 	// had no name. To is this one's.
 	From, To string
-	// Key is the same whenever the object is upgraded from that version, by whichever process or later
-	// version, until the upgrade is recorded, and differs from that of any other object: 32 hexadecimal
-	// digits. Use it to find what an earlier attempt created.
+	// Key is 32 hexadecimal digits that are the same for all attempts to upgrade the object from that version, in any
+	// process, until the upgrade is recorded, and differ from those of any other object. Use it to find what an
+	// earlier attempt created.
 	Key string
 	// Client reads and writes without a cache.
 	Client client.Client
@@ -135,25 +134,23 @@ func (u *UpgradeContext) Before(version string) bool {
 	return (*author.UpgradeContext)(u).Before(version)
 }
 
-// ExternalComposer declares what should exist outside of the cluster for an object: machines,
-// buckets, accounts.
+// ExternalComposer declares the external resources of an object: machines, buckets, accounts.
 //
-// Guarantees: each external resource is created once, even if the operator is killed at any point or two
-// of them overlap. It is deleted when it is no longer declared or its object is deleted, which a
-// finalizer holds until then. Nothing is written and no child is touched while it is not known what
-// exists.
+// Guarantees: each external resource is created once, even if the operator is killed at any point or two instances of
+// it overlap. It is deleted when it is no longer declared or its object is deleted; a finalizer keeps the object until
+// then. While it is not known which external resources exist, nothing is written and no child is changed.
 //
-// Assumptions: the provider keeps the contract of external.Provider, and the operator may patch the
-// objects that it manages. Nobody else writes the annotation operon.dev/external.
+// Assumptions: the provider keeps the contract of external.Provider, and the operator may patch the objects that it
+// manages. No other client writes the annotation operon.dev/external.
 //
-// Caveats: if the provider is not an external.Finder, a person has to resolve a crash in the middle of a creation,
-// and is told how. If it is not an external.Once, an operator that is frozen for a long time
-// right before it sends a creation may send it after another one did.
+// Caveats: if the provider is not an external.Finder, a person has to resolve a crash in the middle of a creation; the
+// condition states how. If it is not an external.Once, an operator that freezes for a long time right before it sends
+// a creation may send it after another instance did.
 type ExternalComposer[T client.Object] interface {
-	// ComposeExternal adds to out each kind of external resource, with its provider, and each resource that
-	// should exist. It runs before Compose, and once more when the object is being deleted; then
-	// only the kinds matter, because whatever was declared is deleted. It must not change
-	// anything itself. After an error, or a Wait, nothing is done for the object, its children included.
+	// ComposeExternal adds to out each kind of external resource, with its provider, and each resource that should
+	// exist. It runs before Compose, and again when the object is being deleted; then only the kinds matter, because
+	// all of their resources are deleted. It must not change anything itself. After an error or a Wait, nothing is
+	// done for the object or its children.
 	ComposeExternal(ctx context.Context, object T, out *ExternalComposition) error
 }
 

@@ -39,18 +39,18 @@ func (r reader) List(ctx context.Context, list client.ObjectList, labels client.
 }
 
 // In reads in another cluster, by the name that Cluster gave it, with Get and List as in the operator's own cluster.
-// Nothing is ever written there.
+// Nothing is written there.
 func (r reader) In(cluster string) *OtherCluster { return &OtherCluster{r.from.In(cluster)} }
 
 // OtherCluster reads in another cluster and watches what it read there.
 type OtherCluster struct{ from *author.Elsewhere }
 
-// Get is as that of Composition.
+// Get is the same as Composition.Get, in the other cluster.
 func (c *OtherCluster) Get(ctx context.Context, object client.Object) (bool, error) {
 	return c.from.Get(ctx, object)
 }
 
-// List is as that of Composition.
+// List is the same as Composition.List, in the other cluster.
 func (c *OtherCluster) List(ctx context.Context, list client.ObjectList, labels client.MatchingLabels, options ...client.ListOption) error {
 	return c.from.List(ctx, list, labels, options...)
 }
@@ -66,26 +66,26 @@ type reporter struct {
 	}
 }
 
-// Wait reports that something outside has to happen first, before the rest can be declared or done.
-// reason is one CamelCase word and message a sentence; both go to the conditions Ready and Reconciling. In Compose, the children that were
+// Wait reports that something else has to happen before the rest can be declared or done. reason is one CamelCase word
+// and message a sentence; both are set in the conditions Ready and Reconciling. In Compose, the children that were
 // declared are applied, and nothing is pruned.
 func (r reporter) Wait(reason, message string) { r.to.Wait(reason, message) }
 
-// Fail reports that only a change of the object, or of what was read for it, can help: Ready is False and Stalled True,
-// with the reason, one CamelCase word, and the message, a sentence. The object is not retried until then. In Compose, the children
-// that were declared are applied, and nothing is pruned.
+// Fail reports an error that only a change of the object, or of something that was read for it, can resolve: Ready is
+// False and Stalled True, with the reason, one CamelCase word, and the message, a sentence. The object is not retried
+// until then. In Compose, the children that were declared are applied, and nothing is pruned.
 func (r reporter) Fail(reason, message string) { r.to.Fail(reason, message) }
 
-// RequeueAfter reconciles the object again after a while, whatever happens until then. Of several,
-// the soonest counts.
+// RequeueAfter reconciles the object again after a duration, even if nothing changes until then. If it is called
+// several times, the shortest duration applies.
 func (r reporter) RequeueAfter(after time.Duration) { r.to.RequeueAfter(after) }
 
-// Event records a Kubernetes Event of type Normal about the object. reason is one CamelCase word, message a sentence of at
-// most 1,024 bytes. Call it in every reconcile in which it holds: it is sent only if the reconcile before
-// did not record the same.
+// Event records a Kubernetes Event of type Normal about the object. reason is one CamelCase word, message a sentence
+// of at most 1,024 bytes. Call it in every reconcile in which it applies: it is sent only if the previous reconcile
+// did not record the same event.
 func (r reporter) Event(reason, message string) { r.to.Event(reason, message) }
 
-// Warning is Event with type Warning.
+// Warning is Event with the type Warning.
 func (r reporter) Warning(reason, message string) { r.to.Warning(reason, message) }
 
 // Composition collects the children that a Composer declares, reads what they depend on, and reports what is missing.
@@ -99,18 +99,18 @@ func newComposition(out *author.Composition) *Composition {
 	return &Composition{reader{out}, reporter{out}, out}
 }
 
-// Child declares that object should exist: typed or unstructured, with a name, with the fields that
-// matter and nothing else. Without a namespace it gets its owner's. Children
-// are created in the order of their declaration, unless options say otherwise. A child
-// that is declared only under a condition is deleted when the condition ends.
+// Child declares that object should exist: typed or unstructured, with a name, and with the fields that matter and no
+// others. Without a namespace it gets the namespace of its owner. Children are created in the order of their
+// declaration, unless options change it. A child that is declared conditionally is deleted when the condition no
+// longer holds.
 func (c *Composition) Child(object client.Object, options ...ChildOption) {
 	c.out.Child(object, options...)
 }
 
-// GeneratedSecret declares a Secret with values that are generated once, such as a password. generate adds the keys that data
-// lacks and leaves the others alone; data is what the Secret has, in the cluster and in secret.Data. Values
-// that are stored stay: they are generated again only if the Secret or the key is deleted. Afterwards secret.Data has all
-// values, for other children.
+// GeneratedSecret declares a Secret with values that are generated once, such as a password. generate adds the keys
+// that data lacks and leaves the others alone. data is what the Secret contains, in the cluster and in secret.Data.
+// Stored values are kept: they are generated again only if the Secret or the key is deleted. Afterwards, secret.Data
+// has all values, for other children.
 //
 //	credentials := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: p.Name}}
 //	err := out.GeneratedSecret(ctx, credentials, func(data map[string][]byte) {
@@ -119,23 +119,23 @@ func (c *Composition) Child(object client.Object, options ...ChildOption) {
 //		}
 //	})
 //
-// The Secret is read before anything is generated, past all caches too, so that neither a stale cache nor a restarted operator replaces
-// a password. generate may be called twice, and the first result dropped.
+// Before anything is generated, the Secret is read from the API server, so that neither a stale cache nor a restart
+// replaces a password. generate may be called twice; the first result is then dropped.
 func (c *Composition) GeneratedSecret(ctx context.Context, secret *corev1.Secret, generate func(data map[string][]byte), options ...ChildOption) error {
 	return c.out.GeneratedSecret(ctx, secret, generate, options...)
 }
 
-// Partial reports that more may have to exist than what was declared: nothing is pruned in this reconcile.
-// Unlike Wait, it does not appear in the Ready condition.
+// Partial reports that not all children could be declared: nothing is pruned in this reconcile. Unlike Wait, it does
+// not change the Ready condition.
 func (c *Composition) Partial() { c.out.Partial() }
 
-// Children returns what was declared, in order.
+// Children returns the children that were declared, in order.
 func (c *Composition) Children() []client.Object { return c.out.Children() }
 
 func (c *Composition) external() author.ExternalReader { return c.out }
 
-// Observed is what an Observer sees: the children, and everything else that it reads. It is reconciled again when any of
-// that changes.
+// Observed gives an Observer access to the children, and to everything else that it reads. The object is reconciled
+// again when any of that changes.
 type Observed struct {
 	reader
 	reporter

@@ -28,26 +28,26 @@
 //
 // Options change how a child is handled: [After], [ReadyWhen], [Replace], [Adopt], [Orphan].
 //
-// # More roles
+// # More than children
 //
-// Each additional method gives a composer another role. An [Observer] fills in the status:
+// A composer can have further methods. An [Observer] fills in the status:
 //
 //	func (Memcached) Observe(ctx context.Context, m *v1alpha1.Memcached, seen *operon.Observed) error
 //
-// An [Upgrader] does what must be done once for objects of an older version of the operator:
+// An [Upgrader] does something once for each object of an older version of the operator:
 //
 //	func (Memcached) Upgrade(ctx context.Context, m *v1alpha1.Memcached, from *operon.UpgradeContext) error
 //
-// A [Worker] does work that takes several steps, such as a migration, and does each step once. See package durable.
+// A [WorkflowRunner] runs a workflow of several steps, such as a migration. Each step runs once. See package durable.
 //
 //	func (Memcached) RunWorkflow(ctx context.Context, m *v1alpha1.Memcached, run *durable.Run) error
 //
-// An [Actor] offers actions on its objects, such as a backup. Users request one by creating an object of the
+// An [ActionHandler] offers actions on its objects, such as a backup. Users request one by creating an object of the
 // kind Action:
 //
 //	func (Memcached) Actions() operon.Actions[*v1alpha1.Memcached]
 //
-// A [Provisioner] declares what should exist outside of the cluster. See package external.
+// An [ExternalComposer] declares external resources, such as machines and buckets. See package external.
 //
 //	func (Groups) ComposeExternal(ctx context.Context, g *v1alpha1.VMGroup, out *operon.ExternalComposition) error
 //
@@ -56,7 +56,7 @@
 // (see [Webhooks]). The operator creates and rotates the certificates itself. [Rules] are evaluated by the
 // API servers.
 //
-// Every object that a role reads with the Get and List methods of [Composition], [Observed] and [Provision] is
+// Every object that a composer reads with the Get and List methods of [Composition], [Observed] and [ExternalComposition] is
 // watched from then on. When it changes, the custom resource is reconciled again.
 //
 // # What happens in a reconcile

@@ -12,13 +12,12 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/report"
 )
 
-// Preview is what would be done for an object in a dry run.
+// Preview is what a dry run would do for an object.
 type Preview struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Actions are in the order in which they would be carried out; none if everything is
-	// as declared.
+	// Actions are in the order in which they would be carried out. There are none if everything is as declared.
 	Actions []PreviewAction `json:"actions"`
 	// Reason and Message state what prevents the object from becoming ready, as its Ready
 	// condition would. They are empty if nothing does.
@@ -26,7 +25,7 @@ type Preview struct {
 	Message string `json:"message,omitempty"`
 }
 
-// PreviewAction is what would be done to a child, or to an external resource.
+// PreviewAction is what would be done to a child or to an external resource.
 type PreviewAction struct {
 	// Verb is create, update, repair, recreate, replace, adopt, release, delete, conflict or wait.
 	Verb      string `json:"verb"`
@@ -36,11 +35,11 @@ type PreviewAction struct {
 	Name      string `json:"name"`
 	// Fields are those whose drift would be reverted.
 	Fields []string `json:"fields,omitempty"`
-	// Why is a clause for people.
+	// Why is the reason, for people.
 	Why string `json:"why,omitempty"`
 }
 
-// String has a line for each action, and one for what prevents the object from becoming ready.
+// String returns a line for each action, and one for what prevents the object from becoming ready.
 func (p Preview) String() string {
 	return report.Preview{
 		Kind: p.Kind, Namespace: p.Namespace, Name: p.Name, Actions: convertAll[report.PreviewAction](p.Actions), Reason: p.Reason, Message: p.Message,

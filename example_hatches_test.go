@@ -35,21 +35,22 @@ func ExampleCluster() {
 	)
 }
 
-// What a dry run shows of a Box of which somebody changed a child.
+// A dry run of a Box of which a child was changed by another client.
 func ExamplePreview() {
-	fmt.Println(operon.Preview{
+	preview := operon.Preview{
 		Kind: "Box", Namespace: "default", Name: "red",
 		Actions: []operon.PreviewAction{
 			{Verb: "repair", Kind: "ConfigMap", Namespace: "default", Name: "red", Fields: []string{"data.a"}, Why: "data.a (changed by kubectl-edit)"},
 			{Verb: "create", Kind: "ConfigMap", Namespace: "other", Name: "red"},
 		},
-	})
+	}
+	fmt.Println(preview.String())
 	// Output:
 	// Box default/red: repair ConfigMap red: data.a (changed by kubectl-edit)
 	// Box default/red: create ConfigMap other/red
 }
 
-// A paused Box says so, and catches up when it is resumed.
+// A paused Box reports it, and catches up when it is resumed.
 func Example_pause() {
 	tell(compose(copies), boxCase{
 		Object: box(map[string]string{"a": "1"}),
@@ -58,7 +59,7 @@ func Example_pause() {
 				b.Annotations = map[string]string{"operon.dev/paused": "true"}
 				b.Spec.Data["a"] = "2"
 			})}},
-			{Name: "and lets it go on", Do: []operontest.Change{operontest.Edit(box(nil), func(b *Box) { b.Annotations = nil })}},
+			{Name: "and resumes it", Do: []operontest.Change{operontest.Edit(box(nil), func(b *Box) { b.Annotations = nil })}},
 		},
 	})
 	// Output:
@@ -72,7 +73,7 @@ func Example_pause() {
 	//   write status Box box
 	//   event Paused: reconciliation is paused; remove annotation operon.dev/paused to resume
 	//   Ready=True Ready: all resources are up to date and ready
-	// and lets it go on
+	// and resumes it
 	//   write change ConfigMap box
 	//   write status Box box
 	//   event Resumed: annotation operon.dev/paused was removed
@@ -80,15 +81,15 @@ func Example_pause() {
 	//   Ready=True Ready: all resources are up to date and ready
 }
 
-// Somebody changes a field back as often as it is put right: it is put back ever more slowly.
+// Another client overwrites a field as often as it is reverted: it is reverted with increasing backoff.
 func Example_contested() {
 	var steps []boxStep
 	for range 4 {
-		steps = append(steps, boxStep{Name: "somebody changes it", Do: []operontest.Change{
+		steps = append(steps, boxStep{Name: "another client changes it", Do: []operontest.Change{
 			operontest.Edit(config("box", nil), func(c *corev1.ConfigMap) { c.Data["a"] = "2" }),
 		}})
 	}
-	steps = append(steps, boxStep{Name: "it stays for long enough", Wait: 10 * time.Minute})
+	steps = append(steps, boxStep{Name: "nothing changes for ten minutes", Wait: 10 * time.Minute})
 	tell(compose(copies), boxCase{Object: box(map[string]string{"a": "1"}), Then: steps})
 	// Output:
 	// the object is created
@@ -97,23 +98,23 @@ func Example_contested() {
 	//   event Created: created ConfigMap box
 	//   event Ready: all resources are up to date and ready
 	//   Ready=True Ready: all resources are up to date and ready
-	// somebody changes it
+	// another client changes it
 	//   write change ConfigMap box
 	//   event Repaired: reverted drift in ConfigMap box: data.a (changed by somebody)
 	//   Ready=True Ready: all resources are up to date and ready
-	// somebody changes it
+	// another client changes it
 	//   write change ConfigMap box
 	//   event Repaired: reverted drift in ConfigMap box: data.a (changed by somebody)
 	//   Ready=True Ready: all resources are up to date and ready
-	// somebody changes it
+	// another client changes it
 	//   write change ConfigMap box
 	//   write status Box box
 	//   event Repaired: reverted drift in ConfigMap box: data.a (changed by somebody)
 	//   event Contested: somebody keeps changing data.a of ConfigMap box; reverting it with backoff, up to 1m
 	//   Ready=False Contested: somebody keeps changing data.a of ConfigMap box; reverting it with backoff, up to 1m
-	// somebody changes it
+	// another client changes it
 	//   Ready=False Contested: somebody keeps changing data.a of ConfigMap box; reverting it with backoff, up to 1m
-	// it stays for long enough
+	// nothing changes for ten minutes
 	//   write change ConfigMap box
 	//   write status Box box
 	//   event Repaired: reverted drift in ConfigMap box: data.a (changed by somebody)
@@ -121,10 +122,12 @@ func Example_contested() {
 	//   Ready=True Ready: all resources are up to date and ready
 }
 
-// renamed is an operator of Boxes that called its ConfigMaps otherwise before version 2.
+// renamed is an operator of Boxes that used other names for its ConfigMaps before version 2.
 type renamed struct{ compose }
 
-// Upgrade takes the data over from the ConfigMap of the old name, as somebody may have edited it.
+var _ operon.Upgrader[*Box] = renamed{}
+
+// Upgrade keeps the data of the ConfigMap with the old name, because a user may have edited it.
 func (renamed) Upgrade(ctx context.Context, b *Box, from *operon.UpgradeContext) error {
 	if !from.Before("2.0.0") {
 		return nil
@@ -136,13 +139,13 @@ func (renamed) Upgrade(ctx context.Context, b *Box, from *operon.UpgradeContext)
 	}
 	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name + "-kept"}, Data: old.Data}
 	if err := client.IgnoreAlreadyExists(from.Client.Create(ctx, kept)); err != nil {
-		return fmt.Errorf("keep what is in %s: %w", old.Name, err)
+		return fmt.Errorf("keep the data of %s: %w", old.Name, err)
 	}
 	return nil
 }
 
-// Version 2 of an operator: it upgrades the objects of version 1, and the storage of a kind whose
-// definition has a new version.
+// Version 2 of an operator: it upgrades the objects of version 1, and migrates the stored objects of a kind whose CRD has a new
+// storage version.
 func ExampleUpgrader() {
 	operon.Main("box-operator",
 		operon.Version("2.0.0"),

@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon/operontest"
 )
 
-// A box is ready when its ConfigMap is there; what it no longer composes is deleted.
+// A box is ready when its ConfigMaps exist. A ConfigMap that is no longer declared is deleted.
 func Example() {
 	tell(compose(func(b *Box, out *operon.Composition) error {
 		for name, value := range b.Spec.Data {
@@ -24,27 +24,27 @@ func Example() {
 		}
 		return nil
 	}), boxCase{
-		Object: box(map[string]string{"colour": "red"}),
+		Object: box(map[string]string{"color": "red"}),
 		Then: []boxStep{{
-			Name: "a user takes the colour out",
+			Name: "a user removes the color",
 			Do:   []operontest.Change{operontest.Edit(box(nil), func(b *Box) { b.Spec.Data = nil })},
 		}},
 	})
 	// Output:
 	// the object is created
-	//   write create ConfigMap colour
+	//   write create ConfigMap color
 	//   write status Box box
-	//   event Created: created ConfigMap colour
+	//   event Created: created ConfigMap color
 	//   event Ready: all resources are up to date and ready
 	//   Ready=True Ready: all resources are up to date and ready
-	// a user takes the colour out
-	//   write delete ConfigMap colour
+	// a user removes the color
+	//   write delete ConfigMap color
 	//   write status Box box
-	//   event Pruned: deleted because no longer declared: ConfigMap colour
+	//   event Pruned: deleted because no longer declared: ConfigMap color
 	//   Ready=True Ready: all resources are up to date and ready
 }
 
-// The web server is created when the database is ready, and goes before it.
+// The web server is created when the database is ready, and deleted before it.
 func ExampleAfter() {
 	database, web := config("database", nil), config("web", nil)
 	tell(compose(func(_ *Box, out *operon.Composition) error {
@@ -70,7 +70,7 @@ func ExampleAfter() {
 	//   Ready=True Ready: all resources are up to date and ready
 }
 
-// A function tells when a child is ready, where kstatus cannot know.
+// A function decides when a child is ready, for kinds that kstatus does not know.
 func ExampleReadyWhen() {
 	database := config("database", nil)
 	tell(compose(func(_ *Box, out *operon.Composition) error {
@@ -95,7 +95,7 @@ func ExampleReadyWhen() {
 	//   Ready=True Ready: all resources are up to date and ready
 }
 
-// An expression tells it, in the language of CRDs and admission policies.
+// A CEL expression decides it, as in CRDs and admission policies.
 func ExampleReadyWhen_expression() {
 	show(func(b *Box, out *operon.Composition) error {
 		out.Child(config("database", b.Spec.Data), cel.ReadyWhen("self.data.up == 'yes'"))
@@ -105,14 +105,14 @@ func ExampleReadyWhen_expression() {
 	// # ready when: self.data.up == 'yes'
 	// apiVersion: v1
 	// data:
-	//   colour: red
+	//   color: red
 	// kind: ConfigMap
 	// metadata:
 	//   name: database
 }
 
-// The ConfigMap is immutable: where its data is to change, it is deleted and made again.
-// Without Replace the object would stall with the reason ImmutableField.
+// The ConfigMap is immutable: to change its data, it is deleted and recreated. Without Replace, the object
+// would be Stalled with the reason ImmutableField.
 func ExampleReplace() {
 	show(func(b *Box, out *operon.Composition) error {
 		out.Child(immutable("paint", b.Spec.Data), operon.Replace())
@@ -122,20 +122,20 @@ func ExampleReplace() {
 	// # replace: deleted and made again where a field cannot be changed
 	// apiVersion: v1
 	// data:
-	//   colour: red
+	//   color: red
 	// immutable: true
 	// kind: ConfigMap
 	// metadata:
 	//   name: paint
 }
 
-// Somebody has made the ConfigMap by hand before the operator came.
+// The ConfigMap was created by hand before the operator was installed.
 func ExampleAdopt() {
 	c := boxCase{
-		Given:  []client.Object{config("legacy", map[string]string{"colour": "blue"})},
+		Given:  []client.Object{config("legacy", map[string]string{"color": "blue"})},
 		Object: box(nil),
 	}
-	child := config("legacy", map[string]string{"colour": "red"})
+	child := config("legacy", map[string]string{"color": "red"})
 	fmt.Println("Without Adopt,")
 	tell(compose(func(_ *Box, out *operon.Composition) error {
 		out.Child(child)
@@ -187,12 +187,12 @@ func ExampleOrphan() {
 	//   gone
 }
 
-// Without a licence only a part can be composed. What was there before stays meanwhile.
+// Without a license, only a part can be composed. Existing children are kept meanwhile.
 func ExampleComposition_Wait() {
 	tell(compose(func(b *Box, out *operon.Composition) error {
 		out.Child(config("free", nil))
-		if b.Spec.Data["licence"] == "" {
-			out.Wait("NoLicence", "waits for spec.data.licence")
+		if b.Spec.Data["license"] == "" {
+			out.Wait("NoLicense", "waits for spec.data.license")
 			return nil
 		}
 		out.Child(config("paid", nil))
@@ -200,8 +200,8 @@ func ExampleComposition_Wait() {
 	}), boxCase{
 		Object: box(nil),
 		Then: []boxStep{{
-			Name: "a user buys one",
-			Do:   []operontest.Change{operontest.Edit(box(nil), func(b *Box) { b.Spec.Data = map[string]string{"licence": "1"} })},
+			Name: "a user buys a license",
+			Do:   []operontest.Change{operontest.Edit(box(nil), func(b *Box) { b.Spec.Data = map[string]string{"license": "1"} })},
 		}},
 	})
 	// Output:
@@ -209,8 +209,8 @@ func ExampleComposition_Wait() {
 	//   write create ConfigMap free
 	//   write status Box box
 	//   event Created: created ConfigMap free
-	//   Ready=False NoLicence: waits for spec.data.licence
-	// a user buys one
+	//   Ready=False NoLicense: waits for spec.data.license
+	// a user buys a license
 	//   write create ConfigMap paid
 	//   write status Box box
 	//   event Created: created ConfigMap paid
@@ -218,28 +218,28 @@ func ExampleComposition_Wait() {
 	//   Ready=True Ready: all resources are up to date and ready
 }
 
-// One Box at a time: they share something that takes no more.
+// One Box at a time, because they share something that cannot be used concurrently.
 func ExampleConcurrency() {
 	operon.Main("box-operator", operon.API(addBox),
 		operon.Manage(compose(copies), operon.Concurrency(1)),
 	)
 }
 
-// kubectl understands what belongs to a Box: kubectl get --applyset, or apply --prune.
+// kubectl knows what belongs to a Box: kubectl apply --prune --applyset.
 func ExampleApplySets() {
 	operon.Main("box-operator", operon.API(addBox),
 		operon.Manage(compose(copies), operon.ApplySets()),
 	)
 }
 
-// A Box is reconciled ten times at once at most, and then every five seconds.
+// A Box is reconciled at most ten times in a burst, and then every five seconds.
 func ExampleRateLimit() {
 	operon.Main("box-operator", operon.API(addBox),
 		operon.Manage(compose(copies), operon.RateLimit(10, 5*time.Second)),
 	)
 }
 
-// labelled tells in a Box's status which ConfigMaps carry its name as a label.
+// labelled reports in the status of a Box which ConfigMaps have its name as a label.
 type labelled struct{}
 
 func (labelled) Compose(context.Context, *Box, *operon.Composition) error { return nil }
@@ -256,7 +256,7 @@ func (labelled) Observe(ctx context.Context, b *Box, seen *operon.Observed) erro
 	return nil
 }
 
-// What Observe lists is watched: the Box is reconciled again when one appears.
+// Objects that Observe lists are watched: the Box is reconciled again when one is created.
 func ExampleObserved_List() {
 	lid := config("lid", nil)
 	lid.Labels = map[string]string{"box": "box"}
@@ -279,12 +279,12 @@ func ExampleObserved_List() {
 	//   Ready=True Ready: all resources are up to date and ready
 }
 
-// What Compose reads is watched too: the child follows a ConfigMap that somebody else keeps.
+// Objects that Compose reads are watched, too: the child follows a ConfigMap that the operator does not own.
 func ExampleComposition_Get() {
 	c := boxCase{
 		Object: box(nil),
 		Then: []boxStep{{Name: "the paint is bought", Do: []operontest.Change{
-			operontest.Create(config("paint", map[string]string{"colour": "red"})),
+			operontest.Create(config("paint", map[string]string{"color": "red"})),
 		}}},
 	}
 	tell(compose(func(_ *Box, out *operon.Composition) error {
@@ -312,7 +312,7 @@ func ExampleComposition_Get() {
 	//   Ready=True Ready: all resources are up to date and ready
 }
 
-// dressed tells in a Box's status what its child says of itself.
+// dressed reports in the status of a Box what its child contains.
 type dressed struct{}
 
 func (dressed) Compose(_ context.Context, b *Box, out *operon.Composition) error {
@@ -329,11 +329,11 @@ func (dressed) Observe(ctx context.Context, b *Box, seen *operon.Observed) error
 	return err
 }
 
-// A child is seen as it is, with what others wrote into it.
+// Child reads the live state of a child, including fields that other clients wrote.
 func ExampleObserved_Child() {
 	tell(dressed{}, boxCase{
 		Object: box(nil),
-		Then:   []boxStep{{Name: "the child says something", Do: []operontest.Change{comesUp(config("box", nil))}}},
+		Then:   []boxStep{{Name: "another client changes the child", Do: []operontest.Change{comesUp(config("box", nil))}}},
 	})
 	// Output:
 	// the object is created
@@ -342,19 +342,19 @@ func ExampleObserved_Child() {
 	//   event Created: created ConfigMap box
 	//   event Ready: all resources are up to date and ready
 	//   Ready=True Ready: all resources are up to date and ready
-	// the child says something
+	// another client changes the child
 	//   write status Box box
 	//   Ready=True Ready: all resources are up to date and ready
 }
 
-// A reconcile that takes longer than ten seconds ends, and is tried again.
+// A reconcile that takes longer than ten seconds is canceled and retried.
 func ExampleTimeout() {
 	operon.Main("box-operator", operon.API(addBox),
 		operon.Manage(compose(copies), operon.Timeout(10*time.Second)),
 	)
 }
 
-// Setup reaches controller-runtime's manager, here to add a reconciler that is not Operon's.
+// Setup gives access to the controller-runtime manager, here to add a plain reconciler.
 func ExampleSetup() {
 	operon.Main("box-operator", operon.API(addBox),
 		operon.Manage(compose(copies)),
@@ -364,7 +364,7 @@ func ExampleSetup() {
 	)
 }
 
-// nodes is a reconciler as controller-runtime has them.
+// nodes is a plain controller-runtime reconciler.
 type nodes struct{ client.Client }
 
 func (n nodes) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
@@ -376,7 +376,7 @@ type (
 	boxStep = operontest.Step[*Box]
 )
 
-// tell prints what an operator does in a case.
+// tell prints what an operator does in a test case.
 func tell(composer operon.Composer[*Box], c boxCase) {
 	story, err := operontest.New(composer, addBox).Story(context.Background(), c)
 	if err != nil {
@@ -385,9 +385,9 @@ func tell(composer operon.Composer[*Box], c boxCase) {
 	fmt.Print(story)
 }
 
-// show prints what is composed for a Box of red colour.
+// show prints what is composed for a Box of red color.
 func show(composer compose) {
-	children, err := operontest.New(composer, addBox).Children(context.Background(), box(map[string]string{"colour": "red"}))
+	children, err := operontest.New(composer, addBox).Children(context.Background(), box(map[string]string{"color": "red"}))
 	if err != nil {
 		children = err.Error()
 	}
@@ -405,13 +405,13 @@ func immutable(name string, data map[string]string) *corev1.ConfigMap {
 	return c
 }
 
-// isUp is the readiness of a ConfigMap in which somebody says that it is up.
+// isUp reports whether the data of a ConfigMap states that it is up.
 func isUp(live *unstructured.Unstructured) (bool, string) {
 	up, _, _ := unstructured.NestedString(live.Object, "data", "up")
 	return up == "yes", "it is down"
 }
 
-// comesUp lets somebody say so.
+// comesUp changes the data of a ConfigMap so that it does.
 func comesUp(c *corev1.ConfigMap) operontest.Change {
 	return operontest.Edit(c, func(c *corev1.ConfigMap) { c.Data = map[string]string{"up": "yes"} })
 }
@@ -438,8 +438,8 @@ func (t tickets) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resu
 	}})
 }
 
-// A reconciler of one's own that reads Secrets anywhere says so: the manager's client would
-// hold all of them.
+// A reconciler of your own that reads Secrets of all namespaces has to allow it, because the manager's client caches all
+// of them.
 func ExampleCacheAll() {
 	operon.Main("secret-operator", operon.CacheAll(&corev1.Secret{}), operon.Setup(func(manager ctrl.Manager) error {
 		return ctrl.NewControllerManagedBy(manager).For(&corev1.Secret{}).Complete(nodes{manager.GetClient()})

@@ -20,29 +20,29 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/shard"
 )
 
-// Main runs the operator called name as a program: it reads the flags below, connects,
-// runs until an interrupt or SIGTERM, and exits with 0, or with 1 and one line on standard
-// error. A second signal ends it at once.
+// Main runs the operator called name as a program. It reads the flags below, connects to the cluster, and runs until
+// an interrupt or SIGTERM. The exit code is 0, or 1 with an error on standard error. A second signal ends it
+// immediately.
 //
-//	--kubeconfig FILE                 default: $KUBECONFIG, inside a cluster its own, else ~/.kube/config
-//	--namespace NAME,NAME             work in these namespaces only; default: all
-//	--metrics-bind-address ADDRESS    default 127.0.0.1:8080; 0 for none
-//	--metrics-secure                  by TLS, and only to whom the API server allows it; default false
-//	--health-probe-bind-address ADDR  default 127.0.0.1:8081; 0 for none
-//	--webhook-bind-address ADDRESS    default :9443 inside a cluster, none outside; 0 for none
-//	--webhook-service NAME            default inside a cluster: the operator's name and -webhook
-//	--webhook-service-port PORT       of that Service; default 443
-//	--webhook-cert-dir FOLDER         tls.crt, tls.key and ca.crt that somebody else renews; default: an own CA
-//	--leader-elect                    default: true inside a cluster, false outside
-//	--shards N                        share the objects with other replicas, cut into N shards; default 0, not at all
-//	--shard-lease DURATION            how long others wait for a sign of life of a replica; default 15s
-//	--dry-run                         print what would be done for each object, a line each, and write nothing
-//	-o text|json                      how a dry run prints; default text
+//	--kubeconfig FILE                 default: $KUBECONFIG, the in-cluster config, or ~/.kube/config
+//	--namespace NAME,NAME             watch only these namespaces; default: all
+//	--metrics-bind-address ADDRESS    default 127.0.0.1:8080; 0 disables metrics
+//	--metrics-secure                  serve metrics over TLS, authorized by SubjectAccessReview; default false
+//	--health-probe-bind-address ADDR  default 127.0.0.1:8081; 0 disables probes
+//	--webhook-bind-address ADDRESS    default :9443 in a cluster, disabled outside; 0 disables webhooks
+//	--webhook-service NAME            default in a cluster: the operator's name and -webhook
+//	--webhook-service-port PORT       port of that Service; default 443
+//	--webhook-cert-dir DIRECTORY      tls.crt, tls.key and ca.crt, renewed by another program; default: a CA of the operator
+//	--leader-elect                    default: true in a cluster, false outside
+//	--shards N                        divide the objects among the replicas in N shards; default 0, no sharding
+//	--shard-lease DURATION            lease of a replica, after which others take over its objects; default 15s
+//	--dry-run                         print what would be done for each object, and write nothing
+//	-o text|json                      output format of a dry run; default text
 //	--log-level LEVEL                 debug, info, warn or error; default info
 //	--log-format FORMAT               text or json; default text
 //
-// ENABLE_WEBHOOKS=false makes none the default of --webhook-bind-address. OpenTelemetry spans are exported where OTEL_EXPORTER_OTLP_ENDPOINT says, by OTLP over HTTP
-// (see telemetry.FromEnvironment).
+// ENABLE_WEBHOOKS=false disables webhooks unless --webhook-bind-address is set. If OTEL_EXPORTER_OTLP_ENDPOINT is set,
+// OpenTelemetry spans are exported there by OTLP over HTTP.
 func Main(name string, all ...Option) {
 	if err := run(name, all); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)

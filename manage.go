@@ -45,8 +45,8 @@ var errUnversioned = errors.New("its composer upgrades objects, and the operator
 // workQueue is the work queue of a controller.
 type workQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// Manage lets the operator manage the objects of the kind that composer composes. Further
-// roles that composer has, such as Observer, are found by their methods.
+// Manage adds a composer: the operator manages the objects of the composer's kind. Further interfaces that the
+// composer implements, such as Observer, are detected by their methods.
 func Manage[T client.Object](composer Composer[T], options ...ManageOption) Option {
 	settings := settingsOf(options)
 	return func(p *parts) {

@@ -40,50 +40,46 @@ func (s *manageSettings) validate() error {
 	return nil
 }
 
-// Concurrency is how many objects of the kind are reconciled at the same time, 1 or more.
-// Default: 8, as a reconcile waits for the API server most of its time. The same object is
-// never reconciled twice at once.
+// Concurrency sets how many objects of the kind are reconciled concurrently, at least 1. Default: 8, because a
+// reconcile mostly waits for the API server. The same object is never reconciled concurrently.
 func Concurrency(n int) ManageOption {
 	return func(s *manageSettings) { s.concurrency = n }
 }
 
-// ApplySets makes every object of the kind the parent of an ApplySet that kubectl
-// understands, also where no child needs a finalizer. It costs one write for each object.
+// ApplySets makes every object of the kind the parent of an ApplySet that kubectl understands, even if no child needs
+// a finalizer. It costs one write for each object.
 func ApplySets() ManageOption {
 	return func(s *manageSettings) { s.applySets = true }
 }
 
-// RateLimit bounds how often one object is reconciled: burst times at once, and then once
-// every so often. A storm of changes so costs the operator little, and other objects nothing;
-// the object's reconciles come later and none is lost, as each reads all that happened.
-// Default: 60, then once a second, which convergence of large objects does not reach.
+// RateLimit limits how often one object is reconciled: burst times at once, and then once per interval. Rate-limited
+// reconciles are delayed and none is lost, because each reads everything that happened before. Other objects are not
+// delayed. Default: 60, then once per second, which large objects do not reach while they converge.
 func RateLimit(burst int, every time.Duration) ManageOption {
 	return func(s *manageSettings) { s.rate = queue.Rate{Burst: burst, Every: every} }
 }
 
-// Timeout ends the context of a reconcile that takes longer. It is told by the reason TimedOut
-// and tried again, after 20 ms and then ever later, at most 30 s. Default: 0, which is no limit.
+// Timeout cancels the context of a reconcile that takes longer. The reason is TimedOut, and the object is retried with
+// backoff, from 20 ms to 30 s. Default: 0, no timeout.
 //
-// Code that does not heed its context cannot be ended: it keeps one of the workers that
-// Concurrency gives, and others go on. Observe has as long again, and also runs after a
-// Compose that took too long.
+// Code that ignores its context cannot be stopped: it occupies one of the workers that Concurrency sets. Observe has
+// the same timeout again, and also runs after a Compose that timed out.
 func Timeout(d time.Duration) ManageOption {
 	return func(s *manageSettings) { s.timeout = d }
 }
 
-// Trigger reconciles the object of each name that arrives on the channel, such as when a webhook of your program was called
-// or a queue has a message. Objects that do not exist are ignored. The channel is read while this replica reconciles;
-// whoever sends must not count on a buffer.
+// Trigger reconciles the object of each name that is sent on the channel, for example when a webhook of your program
+// is called or a message arrives. Objects that do not exist are ignored. The channel is read only while this replica
+// reconciles, so senders must not rely on a buffer.
 func Trigger(names <-chan types.NamespacedName) ManageOption {
 	return func(s *manageSettings) { s.triggers = append(s.triggers, names) }
 }
 
-// MigrateStorage lets the operator rewrite the stored objects of the kind after its
-// CustomResourceDefinition has begun to store another version, and then strike the older ones out of
-// the definition's storedVersions (see package migrate). Only a leader does, at 100 objects a second.
+// MigrateStorage rewrites the stored objects of the kind after its CRD has a new storage version, and then removes the
+// older versions from status.storedVersions of the CRD. Only the leader does, at 100 objects per second.
 //
-// It needs to get the definition and to update its status, and to list and patch the kind in the
-// whole cluster. What is missing is logged with the rule, and all else goes on.
+// It needs permission to get the CRD and to update its status, and to list and patch the kind in the whole cluster.
+// Missing permissions are logged with the RBAC rule; everything else continues.
 func MigrateStorage() ManageOption {
 	return func(s *manageSettings) { s.migrate = true }
 }

@@ -36,7 +36,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/webhook"
 )
 
-// Option is one of the things that an operator consists of: see API, Manage, Setup, Flags and Version.
+// Option is a part of an operator: see API, Manage, Setup, Flags, Version, Cluster, CacheAll and ManagerOptions.
 type Option func(*parts)
 
 // parts are what the Parts of an operator add up to.
@@ -86,84 +86,82 @@ func (o *operator) claim(kind reflect.Type) bool {
 	return true
 }
 
-// API makes the operator know Go types of an API group. The types of Kubernetes itself are
-// known without it.
+// API adds the Go types of an API group to the operator's scheme. Built-in types are always in it.
 func API(addToScheme func(*runtime.Scheme) error) Option {
 	return func(p *parts) { p.schemes = append(p.schemes, addToScheme) }
 }
 
-// Version names the version of the operator, a semantic one. It is recorded in the condition Upgraded
-// of objects as their status is written, so that a later version knows what to upgrade (see Upgrader)
-// and an older one leaves alone what a newer one has upgraded. Default: none, and nothing of that.
+// Version sets the version of the operator, a semantic version. It is recorded in the condition Upgraded of objects
+// whenever their status is written, so that a later version knows what to upgrade (see Upgrader), and an older version
+// leaves objects alone that a newer one has upgraded. Default: none; nothing is recorded or upgraded.
 func Version(version string) Option {
 	return func(p *parts) { p.version = version }
 }
 
-// Setup reaches the controller-runtime manager before it starts.
+// Setup gives access to the controller-runtime manager before it starts.
 func Setup(setup func(ctrl.Manager) error) Option {
 	return func(p *parts) {
 		p.setups = append(p.setups, func(_ context.Context, o *operator) error { return setup(o.manager) })
 	}
 }
 
-// Flags adds flags of your own to those of Main. define is called with a set in which it defines them, before the
-// command line is read. A flag that Main has itself is an error. Run ignores it.
+// Flags adds your own flags to those of Main. define is called before the command line is parsed, with a set to which
+// it adds them. Redefining a flag of Main is an error. Run ignores Flags.
 func Flags(define func(*flag.FlagSet)) Option {
 	return func(p *parts) { p.flags = append(p.flags, define) }
 }
 
-// ManagerOptions changes the options of the controller-runtime manager before it is created: the sync period, lease durations,
-// pprof, TLS. Operon has set its own by then; its cache, client, scheme and logger must stay.
+// ManagerOptions changes the options of the controller-runtime manager before it is created: the sync period, lease
+// durations, pprof, TLS. Operon has set its own options by then; do not replace its cache, client, scheme or logger.
 func ManagerOptions(change func(*ctrl.Options)) Option {
 	return func(p *parts) { p.options = append(p.options, change) }
 }
 
-// Config says how an operator runs. The zero value serves neither metrics nor health,
-// elects no leader, watches all namespaces and logs nothing.
+// Config configures how an operator runs. The zero value serves neither metrics nor health probes, elects no leader,
+// watches all namespaces and logs nothing.
 type Config struct {
-	// Namespace limits the operator to one namespace, Namespaces to several. Empty: all. One
-	// that does not exist is an error.
+	// Namespace limits the operator to one namespace, Namespaces to several. Empty: all. A namespace that does not
+	// exist is an error.
 	Namespace  string
 	Namespaces []string
-	// MetricsBindAddress and HealthProbeBindAddress are host:port, or empty for none. The latter
-	// answers probes, and to this machine only what became of each object (see package reconcilelog).
+	// MetricsBindAddress and HealthProbeBindAddress are host:port; empty disables them. The latter serves probes and,
+	// to clients on the same machine only, the debug endpoint /debug/operon.
 	MetricsBindAddress, HealthProbeBindAddress string
-	// SecureMetrics serves metrics by TLS, with a certificate of the process's own, to whom the API server
-	// allows to get /metrics (see package metricsauth).
+	// SecureMetrics serves metrics over TLS, with a certificate that the process creates, to clients that the API
+	// server allows to get /metrics.
 	SecureMetrics bool
-	// LeaderElection lets only one of several replicas work, by a Lease of the operator's
-	// name in LeaderElectionNamespace.
+	// LeaderElection makes one of several replicas the leader, by a Lease of the operator's name in
+	// LeaderElectionNamespace. Only the leader works.
 	LeaderElection          bool
 	LeaderElectionNamespace string
-	// Shards lets several replicas work at the same time, each on some of the objects: these are cut
-	// into so many shards, at most 64, and no more replicas than that have work. Three to five times as
-	// many shards as replicas spread well. LeaderElection then is for what else runs only once.
-	// Zero: replicas do not share. See docs/runtime/shards.md for the permissions it takes.
+	// Shards makes several replicas active, each for a part of the objects. It is the number of parts, at most 64;
+	// more replicas than that have no work. Three to five times the number of replicas balances well. LeaderElection
+	// then applies to everything else that must run only once. Zero disables sharding. See docs/runtime/shards.md for
+	// the permissions.
 	Shards int
-	// ShardLease is how long a replica may give no sign of life before others take its objects over:
-	// whole seconds, from 2 to an hour. Replicas may have different ones. Zero: 15 s.
+	// ShardLease is the lease duration of a replica, after which others take over its objects: whole seconds, from 2 s
+	// to one hour. Replicas may have different durations. Zero: 15 s.
 	ShardLease time.Duration
-	// Webhooks says how API servers reach the operator. Zero: they do not.
+	// Webhooks configures how API servers reach the operator. The zero value disables webhooks.
 	Webhooks Webhooks
-	// Log gets structured lines: at info, an object that becomes ready or ceases to be; at
-	// debug, each reconcile with its causes, and all that controller-runtime has to say. A
-	// composer logs with controller-runtime's log.FromContext. Nil: they go nowhere.
+	// Log receives structured logs: at info, an object that becomes ready or stops being ready; at debug, each
+	// reconcile with its triggers, and the logs of controller-runtime. A composer logs with controller-runtime's
+	// log.FromContext. Nil disables logs.
 	Log *slog.Logger
-	// TracerProvider makes OpenTelemetry spans of reconciles, their steps and the requests that
-	// they send. Nil: none are made. Main sets it where OTEL_EXPORTER_OTLP_ENDPOINT is set.
+	// TracerProvider creates OpenTelemetry spans of reconciles, their steps and their requests. Nil disables traces.
+	// Main sets it if OTEL_EXPORTER_OTLP_ENDPOINT is set.
 	TracerProvider trace.TracerProvider
-	// DryRun, where it is set, is shown what would be done for each object, and nothing is: no
-	// child, status, event, lease or finalizer is written, by whatever part of the operator. It
-	// is called for an object once, and again only when there is something else to do.
+	// DryRun makes the operator write nothing, neither children nor status, events, Leases or finalizers, and is
+	// called with what would be done for each object: once, and again only when that changes.
 	DryRun func(Preview)
-	// Clock tells the time, for tests of what takes long. Nil: the system's.
+	// Clock is the clock of the operator, for tests. Nil: the system clock.
 	Clock clock.PassiveClock
-	// Ready is called once when everything runs. It may be nil.
+	// Ready is called once when the operator is running. It may be nil.
 	Ready func()
 }
 
-// Run runs the operator called name on a cluster until ctx ends. Reconciles that are
-// running then are let finish, and leadership is given up.
+// Run runs the operator called name on a cluster until ctx is canceled. Running reconciles may finish then, and
+// leadership is released.
 func Run(ctx context.Context, name string, cluster *rest.Config, cfg Config, all ...Option) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx)) // reconciles that finish still read
 	defer end()

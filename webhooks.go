@@ -20,31 +20,32 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/webhook"
 )
 
-// Rule is something that has to hold of an object, in CEL: see Rules.
+// Rule is a CEL expression that must be true for an object to be stored: see Rules.
 type Rule = webhook.Rule
 
-// Lifetimes are how long certificates of webhooks last.
+// Lifetimes are the lifetimes of the certificates of webhooks.
 type Lifetimes = rotation.Times
 
-// Webhooks says how API servers reach the roles Defaulter, Validator and DeletionValidator, the conversion
-// of versions, and what is registered for them. The zero value is none: nothing is listened for
-// or registered, and Rules do not hold.
+// Webhooks configures how API servers reach a Defaulter, a Validator, a DeletionValidator and the conversion of
+// versions, and how these are registered. The zero value disables webhooks: nothing listens or is registered, and
+// Rules have no effect.
 type Webhooks struct {
 	// BindAddress is host:port.
 	BindAddress string
-	// Name is what is registered with API servers, as far as it is not one for each kind. Empty: the operator's name and
-	// the namespaces that it is limited to, so that several in one cluster do not meet.
+	// Name is the name of registered objects that are not specific to one kind. Empty: the operator's name and the
+	// namespaces that it is limited to, so that several operators in a cluster do not conflict.
 	Name string
-	// Service is the name of the Service that leads to all replicas, in Namespace. Its certificates are kept there in the
-	// Secret of that name and -certificates. Empty: API servers are told the BindAddress, which has to
-	// be on their machine, and of several processes one is asked.
+	// Service is the name of the Service of all replicas, in Namespace. The certificates are stored there in the
+	// Secret with the name of the Service and the suffix -certificates. Empty: API servers call BindAddress, which
+	// must be on their machine, and only one of several processes.
 	Service, Namespace string
-	// ServicePort is the Service's. Zero: 443.
+	// ServicePort is the port of the Service. Zero: 443.
 	ServicePort int32
-	// CertDir has tls.crt, tls.key and ca.crt, which somebody else renews, as cert-manager does.
+	// CertDir is a directory with tls.crt, tls.key and ca.crt that another program renews, such as cert-manager.
 	// Empty: the operator is its own CA.
 	CertDir string
-	// Lifetimes of the own CA and of what it signs. Zero: a year, and 90 days.
+	// Lifetimes are the lifetimes of the operator's own CA and of the certificates that it signs. Zero: a year, and 90
+	// days.
 	Lifetimes Lifetimes
 }
 
@@ -172,31 +173,30 @@ func (o *operator) startWebhooks(ctx, life context.Context) (stop func(), err er
 	}, nil
 }
 
-// WebhookTimeout is how long API servers wait for an answer about objects of the kind, in whole
-// seconds from 1 to 30. Default: 10 s.
+// WebhookTimeout sets how long API servers wait for an answer about objects of the kind, in whole seconds from 1 to
+// 30. Default: 10 s.
 func WebhookTimeout(d time.Duration) ManageOption {
 	return func(s *manageSettings) { s.webhooks.Timeout = d }
 }
 
-// WebhookFailOpen lets API servers store objects of the kind unseen while no replica answers. By
-// default they refuse to.
+// WebhookFailOpen allows API servers to store objects of the kind while no replica is available, without defaults and
+// validation. By default, they reject them.
 func WebhookFailOpen() ManageOption {
 	return func(s *manageSettings) { s.webhooks.FailOpen = true }
 }
 
-// WebhookMatch is a CEL expression that has to hold for API servers to ask about an object of the
-// kind: it knows object, oldObject and request. A name tells expressions apart. What does not match is
-// stored without defaults and validation.
+// WebhookMatch limits the webhooks to requests for which a CEL expression is true. It can use object, oldObject and
+// request. The name identifies the expression. Other requests are stored without defaults and validation.
 func WebhookMatch(name, expression string) ManageOption {
 	return func(s *manageSettings) {
 		s.webhooks.Conditions = append(s.webhooks.Conditions, admissionv1.MatchCondition{Name: name, Expression: expression})
 	}
 }
 
-// Rules have to hold of the objects of the kind. They are registered as a ValidatingAdmissionPolicy,
-// which API servers judge by themselves: nobody has to answer, and so nothing can be away. Prefer
-// a rule in the definition (x-kubernetes-validations), which cannot be taken away from it; take
-// these for what needs to know the request, the user or the namespace, and a Validator for what is no expression.
+// Rules are rules in CEL for the objects of the kind. They are registered as a ValidatingAdmissionPolicy, which API
+// servers evaluate themselves, so that no webhook can be unavailable. Prefer a rule in the CRD
+// (x-kubernetes-validations), which cannot be removed separately. Use Rules if a rule needs the request, the user or
+// the namespace, and a Validator if it cannot be expressed in CEL.
 func Rules(rules ...Rule) ManageOption {
 	return func(s *manageSettings) { s.rules = append(s.rules, rules...) }
 }

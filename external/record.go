@@ -17,7 +17,7 @@ const RecordAnnotation = "operon.dev/external"
 // Ref names a resource of an owner: its kind and name, as the author chose them.
 type Ref struct{ Kind, Name string }
 
-// String is machine/web-0.
+// String returns the kind and the name, such as machine/web-0.
 func (r Ref) String() string { return r.Kind + "/" + r.Name }
 
 // Entry is what is recorded of one resource. Either its id is known, or it was marked to be made.
@@ -133,7 +133,7 @@ func (r *Record) Text() (string, error) {
 // name is what kinds and names consist of.
 var name = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$`)
 
-// ParseRef reads machine/web-0.
+// ParseRef parses the kind and the name, such as machine/web-0.
 func ParseRef(text string) (Ref, error) {
 	kind, rest, _ := strings.Cut(text, "/")
 	ref := Ref{Kind: kind, Name: rest}

@@ -43,7 +43,7 @@ func TakesImages(ctx context.Context, name string) error {
 	case cluster.State != Running:
 		return fmt.Errorf("cluster %q is not running: start it with %s", name, up)
 	case cluster.Node != Container:
-		return fmt.Errorf("cluster %q has simulated nodes only, which run no image: take it down, and start it with %s", name, up)
+		return fmt.Errorf("cluster %q has simulated nodes only, which run no images: stop it, then start it with %s", name, up)
 	}
 	return nil
 }

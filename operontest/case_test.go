@@ -51,7 +51,7 @@ var aLamp = lampCase{
 	Expect: expect{
 		Writes:     created.Writes,
 		Events:     created.Events,
-		Conditions: []string{"Ready=True Ready: as the spec wants it"},
+		Conditions: []string{"Ready=True Ready: all resources are up to date and ready"},
 		Status:     hasSwitches("left"),
 	},
 	Then: []step{{

@@ -7,13 +7,6 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-const (
-	// quiet is how long nothing may have been written when a step ends.
-	quiet = 300 * time.Millisecond
-	// interval is how often a real cluster is looked at.
-	interval = 20 * time.Millisecond
-)
-
 // RunOn runs a case with the real operator on a real API server, whose CRDs are installed,
 // in a namespace that is the case's own, as garbage collection may take its time with the
 // children of an earlier one:

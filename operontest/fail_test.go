@@ -40,7 +40,7 @@ func TestCaseFails(t *testing.T) {
 		{"a missing read", func(c *lampCase) { c.Reads = append(c.Reads, "Pod") },
 			[]string{`missing read "Pod"`}},
 		{"another reason", func(c *lampCase) { c.Expect.Conditions = []string{"Ready=True Done"} },
-			[]string{`no condition "Ready=True Done"; there are "Ready=True Ready: everything`}},
+			[]string{`no condition "Ready=True Done"; there are "Ready=True Ready: all resources`}},
 		{"another message", func(c *lampCase) { c.Expect.Conditions = []string{"Ready=True Ready: nothing"} },
 			[]string{`no condition "Ready=True Ready: nothing"`}},
 		{"another status", func(c *lampCase) { c.Expect.Status = hasSwitches("right") },

@@ -99,7 +99,7 @@ func TestGoldenTellsMistakes(t *testing.T) {
 		{"after nothing", func(_ *Lamp, out *operon.Composition) error {
 			out.Child(config("a", "", ""), operon.After(config("b", "", "")))
 			return nil
-		}, "DependencyMissing: ConfigMap a is to come after ConfigMap b"},
+		}, "DependencyMissing: ConfigMap a is declared After(ConfigMap b)"},
 		{"no kind", func(_ *Lamp, out *operon.Composition) error {
 			child := &unstructured.Unstructured{Object: map[string]any{}}
 			child.SetName("a")

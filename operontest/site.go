@@ -72,9 +72,6 @@ func (o *Operator[T]) newSite(t testing.TB, cluster *rest.Config, namespace stri
 	return s, s.start(ctx)
 }
 
-// starting is how long an operator may take until it works: a moment, on a machine that is not busy.
-const starting = 5 * time.Minute
-
 // start starts the operator, and returns when it works.
 func (s *site[T]) start(life context.Context) error {
 	ctx, stop := context.WithCancel(life)
@@ -87,8 +84,8 @@ func (s *site[T]) start(life context.Context) error {
 	case err := <-s.ended:
 		s.ended <- err
 		return fmt.Errorf("the operator does not start: %w", err)
-	case <-time.After(starting):
-		return fmt.Errorf("the operator does not work after %s", starting)
+	case <-time.After(timing.starting):
+		return fmt.Errorf("the operator does not work after %s", timing.starting)
 	}
 }
 
@@ -156,7 +153,7 @@ func (s *site[T]) leave(ctx context.Context, t testing.TB, given []client.Object
 	}
 	defer remove(given...) // what finalizes the object may need them
 	remove(s.object)
-	err := wait.PollUntilContextTimeout(ctx, interval, s.patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, timing.interval, s.patience, true, func(ctx context.Context) (bool, error) {
 		gone, err := s.gone(ctx)
 		return gone || len(s.ended) > 0, err
 	})

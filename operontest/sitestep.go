@@ -30,7 +30,7 @@ func (s *site[T]) play(ctx context.Context, step Step[T]) error {
 	var last verdict
 	var written []string
 	still := time.Now()
-	err := wait.PollUntilContextTimeout(ctx, interval, s.patience+step.Wait, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, timing.interval, s.patience+step.Wait, true, func(ctx context.Context) (bool, error) {
 		if more := s.requests.writes.take(); len(more) > 0 {
 			written, still = append(written, more...), time.Now()
 		}
@@ -42,7 +42,7 @@ func (s *site[T]) play(ctx context.Context, step Step[T]) error {
 			return false, err
 		}
 		last = found
-		return len(found.unexpected) > 0 || len(found.missing) == 0 && time.Since(still) > quiet, nil
+		return len(found.unexpected) > 0 || len(found.missing) == 0 && time.Since(still) > timing.quiet, nil
 	})
 	if wrong := last.all(); len(wrong) > 0 {
 		return errors.New(strings.Join(wrong, "\n"))

@@ -17,14 +17,9 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/reconcile"
 )
 
-const (
-	// maxPasses is how often an object is reconciled at a time before it is taken for one
-	// that never comes to rest.
-	maxPasses = 50
-	// firstRetry and lastRetry are when an error is tried again, as in an operator.
-	firstRetry = 20 * time.Millisecond
-	lastRetry  = 30 * time.Second
-)
+// maxPasses is how often an object is reconciled at a time before it is taken for one
+// that never comes to rest.
+const maxPasses = 50
 
 // epoch is the time at which every case begins.
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -156,7 +151,7 @@ func (w *world[T]) reconcile(ctx context.Context) error {
 	result, failed := w.reconciler.Reconcile(log.IntoContext(ctx, w.log), request)
 	if failed != nil {
 		w.log.Info("a reconcile failed", "error", failed.Error())
-		w.due = w.time.Now().Add(min(lastRetry, firstRetry<<min(w.failures, 20)))
+		w.due = w.time.Now().Add(min(timing.lastRetry, timing.firstRetry<<min(w.failures, 20)))
 		w.failures++
 		return nil
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -16,19 +15,16 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// clusterLife is how long the cluster of a session that was killed lives on.
-const clusterLife = 10 * time.Minute
-
 // StartCluster starts a cluster for one session, with one simulated node, and returns an
 // administrator's connection and what stops it.
 func StartCluster(ctx context.Context, progress io.Writer) (config *rest.Config, stop func() error, err error) {
 	name := "prove-" + strings.ToLower(rand.Text()[:6])
-	cluster, err := local.Up(ctx, local.Options{Name: name, TTL: clusterLife, Progress: progress})
+	cluster, err := local.Up(ctx, local.Options{Name: name, TTL: timing.clusterLife, Progress: progress})
 	if err != nil {
 		return nil, nil, err
 	}
 	stop = func() error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timing.closeTimeout)
 		defer cancel()
 		return local.Down(ctx, name)
 	}

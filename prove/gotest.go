@@ -42,9 +42,6 @@ type Test struct {
 // TestBudget is the time that a test takes for its plans where nothing else is said.
 const TestBudget = 8 * time.Second
 
-// testSettle is shorter than for programs: a manager in a test starts without a process.
-const testSettle = 600 * time.Millisecond
-
 // Run tests an operator's reliability, and fails the test with what it finds. It returns the report.
 //
 // Guarantees: the operator runs in this process, on a cluster that is started for it in about a
@@ -88,7 +85,7 @@ func (test Test) prove(t *testing.T) *report.Report {
 func (test Test) options(folder string) (Options, error) {
 	target := Target{CRDs: test.CRDs, Samples: test.Samples, Setup: test.Setup, RBAC: test.RBAC, Steps: test.Steps}
 	options := Options{
-		Plans: test.Plans, Budget: test.Budget, Seed: test.Seed, FailFast: test.FailFast, Settle: testSettle, Folder: folder,
+		Plans: test.Plans, Budget: test.Budget, Seed: test.Seed, FailFast: test.FailFast, Settle: timing.testSettle, Folder: folder,
 		Operator: runner.Function(func(ctx context.Context, access runner.Access) error {
 			return test.Start(ctx, access.Config, access.Namespace)
 		}),

@@ -37,7 +37,7 @@ func TestHistoryIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "not compared of Action: status.journal.steps[*].attempts, which the definition calls history (prove.operon.dev/history)"
+	want := "not compared in Action: status.journal.steps[*].attempts (history, declared by prove.operon.dev/history)"
 	if !slices.Contains(s.report.Notes, want) {
 		t.Errorf("the notes are %q", s.report.Notes)
 	}

@@ -64,7 +64,7 @@ func run(ctx context.Context, options Options, file *File, choose func(*session)
 		return nil, err
 	}
 	defer func() {
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), timing.closeTimeout)
 		defer cancel()
 		err = errors.Join(err, s.close(closing))
 	}()
@@ -111,9 +111,6 @@ func wide(definition *unstructured.Unstructured) bool {
 	scope, _, _ := unstructured.NestedString(definition.Object, "spec", "scope")
 	return scope == "Cluster"
 }
-
-// closeTimeout bounds the removal of what a session left in a cluster that is kept.
-const closeTimeout = 2 * time.Minute
 
 // open prepares the cluster.
 func (s *session) open(ctx context.Context) error {
@@ -174,9 +171,6 @@ func (s *session) close(ctx context.Context) error {
 
 // references is how many runs without faults there are. What differs between them is noise.
 const references = 2
-
-// apart is how far apart they begin, so that no time is the same in both.
-const apart = 1100 * time.Millisecond
 
 // learn finds out what the operator does without faults.
 func (s *session) learn(ctx context.Context) error {
@@ -257,11 +251,11 @@ func (s *session) rehearse(ctx context.Context) (fresh map[string]runlog.Trace, 
 	}
 	for i := range references {
 		group.Go(func() error {
-			if err := pause(both, time.Duration(i)*apart); err != nil {
+			if err := pause(both, time.Duration(i)*timing.apart); err != nil {
 				return err
 			}
 			seen, err := s.stage.Carry(both, *s.unharmed(), runner.Pace{
-				Unsure: s.Settle, Settle: s.Settle, Listen: 2 * s.Settle, Patience: referencePatience,
+				Unsure: s.Settle, Settle: s.Settle, Listen: 2 * s.Settle, Patience: timing.referencePatience,
 			})
 			if err == nil {
 				s.learnt[i] = *seen
@@ -281,7 +275,7 @@ func (s *session) rehearse(ctx context.Context) (fresh map[string]runlog.Trace, 
 func (s *session) fresh(ctx context.Context, w workload.Workload) (map[string]runlog.Trace, error) {
 	all := map[string]runlog.Trace{}
 	for step, alone := range oracle.Fresh(w) {
-		seen, err := s.stage.Carry(ctx, testplan.Plan{Name: alone.Name, Workload: alone}, runner.Pace{Unsure: s.Settle, Settle: s.Settle, Patience: referencePatience})
+		seen, err := s.stage.Carry(ctx, testplan.Plan{Name: alone.Name, Workload: alone}, runner.Pace{Unsure: s.Settle, Settle: s.Settle, Patience: timing.referencePatience})
 		if err != nil {
 			return nil, err
 		}
@@ -289,9 +283,6 @@ func (s *session) fresh(ctx context.Context, w workload.Workload) (map[string]ru
 	}
 	return all, nil
 }
-
-// referencePatience bounds a step of a run without faults.
-const referencePatience = 60 * time.Second
 
 func pause(ctx context.Context, while time.Duration) error {
 	timer := time.NewTimer(while)

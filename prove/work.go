@@ -197,12 +197,9 @@ func (s *session) sure(ctx context.Context, p testplan.Plan, f finding.Finding, 
 	return report.Failed, nil
 }
 
-// shrinkFor is how long smaller plans are tried for a finding.
-const shrinkFor = 20 * time.Second
-
 // shrunk looks for a smaller plan that shows the same.
 func (s *session) shrunk(ctx context.Context, f finding.Finding, seen *runlog.Trace) (finding.Finding, *runlog.Trace) {
-	for until := time.Now().Add(shrinkFor); time.Now().Before(until); {
+	for until := time.Now().Add(timing.shrinkFor); time.Now().Before(until); {
 		smaller, trace, ok := s.smaller(ctx, f, until)
 		if !ok {
 			break

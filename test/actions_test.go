@@ -110,7 +110,7 @@ func TestActions(t *testing.T) {
 		t.Errorf("the actions did %q, want %q", d.did.all(), want)
 	}
 	unknown := d.ask("unknown", v1alpha1.ActionSpec{Action: "bakcup"})
-	d.comes(unknown, journal.Failed, durable.ReasonFailed, `the operator of Box has no action "bakcup", it has backup, restore`)
+	d.comes(unknown, journal.Failed, durable.ReasonFailed, `kind Box has no action "bakcup", only backup, restore`)
 	before := len(ofStates(requests.all(true)))
 	d.change(backup, func() { backup.Labels = map[string]string{"poke": "it"} })
 	d.still("no write for an action that is over", func(context.Context) error {

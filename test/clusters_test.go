@@ -78,7 +78,7 @@ func TestClusterThatIsAway(t *testing.T) {
 			return copies(b, out)
 		})))
 	w.ready(w.box("reads", nil), metav1.ConditionFalse, "ReconcileFailed", "127.0.0.1:1")
-	w.ready(w.box("mistaken", nil), metav1.ConditionFalse, "ReconcileFailed", `knows no cluster "west", but east`)
+	w.ready(w.box("mistaken", nil), metav1.ConditionFalse, "ReconcileFailed", `has no cluster "west", only east`)
 	w.isReady(w.box("good", nil))
 }
 

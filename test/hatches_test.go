@@ -38,7 +38,7 @@ func TestTimeoutInCompose(t *testing.T) {
 		return copies(b, out)
 	}), operon.Timeout(2*time.Second), operon.Concurrency(1))
 	slow := w.box("slow", nil)
-	w.ready(slow, metav1.ConditionFalse, "TimedOut", "the reconcile takes longer than 2s, in its step compose")
+	w.ready(slow, metav1.ConditionFalse, "TimedOut", "the reconcile exceeded its time limit of 2s in step compose")
 	w.event("TimedOut", "2s")
 	w.isReady(w.box("good", nil))
 	cured.Store(true)
@@ -53,7 +53,7 @@ func TestTimeoutInObserve(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}}, operon.Timeout(2*time.Second))
-	w.ready(w.box("slow", nil), metav1.ConditionFalse, "TimedOut", "in its step observe")
+	w.ready(w.box("slow", nil), metav1.ConditionFalse, "TimedOut", "in step observe")
 	w.lives("slow")
 }
 

@@ -169,7 +169,7 @@ func TestJournalThatIsDropped(t *testing.T) {
 			return err
 		}
 		ready := meta.FindStatusCondition(dial.Status.Conditions, "Ready")
-		if ready == nil || ready.Reason != "JournalLost" || !strings.Contains(ready.Message, "the CustomResourceDefinition of Dial drops status.journal") {
+		if ready == nil || ready.Reason != "JournalLost" || !strings.Contains(ready.Message, "the CRD of Dial drops status.journal") {
 			return fmt.Errorf("it is %+v", ready)
 		}
 		return nil

@@ -317,7 +317,7 @@ func TestEditedLeasesAreMended(t *testing.T) {
 	garbled := &coordinationv1.Lease{ObjectMeta: w.meta(tableName)}
 	w.change(garbled, func() { garbled.Annotations[shard.TableAnnotation] = "0 nonsense\n2 -\n" })
 	w.eventually("a word of what is wrong", func(context.Context) error {
-		if text := told.String(); !strings.Contains(text, `line 2 is \"2 -\", want 1 and a holder`) || !strings.Contains(text, "it is made anew") {
+		if text := told.String(); !strings.Contains(text, `line 2 is \"2 -\", want 1 and a holder`) || !strings.Contains(text, "it is recreated") {
 			return errors.New(text)
 		}
 		return nil

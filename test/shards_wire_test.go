@@ -64,7 +64,7 @@ func TestALateLeaseStarvesNobody(t *testing.T) {
 		all = append(all, w.box(fmt.Sprint("meanwhile-", len(all)), map[string]string{"a": "b"}))
 		told.mu.Lock()
 		defer told.mu.Unlock()
-		if failed := strings.Count(told.text.String(), "cannot renew this replica's lease"); failed < 2 { // each after 0.7 s
+		if failed := strings.Count(told.text.String(), "cannot renew the lease of this replica"); failed < 2 { // each after 0.7 s
 			return fmt.Errorf("%d failed", failed)
 		}
 		return nil

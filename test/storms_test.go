@@ -139,7 +139,7 @@ func TestCodeThatTriggersItselfIsSlowedAndTold(t *testing.T) {
 	clock.Step(40 * time.Second)
 	w.poke(&Box{ObjectMeta: w.meta("restless")})
 	w.eventually("four more reconciles", exactly(burst+4))
-	w.event("Delayed", "now because its metadata changed; until", "once every 10s")
+	w.event("Delayed", "latest trigger: its metadata changed", "once every 10s")
 }
 
 // What converges as it should is never delayed: an object with many children that come up one

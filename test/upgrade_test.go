@@ -123,7 +123,7 @@ func TestObjectsAreUpgraded(t *testing.T) {
 
 	w.release(w.Config, "1.1.0", compose(copies))
 	w.change(b, func() { b.Spec.Data["k"] = "4" })
-	w.ready(b, metav1.ConditionFalse, "NewerVersion", "version 2.2.0 of the operator took care of this object last, which is newer than this one, 1.1.0")
+	w.ready(b, metav1.ConditionFalse, "NewerVersion", "last reconciled by operator version 2.2.0, which is newer than this one, 1.1.0")
 	w.holds(config("a", nil), map[string]string{"k": "3"})
 	w.change(b, func() { b.Annotations = map[string]string{"operon.dev/downgrade-from": "2.2.0"} })
 	w.isReady(b)
@@ -196,7 +196,7 @@ func TestVersionsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	nothing := upgrading{copies, func(*Box, *operon.UpgradeContext) error { return nil }}
 	for says, parts := range map[string][]operon.Option{
-		`operon.Version: "latest" is no version`:                {operon.API(addBox), operon.Manage(nothing), operon.Version("latest")},
+		`operon.Version: "latest" is not a semantic version`:    {operon.API(addBox), operon.Manage(nothing), operon.Version("latest")},
 		"the operator names no version: give it operon.Version": {operon.API(addBox), operon.Manage(nothing)},
 	} {
 		if err := operon.Run(t.Context(), "box-operator", &rest.Config{Host: "127.0.0.1:1"}, operon.Config{}, parts...); err == nil || !strings.Contains(err.Error(), says) {

@@ -151,7 +151,7 @@ func TestDelayedReconcileKeepsItsCauses(t *testing.T) {
 		n++ // again and again: on a slow machine, a turn may have come before one change
 		w.change(b, func() { b.Spec.Data["a"] = strconv.Itoa(n) })
 		for _, l := range journal.of("reconciled", "busy") {
-			if causes := strings.Join(l.Causes, " and "); l.Outcome == "done" && hasAll(causes, []string{"its turn had come", " and "}) {
+			if causes := strings.Join(l.Causes, " and "); l.Outcome == "done" && hasAll(causes, []string{"its rate limit allows it again", " and "}) {
 				return nil
 			}
 		}

@@ -77,20 +77,13 @@ func (t *traffic) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// quiet is how long an operator must have made no request to count as settled, and never as often as
-// a resource is looked at that is not to be looked at again.
-const (
-	quiet = 2 * time.Second
-	never = 24 * time.Hour
-)
-
 // measure runs an operator twice, in a namespace of its own.
 func measure(ctx context.Context, c *cluster.Cluster, name string, s settings) (*measurement, error) {
 	if err := prepare(ctx, c.Client, name, s); err != nil {
 		return nil, err
 	}
 	r, m := &rack{cells: map[string]cell{}, calls: map[string]int64{}}, &measurement{}
-	sent, stop := start(ctx, c.Config, name, r, never)
+	sent, stop := start(ctx, c.Config, name, r, timing.never)
 	err := converged(ctx, c.Client, name, s.objects)
 	if err := errors.Join(err, settled(ctx, sent), stop()); err != nil {
 		return nil, err
@@ -164,7 +157,7 @@ func converged(ctx context.Context, c client.Client, namespace string, objects i
 // settled returns when an operator that has begun to send has sent nothing for a while.
 func settled(ctx context.Context, sent *traffic) error {
 	for last := (counts{}); ; {
-		if err := sleep(ctx, quiet); err != nil {
+		if err := sleep(ctx, timing.quiet); err != nil {
 			return err
 		}
 		now := sent.counts()

@@ -54,7 +54,7 @@ func TestBuildSaysWhatTheClusterCannotDo(t *testing.T) {
 	for cluster, want := range map[string]string{
 		"x":    "operon: unknown local cluster \"x\": start it with `operon cluster up --cluster x --node container`; --tar FILE, --layout DIR and --push NAME put the image elsewhere\n",
 		"gone": "operon: cluster \"gone\" is not running: start it with `operon cluster up --cluster gone --node container`; --tar FILE, --layout DIR and --push NAME put the image elsewhere\n",
-		"simulated": "operon: cluster \"simulated\" has simulated nodes only, which run no image: take it down, and start it with `operon cluster up --cluster simulated --node container`; " +
+		"simulated": "operon: cluster \"simulated\" has simulated nodes only, which run no images: stop it, then start it with `operon cluster up --cluster simulated --node container`; " +
 			"--tar FILE, --layout DIR and --push NAME put the image elsewhere\n",
 		"runs": `operon: load the image into cluster "runs": exit status 42` + "\n", // says the fake operon-cluster
 	} {

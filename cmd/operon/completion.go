@@ -16,7 +16,7 @@ var shells = []string{"bash", "zsh", "fish", "powershell"}
 func newCompletion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",
-		Short: "Print a script that completes operon's verbs and flags: " + strings.Join(shells, ", "),
+		Short: "Print a script that completes operon's commands and flags: " + strings.Join(shells, ", "),
 		Long: `Print a script by which a shell completes operon's verbs, flags and their values. Let the shell read
 it at its start: for bash, from ~/.bashrc.`,
 		Example: `  operon completion bash > ~/.local/share/bash-completion/completions/operon

@@ -1,10 +1,16 @@
 package main
 
 import (
+	"context"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/operon-framework/operon/internal/testing/testaid"
 )
 
 var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
@@ -50,6 +56,48 @@ func checkBlock(t *testing.T, page, block string) {
 		}
 		if command.Name() == "up" && !strings.Contains(line, "--once") && i < len(lines)-1 && !strings.HasPrefix(lines[0], "$") {
 			t.Errorf("%s: %s blocks: the lines after it never run", page, line)
+		}
+	}
+}
+
+// Every shell block of README.md works when it is pasted in order into one shell, in an empty directory and with a home of its own.
+// The clone is of this repository. Only the build is not repeated: make puts the binaries there that `make binaries` has built
+// before the tests.
+func TestReadmePasted(t *testing.T) {
+	t.Parallel()
+	repository, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	binaries := filepath.Join(repository, "bin")
+	if _, err := os.Stat(filepath.Join(binaries, "operon")); err != nil {
+		t.Skipf("run `make binaries` first: %v", err)
+	}
+	content, err := os.ReadFile(filepath.Join(repository, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := "set -e\n"
+	for _, block := range shellBlock.FindAllStringSubmatch(string(content), -1) {
+		script += block[1]
+	}
+	r := newReader(t)
+	tools := t.TempDir()
+	testaid.Program(t, filepath.Join(tools, "make"), "#!/bin/sh\n[ \"$*\" = binaries ] && mkdir -p bin && ln -s '"+binaries+"/operon' '"+binaries+"/operon-cluster' bin/\n")
+	ctx, cancel := context.WithTimeout(t.Context(), patienceOfReaders)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "bash", "-x")
+	shell.Dir, shell.Stdin, shell.WaitDelay = t.TempDir(), strings.NewReader(script), time.Second
+	shell.Env = append(r.env, "PATH="+tools+":"+os.Getenv("PATH"), "TMPDIR="+shortFolder(t),
+		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=url."+repository+".insteadOf", "GIT_CONFIG_VALUE_0=https://github.com/operon-framework/operon.git",
+		"GIT_CONFIG_KEY_1=safe.directory", "GIT_CONFIG_VALUE_1=*")
+	said, err := shell.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	for _, shown := range []string{"deployment.apps/example-memcached", "example.com/website-operator", "removed Website default/example-website", `cluster "default" is down`} {
+		if !strings.Contains(string(said), shown) {
+			t.Errorf("the output lacks %q:\n%s", shown, said)
 		}
 	}
 }

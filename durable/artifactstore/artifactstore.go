@@ -1,5 +1,5 @@
 // Package artifactstore stores files that steps of package durable produce, such as backups: in a directory, such
-// as the mount path of a volume ([Folder]), or in an object store with an S3 API ([S3]). A file exists either
+// as the mount path of a volume ([Directory]), or in an object store with an S3 API ([S3]). A file exists either
 // completely or not at all, and Put replaces an existing file. A step that names its file by the key
 // of its attempt can therefore be repeated safely.
 package artifactstore
@@ -15,15 +15,14 @@ import (
 	"strings"
 )
 
-// Bucket keeps files by name. A name has letters, digits and any of .-_/ and is no path that leads
+// Bucket stores files by name. A name consists of letters, digits and the characters .-_/ and cannot lead
 // out of the bucket.
 type Bucket interface {
-	// Put keeps a file, or replaces it.
+	// Put stores a file, or replaces an existing one.
 	Put(ctx context.Context, name string, content io.ReadSeeker) error
-	// Get returns a file, for the caller to close. One that is not there is an error that is
-	// fs.ErrNotExist.
+	// Get opens a file, which the caller closes. If it does not exist, the error is fs.ErrNotExist.
 	Get(ctx context.Context, name string) (io.ReadCloser, error)
-	// Delete removes a file, if it is there.
+	// Delete removes a file. It is no error if the file does not exist.
 	Delete(ctx context.Context, name string) error
 }
 
@@ -45,16 +44,16 @@ func check(name string) error {
 // partial ends the name of a file that is being written.
 const partial = ".part"
 
-// Folder is a bucket in a folder, which has to be there. Files are for their owner alone.
-type Folder string
+// Directory is a bucket in an existing directory. Files are readable by their owner only.
+type Directory string
 
-// Put implements Bucket.
-func (f Folder) Put(ctx context.Context, name string, content io.ReadSeeker) error {
+// Put writes a file next to its final name, and renames it when it is complete and on disk.
+func (f Directory) Put(ctx context.Context, name string, content io.ReadSeeker) error {
 	if err := check(name); err != nil {
 		return err
 	}
 	if _, err := os.Stat(string(f)); err != nil {
-		return fmt.Errorf("the folder of the bucket: %w", err)
+		return fmt.Errorf("the directory of the bucket: %w", err)
 	}
 	path := filepath.Join(string(f), filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -96,16 +95,16 @@ func (r reader) Read(p []byte) (int, error) {
 	return r.from.Read(p)
 }
 
-// Get implements Bucket.
-func (f Folder) Get(_ context.Context, name string) (io.ReadCloser, error) {
+// Get opens a file. The error is fs.ErrNotExist if there is none of that name.
+func (f Directory) Get(_ context.Context, name string) (io.ReadCloser, error) {
 	if err := check(name); err != nil {
 		return nil, err
 	}
 	return os.Open(filepath.Join(string(f), filepath.FromSlash(name)))
 }
 
-// Delete implements Bucket. What an interrupted Put left goes too.
-func (f Folder) Delete(_ context.Context, name string) error {
+// Delete removes a file, and what an interrupted Put left of it.
+func (f Directory) Delete(_ context.Context, name string) error {
 	if err := check(name); err != nil {
 		return err
 	}

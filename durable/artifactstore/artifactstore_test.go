@@ -69,7 +69,7 @@ func serve(t *testing.T, h http.Handler) string {
 func stores(t *testing.T) map[string]Bucket {
 	t.Helper()
 	_, s := store(t)
-	return map[string]Bucket{"folder": Folder(t.TempDir()), "s3": s}
+	return map[string]Bucket{"directory": Directory(t.TempDir()), "s3": s}
 }
 
 // What is put is got, replaced and deleted, and nothing else.
@@ -115,9 +115,9 @@ func read(t *testing.T, b Bucket, name string) string {
 }
 
 // A file that is not written to its end is not there, and files are for their owner.
-func TestFolderIsWholeOrNot(t *testing.T) {
+func TestDirectoryIsWholeOrNot(t *testing.T) {
 	t.Parallel()
-	f := Folder(t.TempDir())
+	f := Directory(t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := f.Put(ctx, "a", strings.NewReader("content")); !errors.Is(err, context.Canceled) {
@@ -132,7 +132,7 @@ func TestFolderIsWholeOrNot(t *testing.T) {
 	if info, err := os.Stat(filepath.Join(string(f), "a")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("it is %v, %v", info, err)
 	}
-	if err := Folder(filepath.Join(string(f), "missing")).Put(t.Context(), "a", strings.NewReader("")); !errors.Is(err, fs.ErrNotExist) {
+	if err := Directory(filepath.Join(string(f), "missing")).Put(t.Context(), "a", strings.NewReader("")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a folder that is not there: %v", err)
 	}
 }

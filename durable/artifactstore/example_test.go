@@ -13,7 +13,7 @@ import (
 )
 
 // A directory, such as the mount path of a volume, keeps files.
-func ExampleFolder() {
+func ExampleDirectory() {
 	dir, err := os.MkdirTemp("", "backups")
 	if err != nil {
 		panic(err)
@@ -21,7 +21,7 @@ func ExampleFolder() {
 	defer func() { _ = os.RemoveAll(dir) }()
 
 	ctx := context.Background()
-	backups := artifactstore.Folder(dir)
+	backups := artifactstore.Directory(dir)
 	if err := backups.Put(ctx, "db/monday.dump", strings.NewReader("42 rows")); err != nil {
 		panic(err)
 	}

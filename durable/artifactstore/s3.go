@@ -33,10 +33,10 @@ type S3 struct {
 	Client *http.Client
 }
 
-// Credentials are who a request is from. Token may be empty.
+// Credentials sign requests. Token may be empty.
 type Credentials struct{ Key, Secret, Token string }
 
-// Put implements Bucket. The content is read twice: it is signed with its digest.
+// Put uploads a file in one request. The content is read twice, because the request is signed with its digest.
 func (s S3) Put(ctx context.Context, name string, content io.ReadSeeker) error {
 	client, err := s.open(ctx, name)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s S3) Put(ctx context.Context, name string, content io.ReadSeeker) error {
 	return nil
 }
 
-// Get implements Bucket.
+// Get downloads a file. The error is fs.ErrNotExist if there is none of that name.
 func (s S3) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	client, err := s.open(ctx, name)
 	if err != nil {
@@ -65,7 +65,7 @@ func (s S3) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	return answer.Body, nil
 }
 
-// Delete implements Bucket.
+// Delete removes a file. It is no error if the file does not exist.
 func (s S3) Delete(ctx context.Context, name string) error {
 	client, err := s.open(ctx, name)
 	if err != nil {

@@ -135,11 +135,7 @@ type Retry struct {
 	Max time.Duration
 }
 
-const (
-	retryAttempts = 5
-	retryFirst    = time.Second
-	retryMax      = 5 * time.Minute
-)
+const retryAttempts = 5
 
 func (r Retry) limit() int32 {
 	if r.Attempts > 0 {
@@ -152,10 +148,10 @@ func (r Retry) limit() int32 {
 func (r Retry) after(failures int32) time.Duration {
 	wait, most := r.First, r.Max
 	if wait <= 0 {
-		wait = retryFirst
+		wait = timing.retryFirst
 	}
 	if most <= 0 {
-		most = retryMax
+		most = timing.retryMax
 	}
 	for ; failures > 1 && wait < most; failures-- {
 		wait *= 2

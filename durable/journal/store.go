@@ -110,7 +110,7 @@ func (j *Journal) DeepCopy() *Journal {
 	return out
 }
 
-// DeepCopyInto copies the journal.
+// DeepCopyInto copies the journal into out, as generated code for API types does.
 func (j *Journal) DeepCopyInto(out *Journal) {
 	*out = *j
 	out.unread = bytes.Clone(j.unread)

@@ -21,7 +21,7 @@ import (
 // What these actions are about. Each function is what an operator's Actions has under a name, for a
 // StatefulSet in place of its own kind.
 var (
-	cellar = artifactstore.Folder("/var/lib/cellar")
+	cellar = artifactstore.Directory("/var/lib/cellar")
 	db     = &appsv1.StatefulSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"},

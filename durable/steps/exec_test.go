@@ -95,7 +95,7 @@ func TestSaveAndLoad(t *testing.T) {
 		return 0
 	})
 	o := carry(t, connection, "", func(ctx context.Context, run *durable.Run) error {
-		file, err := durable.Do(ctx, run, steps.Save("save", command, artifactstore.Folder(folder), "monday/all"))
+		file, err := durable.Do(ctx, run, steps.Save("save", command, artifactstore.Directory(folder), "monday/all"))
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func TestSaveAndLoad(t *testing.T) {
 		}
 		load := command
 		load.Command = []string{"load"}
-		_, err = durable.Do(ctx, run, steps.Load("load", load, artifactstore.Folder(folder), file))
+		_, err = durable.Do(ctx, run, steps.Load("load", load, artifactstore.Directory(folder), file))
 		return err
 	})
 	if o.Kind() != outcome.KindDone || <-loaded != long {
@@ -130,7 +130,7 @@ func TestSaveThatFails(t *testing.T) {
 			return test.exit
 		})
 		o := carry(t, connection, "", func(ctx context.Context, run *durable.Run) error {
-			step := steps.Save("save", command, artifactstore.Folder(folder), "all")
+			step := steps.Save("save", command, artifactstore.Directory(folder), "all")
 			step.Retry.Attempts = 1
 			if _, err := durable.Do(ctx, run, step); err != nil {
 				return err

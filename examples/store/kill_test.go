@@ -304,7 +304,7 @@ func (k *killing) whole(w work) {
 	})
 	fill(k.T, w.server, map[string]string{"late": "it goes on"})
 	j := w.action.Status.Journal
-	values, err := Store{Backups: artifactstore.Folder(k.backups)}.read(k.Context(), Dump{File: j.Artifacts[artifactFile], Sum: j.Artifacts[artifactSum]})
+	values, err := Store{Backups: artifactstore.Directory(k.backups)}.read(k.Context(), Dump{File: j.Artifacts[artifactFile], Sum: j.Artifacts[artifactSum]})
 	if err != nil || !maps.Equal(values, goods) {
 		k.Errorf("%s holds %q (%v)", w.action.Name, values, err)
 	}

@@ -45,7 +45,7 @@ func backups() artifactstore.Bucket {
 			},
 		}
 	case os.Getenv("STORE_BACKUPS") != "":
-		return artifactstore.Folder(os.Getenv("STORE_BACKUPS"))
+		return artifactstore.Directory(os.Getenv("STORE_BACKUPS"))
 	}
 	return nil
 }

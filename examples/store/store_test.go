@@ -230,7 +230,7 @@ func (s *shop) run(address string) (stop func()) {
 
 func runOperator(ctx context.Context, config *rest.Config, namespace, backups, address string) error {
 	return operon.Run(ctx, "store-operator", config, operon.Config{Namespace: namespace},
-		operon.API(storev1.AddToScheme), operon.Manage(Store{Backups: artifactstore.Folder(backups), Address: address}))
+		operon.API(storev1.AddToScheme), operon.Manage(Store{Backups: artifactstore.Directory(backups), Address: address}))
 }
 
 func keyOf(object k8s.Object) k8s.ObjectKey { return k8s.ObjectKeyFromObject(object) }

@@ -13,7 +13,7 @@ type budget struct{ lines, exported int }
 var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together. The goal is 98,000.
-const totalLines = 110_300
+const totalLines = 110_600
 
 // budgets of packages that need more. Raise one only with a reason in its commit message; lower it when a package shrinks.
 var budgets = map[string]budget{
@@ -29,10 +29,10 @@ var budgets = map[string]budget{
 
 	"internal/prove/oracle":     {1930, 8},
 	"internal/prove/proxy":      {2860, 8},
-	"internal/prove/report":     {2560, 26},
+	"internal/prove/report":     {2565, 26},
 	"internal/prove/runner":     {2770, 13},
 	"internal/prove/workload":   {1650, 18},
-	"prove":                     {1880, 12},
+	"prove":                     {1885, 12},
 	"internal/ship/deploy":      {2830, 11},
 	"internal/ship/image":       {1650, 20},
 	"internal/tools/generate":   {2510, 6},

@@ -63,6 +63,31 @@ func checkContracts(t *testing.T, file *ast.File) {
 	}
 }
 
+// TestCommentsHaveSubstance holds that the comment of a name that authors use says more than the name does.
+func TestCommentsHaveSubstance(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	for _, p := range sources(t) {
+		if !public(p) {
+			continue
+		}
+		for _, file := range p.files {
+			for _, declaration := range file.Decls {
+				f, ok := declaration.(*ast.FuncDecl)
+				if ok && f.Name.IsExported() && f.Doc != nil && (f.Recv == nil || isExported(f.Recv.List[0].Type)) {
+					checked++
+					if words := len(strings.Fields(f.Doc.Text())); words < 6 {
+						t.Errorf("%s: the comment of %s has %d words: say what it does that its name does not", place(f.Pos()), f.Name.Name, words)
+					}
+				}
+			}
+		}
+	}
+	if checked < 100 {
+		t.Fatalf("only %d comments were checked", checked)
+	}
+}
+
 // isExported reports whether the type of a receiver is exported.
 func isExported(receiver ast.Expr) bool { return ast.IsExported(receiverName(receiver)) }
 

@@ -27,10 +27,6 @@ const (
 	// Peace is how long a field has to stay as it was put for its contest to be over.
 	Peace = 5 * time.Minute
 
-	// The first repair of a contest is held back for firstPause after the one before, the
-	// next twice as long, and so on.
-	firstPause = time.Second
-	lastPause  = time.Minute
 	// maxFields bounds what is known of one object.
 	maxFields = 100
 )
@@ -69,7 +65,7 @@ type entry struct {
 // Hold returns how long a repair is to be held back. It is not, if one of the changes that
 // it undoes is no contest.
 func (l *Ledger) Hold(child plan.ID, changes []Change, now time.Time) time.Duration {
-	var longest, shortest time.Duration = 0, lastPause
+	var longest, shortest time.Duration = 0, timing.lastPause
 	for _, c := range changes {
 		left := l.known[place{child, c.Field, c.To}].left(now)
 		longest, shortest = max(longest, left), min(shortest, left)
@@ -155,9 +151,9 @@ func (e *entry) left(now time.Time) time.Duration {
 	if e == nil || !e.contested(now) {
 		return 0
 	}
-	pause := lastPause
+	pause := timing.lastPause
 	if doublings := e.rounds - Rounds; doublings < 6 { // 1 s << 6 is more than a minute
-		pause = firstPause << doublings
+		pause = timing.firstPause << doublings
 	}
 	return e.last.Add(pause).Sub(now)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -85,5 +86,48 @@ func TestKindsWithoutAState(t *testing.T) {
 		if !found {
 			t.Errorf("%s is no kind of Kubernetes", kind)
 		}
+	}
+}
+
+// The workloads with large pod templates are read without them, and as kstatus reads them whole.
+func TestWorkloads(t *testing.T) {
+	t.Parallel()
+	meta := metav1.ObjectMeta{Name: "a", Generation: 1}
+	for name, c := range map[string]struct {
+		object runtime.Object
+		want   Status
+	}{
+		"a StatefulSet that is rolled out": {&appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(1))}, Status: appsv1.StatefulSetStatus{
+			ObservedGeneration: 1, Replicas: 1, ReadyReplicas: 1, CurrentReplicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}}, Ready},
+		"a StatefulSet without pods": {&appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(1))}, Status: appsv1.StatefulSetStatus{ObservedGeneration: 1}}, Waiting},
+		"a DaemonSet that is rolled out": {&appsv1.DaemonSet{ObjectMeta: meta, Status: appsv1.DaemonSetStatus{ObservedGeneration: 1,
+			DesiredNumberScheduled: 1, CurrentNumberScheduled: 1, UpdatedNumberScheduled: 1, NumberAvailable: 1, NumberReady: 1}}, Ready},
+		"a DaemonSet of an older generation": {&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "a", Generation: 2}, Status: appsv1.DaemonSetStatus{ObservedGeneration: 1}}, Waiting},
+		"a Job that failed": {&batchv1.Job{ObjectMeta: meta, Status: batchv1.JobStatus{StartTime: &metav1.Time{}, Failed: 1,
+			Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded"}}}}, Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kinds, _, err := scheme.Scheme.ObjectKinds(c.object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := Of(kinds[0], c.object); got.Status != c.want {
+				t.Errorf("it is %+v, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// An object whose metadata is enough is ready until it is being deleted.
+func TestMetadata(t *testing.T) {
+	t.Parallel()
+	secret := &metav1.PartialObjectMetadata{}
+	if got := OfMetadata(secret); got.Status != Ready || !ByMetadata(schema.GroupKind{Kind: "Secret"}) || ByMetadata(schema.GroupKind{Kind: "Pod"}) {
+		t.Errorf("a Secret is %+v", got)
+	}
+	secret.DeletionTimestamp = &metav1.Time{}
+	if got := OfMetadata(secret); got.Status != Waiting || got.Message == "" {
+		t.Errorf("a Secret that is being deleted is %+v", got)
 	}
 }

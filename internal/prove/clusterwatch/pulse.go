@@ -22,11 +22,7 @@ type pulse struct {
 }
 
 const (
-	// between is the time between two beats, and beats how many are remembered.
-	between = 250 * time.Millisecond
-	beats   = 8
-	// usual is how long a beat takes on a machine that has nothing else to do, with room to spare.
-	usual = 15 * time.Millisecond
+	beats = 8
 	// slowest bounds Slowness.
 	slowest = 8
 )
@@ -39,7 +35,7 @@ var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 // Slowness is how much slower the cluster is at the moment than it would be on a machine that does
 // nothing else: at least 1, at most 8. Whoever waits for silence waits as much longer.
 func (w *Witness) Slowness() float64 {
-	slow := float64(w.pulse.slow.Load()) / float64(usual)
+	slow := float64(w.pulse.slow.Load()) / float64(timing.usual)
 	return min(max(slow, 1), slowest)
 }
 
@@ -58,7 +54,7 @@ func (w *Witness) beat(ctx context.Context, name string) {
 		defer cancel()
 		_ = objects.Delete(ending, name, metav1.DeleteOptions{}) // left behind, it is an empty ConfigMap
 	}()
-	tick := time.NewTicker(between)
+	tick := time.NewTicker(timing.between)
 	defer tick.Stop()
 	for n := 1; ; n++ {
 		select {

@@ -79,7 +79,7 @@ func (h History) Words() []string {
 		for _, one := range fields {
 			paths = append(paths, one.path)
 		}
-		all = append(all, fmt.Sprintf("not compared of %s: %s, which the definition calls history (%s)", kind.Kind, strings.Join(paths, ", "), HistoryAnnotation))
+		all = append(all, fmt.Sprintf("not compared in %s: %s (history, declared by %s)", kind.Kind, strings.Join(paths, ", "), HistoryAnnotation))
 	}
 	slices.Sort(all)
 	return all

@@ -52,7 +52,7 @@ func TestHistoryIsNotCompared(t *testing.T) {
 		t.Errorf("by what another kind declares it differs in %q", got)
 	}
 	words := history.Words()
-	if len(words) != 1 || words[0] != "not compared of Box: status.runs, status.free.a, status.steps[*].attempts, status.hosts[*].seen, which the definition calls history (prove.operon.dev/history)" {
+	if len(words) != 1 || words[0] != "not compared in Box: status.runs, status.free.a, status.steps[*].attempts, status.hosts[*].seen (history, declared by prove.operon.dev/history)" {
 		t.Errorf("it is said in %q", words)
 	}
 }

@@ -16,9 +16,6 @@ import (
 // loopback is the only address that a proxy listens on.
 const loopback = "127.0.0.1"
 
-// validity of a proxy's certificate, on both sides of now. A proxy lives for minutes.
-const validity = 7 * 24 * time.Hour
-
 // pair is the certificate of a proxy and the authority that signed it. The keys are never
 // written anywhere.
 type pair struct {
@@ -59,7 +56,7 @@ func sign(template, parent *x509.Certificate, parentKey *ecdsa.PrivateKey) (*x50
 	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)); err != nil {
 		return nil, nil, err
 	}
-	template.NotBefore, template.NotAfter = time.Now().Add(-validity), time.Now().Add(validity)
+	template.NotBefore, template.NotAfter = time.Now().Add(-timing.validity), time.Now().Add(timing.validity)
 	template.BasicConstraintsValid = true
 	if parent == nil {
 		parent, parentKey = template, key

@@ -136,17 +136,13 @@ func (p *Proxy) refuse(w http.ResponseWriter, x *exchange, failure apierrors.API
 	x.reply(w, status, header, body)
 }
 
-// grace is how long the server may take to answer a write whose sender is gone: as long as it waits
-// for a webhook where nothing else is said. It mostly takes milliseconds, and on a busy machine seconds.
-const grace = 10 * time.Second
-
 // span returns a context for what is asked of the server. It ends with the request and with its
 // sender; that of a write a while later, so that it is known what the write did.
 func (x *exchange) span(ctx context.Context) (context.Context, func()) {
 	spanned, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	end := cancel
 	if x.IsWrite() && !x.Streams() {
-		end = func() { time.AfterFunc(grace, cancel) }
+		end = func() { time.AfterFunc(timing.grace, cancel) }
 	}
 	stops := []func() bool{context.AfterFunc(ctx, end)}
 	if x.sender != nil {

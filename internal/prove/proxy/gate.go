@@ -123,13 +123,9 @@ func usedBy(ctx context.Context, i *Instance) {
 	l.user = i
 }
 
-// linger is how long a connection lasts after the end of the last answer on it was handed to
-// HTTP, so that the answer arrives: HTTP/2 writes it a little later, and tells nobody.
-const linger = 200 * time.Millisecond
-
 // hangUp closes the connection that a request came over, once its answer has arrived.
 func hangUp(ctx context.Context) {
 	if c, ok := ctx.Value(inLink{}).(net.Conn); ok {
-		time.AfterFunc(linger, func() { _ = c.Close() }) // it may be closed already, which is what is wanted
+		time.AfterFunc(timing.linger, func() { _ = c.Close() }) // it may be closed already, which is what is wanted
 	}
 }

@@ -159,7 +159,7 @@ func (i *Instance) Revoke() {
 	i.mu.Unlock()
 	i.end()
 	i.inside.Wait()
-	time.AfterFunc(linger, func() { i.proxy.gate.cutOf(i) })
+	time.AfterFunc(timing.linger, func() { i.proxy.gate.cutOf(i) })
 }
 
 // enter lets a request in, unless the instance is revoked.

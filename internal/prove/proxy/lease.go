@@ -98,7 +98,7 @@ func (p *Proxy) keep(i *Instance, of lease, while time.Duration) {
 		}
 		held = false
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.alive), grace)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.alive), timing.grace)
 	defer cancel()
 	_ = p.leases.change(ctx, of, giveUp) // as above
 }

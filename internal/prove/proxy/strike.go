@@ -181,7 +181,7 @@ func (p *Proxy) afterwards(ctx context.Context, w http.ResponseWriter, x *exchan
 				hangUp(ctx)
 				return
 			case fault.Outage:
-				_ = pause(p.alive, linger) // until the answer has arrived, or the proxy ends
+				_ = pause(p.alive, timing.linger) // until the answer has arrived, or the proxy ends
 			}
 			_, _, _, _ = p.happen(context.WithoutCancel(ctx), x, f, p.now) // the answer has been given
 		})

@@ -21,12 +21,6 @@ type Standing struct {
 	At string
 }
 
-// How often a Progress writes at most.
-const (
-	everyTerminal = 100 * time.Millisecond
-	everyPlain    = 5 * time.Second
-)
-
 // Progress says how far the work is: on a terminal in one line that is written again, elsewhere in
 // a line every few seconds. It may be used by several goroutines.
 type Progress struct {
@@ -53,9 +47,9 @@ func NewProgress(out io.Writer, terminal bool, look func() Look) *Progress {
 func (p *Progress) Update(s Standing) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	every := everyPlain
+	every := timing.everyPlain
 	if p.terminal {
-		every = everyTerminal
+		every = timing.everyTerminal
 	}
 	p.now = s
 	phase := s.Planned == 0 && s.At != p.at

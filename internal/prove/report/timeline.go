@@ -40,9 +40,6 @@ type event struct {
 	Differs         bool
 }
 
-// quiet is the time without events from which on it has an entry of its own.
-const quiet = 400 * time.Millisecond
-
 // view lays out a timeline.
 func (t *Timeline) view(f *finding.Finding) *timelineView {
 	v := &timelineView{Titles: []string{"This run"}}
@@ -106,7 +103,7 @@ func (c *Course) cell(i int, events []event) stepCell {
 		if e.at.Before(all[i].at) && i > 0 || i+1 < len(all) && !e.at.Before(all[i+1].at) {
 			continue
 		}
-		if wait := e.at.Sub(last); wait >= quiet {
+		if wait := e.at.Sub(last); wait >= timing.quiet {
 			cell.Events = append(cell.Events, event{Kind: "wait", Text: took(wait.Round(100 * time.Millisecond))})
 		}
 		last, e.Offset = e.at, "+"+took(max(0, e.at.Sub(all[i].at)))

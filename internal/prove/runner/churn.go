@@ -7,24 +7,19 @@ import (
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
-// What it takes to say of an operator that it will not come to an end, before the patience with it
-// does.
-const (
-	// churnAfter is how long a step may take in any case, churnFor how long it is listened then.
-	churnAfter, churnFor = 10 * time.Second, 5 * time.Second
-	// churnTimes is how often the same is written in that time.
-	churnTimes = 20
-)
+// churnTimes is how often the same must be written within timing.churnFor for an operator to count as one that never
+// settles.
+const churnTimes = 20
 
 // churns says what an operator writes again and again, and changes by it, while nothing happens but
 // what it does itself; "" where that is not so. Who reports how far its pods are writes often, too,
 // but then there are pods that change.
 func (w *world) churns(began time.Time) string {
 	slow := w.Witness.Slowness()
-	if time.Since(began) < scaled(churnAfter, slow) {
+	if time.Since(began) < scaled(timing.churnAfter, slow) {
 		return ""
 	}
-	since := time.Now().Add(-scaled(churnFor, slow))
+	since := time.Now().Add(-scaled(timing.churnFor, slow))
 	times, written, most := map[string]int{}, map[string]bool{}, ""
 	for _, r := range w.proxy.Record().Requests() { // a lease is renewed all the time
 		if !r.IsWrite() || r.Effect != requestlog.Changed || r.At.Before(since) || r.IsLease() {

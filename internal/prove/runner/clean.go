@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,16 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// cleaningTimeout bounds the removal of a world.
-const cleaningTimeout = 60 * time.Second
-
 // folderOf takes the files of the world's instances.
 func (w *world) folderOf() string { return filepath.Join(w.Folder, w.namespace) }
 
 // clean removes a world: its objects, whatever finalizers they have, as the operator that would
 // serve them is gone.
 func (w *world) clean(elsewhere []*unstructured.Unstructured) error {
-	ctx, cancel := context.WithTimeout(context.Background(), cleaningTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), timing.cleaningTimeout)
 	defer cancel()
 	if w.fails() {
 		if err := w.heal(ctx); err != nil { // pods on a lost node could not go

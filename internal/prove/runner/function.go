@@ -58,11 +58,6 @@ func (c *call) over(end End) {
 	})
 }
 
-// lingering is how long a killed function may take to return before the instance counts as ended
-// nevertheless, as a killed process does: one that waits for its work to end would keep the
-// next instance from starting.
-const lingering = time.Second
-
 // Kill ends the function's context. What it still does reaches no API server, as its token is
 // worth nothing by now.
 func (c *call) Kill() {
@@ -70,7 +65,7 @@ func (c *call) Kill() {
 	go func() {
 		select {
 		case <-c.returned:
-		case <-time.After(lingering):
+		case <-time.After(timing.lingering):
 			c.over(End{})
 		}
 	}()

@@ -15,12 +15,8 @@ import (
 )
 
 // Pauses before an operator that ended by itself is started again.
-const (
-	firstPause = 200 * time.Millisecond
-	lastPause  = 3 * time.Second
-	// maxExits is how often it may end by itself before the run is given up.
-	maxExits = 5
-)
+// maxExits is how often it may end by itself before the run is given up.
+const maxExits = 5
 
 // life is the operator's, over all its instances.
 type life struct {
@@ -150,7 +146,7 @@ func (l *life) attend(i *instance) {
 	pause := time.Duration(0)
 	if again && !i.asked {
 		l.unasked++
-		pause = min(firstPause<<(l.unasked-1), lastPause)
+		pause = min(timing.firstPause<<(l.unasked-1), timing.lastPause)
 		again = l.unasked <= maxExits
 	}
 	if again {
@@ -252,7 +248,7 @@ func (l *life) overlap() {
 		l.restart(0)
 		select {
 		case <-l.ctx.Done():
-		case <-time.After(scaled(overlapFor, l.world.Witness.Slowness())):
+		case <-time.After(scaled(timing.overlapFor, l.world.Witness.Slowness())):
 		}
 		for _, i := range first {
 			if running := l.running(i); running != nil {
@@ -268,11 +264,6 @@ func (l *life) running(i *instance) Running {
 	defer l.mu.Unlock()
 	return i.running
 }
-
-// overlapFor is how long two instances run side by side: some starts of a controller-runtime
-// operator, and longer than what an operator may wait for by times of Kubernetes, which are in seconds. On a slow cluster
-// it is longer.
-const overlapFor = 2200 * time.Millisecond
 
 // close ends the operator for good.
 func (l *life) close() {

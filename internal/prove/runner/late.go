@@ -14,10 +14,6 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// arrives is how long a change is waited for that a watch has to show, on a machine that does nothing else.
-// What has not come by then is taken not to come.
-const arrives = 10 * time.Second
-
 // deed is what a step did to an object.
 type deed struct {
 	spot
@@ -47,7 +43,7 @@ func (w *world) deletes(mapping *meta.RESTMapping, one workload.Ref) {
 // late tells what a watch has still to show of what happened in a step, "" where that is nothing. Silence means
 // nothing until then: who has not heard of a change does not act on it.
 func (w *world) late(step time.Time) string {
-	since := time.Now().Add(-scaled(arrives, w.Witness.Slowness()))
+	since := time.Now().Add(-scaled(timing.arrives, w.Witness.Slowness()))
 	switch {
 	case step.After(since) && w.unseen():
 		return "the step has not been seen yet"

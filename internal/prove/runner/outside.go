@@ -172,7 +172,7 @@ func (w *world) vanished(ctx context.Context, at spot) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("%s %s is not gone after %s", at.resource, at.name, cleaningTimeout)
+			return fmt.Errorf("%s %s is not gone after %s", at.resource, at.name, timing.cleaningTimeout)
 		}
 	}
 }

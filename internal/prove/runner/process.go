@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/operon-framework/operon/internal/tools/ports"
 	"github.com/operon-framework/operon/internal/tools/up/process"
@@ -30,10 +29,6 @@ type Process struct {
 	// Env is added to the environment of this process.
 	Env []string
 }
-
-// stopGrace is how long a program may take to stop in good order: what the kubelet gives by default
-// is 30 s, which would show no more.
-const stopGrace = 10 * time.Second
 
 // Start starts the program. It learns of the cluster by $KUBECONFIG and, where [Process.InCluster]
 // says nothing against it, as a pod does; of its namespace by $POD_NAMESPACE.
@@ -138,7 +133,7 @@ func (p Process) fill(argument string, access Access, kept *kept) (string, error
 type runningProcess struct{ *process.Process }
 
 // Stop implements Running.
-func (p runningProcess) Stop() { p.Process.Stop(stopGrace) }
+func (p runningProcess) Stop() { p.Process.Stop(timing.stopGrace) }
 
 // End implements Running.
 func (p runningProcess) End() End {

@@ -13,10 +13,6 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// clusterPatience is how long a cluster may take for its own part, before the operator begins: to furnish a namespace,
-// and to hear of Roles and bindings.
-const clusterPatience = 2 * time.Minute
-
 // awaitRights returns when the API server knows of what the operator was granted in a world. It hears of Roles and
 // bindings a moment after it has stored them, and would refuse what an operator asks for that is quicker.
 func (s *Stage) awaitRights(ctx context.Context, world string) error {
@@ -25,7 +21,7 @@ func (s *Stage) awaitRights(ctx context.Context, world string) error {
 		return err
 	}
 	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: world}}
-	tick := time.NewTicker(look)
+	tick := time.NewTicker(timing.look)
 	defer tick.Stop()
 	for began := time.Now(); ; {
 		known, err := client.AuthorizationV1().SelfSubjectRulesReviews().Create(ctx, review, metav1.CreateOptions{})
@@ -34,8 +30,8 @@ func (s *Stage) awaitRights(ctx context.Context, world string) error {
 				return nil
 			}
 		}
-		if time.Since(began) > clusterPatience {
-			return fmt.Errorf("after %s the operator still lacks its permissions: %w", clusterPatience, err)
+		if time.Since(began) > timing.clusterPatience {
+			return fmt.Errorf("after %s the operator still lacks its permissions: %w", timing.clusterPatience, err)
 		}
 		select {
 		case <-ctx.Done():

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/internal/prove/fault"
+	"github.com/operon-framework/operon/internal/prove/quiesce"
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
@@ -35,30 +36,14 @@ type Pace struct {
 	Reads bool
 }
 
-// Paces that are taken where nothing else is said.
-const (
-	defaultQuiet    = 150 * time.Millisecond
-	defaultSettle   = 3 * time.Second
-	defaultUnsure   = time.Second
-	defaultPatience = 30 * time.Second
-	// brief divides the silence that ends a step in which nothing is waited for any more.
-	brief = 3
-	// mild divides the slowness of the cluster where what is expected is there: where it is not known
-	// what to expect, to end too early would be a wrong reference, and here it is little lost.
-	mild = 2.5
-	// hopeful multiplies the silence that ends a step of which nothing is expected, where something is
-	// not ready yet: what Kubernetes tries again, as the scheduler does, it tries after a second.
-	hopeful = 3
-	// look is how often it is looked whether a step is over.
-	look = 10 * time.Millisecond
-	// firstRequest is how long an operator may take until it asks for something, on a machine that does
-	// nothing else.
-	firstRequest = 20 * time.Second
-)
+// times returns what decides when a step is over.
+func (p Pace) times() quiesce.Pace {
+	return quiesce.Pace{Quiet: p.Quiet, Settle: p.Settle, Unsure: p.Unsure, Listen: p.Listen, Patience: p.Patience}
+}
 
 func (p Pace) withDefaults() Pace {
 	for value, otherwise := range map[*time.Duration]time.Duration{
-		&p.Quiet: defaultQuiet, &p.Settle: defaultSettle, &p.Unsure: defaultUnsure, &p.Patience: defaultPatience,
+		&p.Quiet: timing.defaultQuiet, &p.Settle: timing.defaultSettle, &p.Unsure: timing.defaultUnsure, &p.Patience: timing.defaultPatience,
 	} {
 		if *value <= 0 {
 			*value = otherwise
@@ -67,108 +52,79 @@ func (p Pace) withDefaults() Pace {
 	return p
 }
 
-// end is how a step ended.
-type end struct {
-	silent  bool
-	reached bool
-	why     string
-}
-
 // settle waits until a step is over that began at a time.
-func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (end, error) {
-	tick := time.NewTicker(look)
+func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (quiesce.Decision, error) {
+	tick := time.NewTicker(timing.look)
 	defer tick.Stop()
-	looked, reached, working, hopes, churned := -1, false, "", false, began
-	patience := hourglass{left: w.pace.Patience, at: began}
+	o := observer{world: w, step: s, began: began, looked: -1, churned: began, patience: quiesce.Hourglass{Left: w.pace.Patience, At: began}}
 	for {
-		if err := w.life.dead(); err != nil {
-			return end{why: err.Error()}, nil
-		}
-		busy, quiet := w.quiet(began)
-		slow := w.Witness.Slowness()
-		if busy == "" && quiet >= w.pace.Quiet/brief {
-			if count := w.scene.Count() + w.wide.Count(); count != looked {
-				looked, reached = count, !w.expects(s) || w.pace.Reached(s.Name, w.state())
-				working, hopes = atWork(w.scene.State()), unready(w.scene.State())
-			}
-			if busy = working; busy == "" && quiet >= w.enough(s, slow, reached, hopes) {
-				return end{silent: true, reached: reached}, nil
-			}
-		}
-		if w.onlyReads(began) {
-			return end{reached: reached, why: "the operator reads all the time"}, nil
-		}
-		if time.Since(churned) > churnFor/10 {
-			churned = time.Now()
-			if why := w.churns(began); why != "" {
-				return end{reached: reached, why: why}, nil
-			}
-		}
-		if patience.over(time.Now(), slow) {
-			if busy == "" {
-				busy = w.noise()
-			}
-			return end{reached: reached, why: fmt.Sprintf("after %s %s", w.pace.Patience, busy)}, nil
+		if decision := quiesce.Decide(w.pace.times(), o.observe()); decision.Over {
+			return decision, nil
 		}
 		select {
 		case <-ctx.Done():
-			return end{why: "interrupted"}, context.Cause(ctx)
+			return quiesce.Decision{Why: "interrupted"}, context.Cause(ctx)
 		case <-tick.C:
 		}
 	}
 }
 
-// hourglass is a time that passes more slowly while the cluster is slow, so that who had to wait once gets that time
-// also when all is quick again.
-type hourglass struct {
-	left time.Duration
-	at   time.Time // when it was looked at last
+// observer observes one step.
+type observer struct {
+	*world
+	step     *workload.Step
+	began    time.Time
+	patience quiesce.Hourglass
+	// looked is how many changes there were when the objects were looked at last, and working which of them are being rolled out.
+	looked  int
+	reached bool
+	working string
+	unready bool
+	churned time.Time
 }
 
-// over tells whether the time is over, on a cluster that has been slow since it was looked at last.
-func (h *hourglass) over(now time.Time, slow float64) bool {
-	h.left -= time.Duration(float64(now.Sub(h.at)) / slow)
-	h.at = now
-	return h.left < 0
+// observe returns what is known now.
+func (o *observer) observe() quiesce.Observation {
+	if err := o.life.dead(); err != nil {
+		return quiesce.Observation{Failed: err.Error()}
+	}
+	busy, quiet := o.quiet(o.began)
+	seen := quiesce.Observation{Quiet: quiet, Slow: o.Witness.Slowness(), Polls: o.onlyReads(o.began)}
+	if busy == "" && quiet >= o.pace.Quiet/quiesce.Brief {
+		o.look()
+		busy = o.working
+	}
+	if time.Since(o.churned) > timing.churnFor/10 {
+		o.churned = time.Now()
+		seen.Churns = o.churns(o.began)
+	}
+	seen.Busy, seen.Step = busy, o.known(o.step)
+	seen.Step.Reached, seen.Step.Unready = o.reached, o.unready
+	if seen.Left = o.patience.Tick(time.Now(), seen.Slow); seen.Left < 0 && busy == "" {
+		seen.Busy = o.noise()
+	}
+	return seen
+}
+
+// look looks at the objects, if any has changed since the last look.
+func (o *observer) look() {
+	if count := o.scene.Count() + o.wide.Count(); count != o.looked {
+		o.looked, o.reached = count, !o.expects(o.step) || o.pace.Reached(o.step.Name, o.state())
+		o.working, o.unready = atWork(o.scene.State()), unready(o.scene.State())
+	}
+}
+
+// known returns what is known of a step before the objects are looked at.
+func (w *world) known(s *workload.Step) quiesce.Step {
+	steps := w.trace.Steps
+	return quiesce.Step{
+		First: len(steps) == 1, Last: len(steps) == len(w.plan.Workload.Steps),
+		Expected: w.expects(s), Refused: steps[len(steps)-1].Refused != "", AwaitsFault: w.awaits(s.Name),
+	}
 }
 
 // scaled is a time on a cluster that is slower than usual.
-func scaled(while time.Duration, slow float64) time.Duration {
-	return time.Duration(float64(while) * slow)
-}
-
-// enough is how long the silence lasts that ends a step. What settles a step that did not get where it
-// should does not cut short one of which nothing is expected.
-func (w *world) enough(s *workload.Step, slow float64, reached, hopes bool) time.Duration {
-	if reached {
-		return w.need(s, slow, hopes)
-	}
-	return scaled(w.pace.Settle, slow)
-}
-
-// need is how long the silence lasts that ends a step whose goal is reached. A step that was refused
-// changed nothing. Where more steps follow, a slow cluster gets no more time than a quick one, and
-// where no fault has still to strike, silence is short: what is late is seen then. Where it is not known
-// what is expected, hopes tells that something is not ready, and may become so.
-func (w *world) need(s *workload.Step, slow float64, hopes bool) time.Duration {
-	steps := w.trace.Steps
-	last := steps[len(steps)-1]
-	switch {
-	case hopes && last.Refused == "" && !w.expects(s):
-		return scaled(hopeful*w.pace.Unsure, slow)
-	case len(steps) == 1 && w.pace.Listen > 0:
-		return scaled(w.pace.Listen, slow)
-	case last.Refused != "":
-		return w.pace.Quiet
-	case !w.expects(s):
-		return scaled(w.pace.Unsure, slow)
-	case len(steps) == len(w.plan.Workload.Steps):
-		return scaled(w.pace.Quiet, max(slow/mild, 1))
-	case w.awaits(s.Name):
-		return w.pace.Quiet
-	}
-	return w.pace.Quiet / brief
-}
+func scaled(while time.Duration, slow float64) time.Duration { return quiesce.Scaled(while, slow) }
 
 // awaits tells whether a fault has still to strike in a step, or may.
 func (w *world) awaits(step string) bool {
@@ -205,7 +161,7 @@ func (w *world) quiet(since time.Time) (busy string, quiet time.Duration) {
 		last = latest(last, activity.Last)
 	}
 	quiet = time.Since(last)
-	if quiet < w.pace.Quiet/brief {
+	if quiet < w.pace.Quiet/quiesce.Brief {
 		return "", quiet // it is too early to ask for more
 	}
 	if late := w.late(since); late != "" {
@@ -215,17 +171,9 @@ func (w *world) quiet(since time.Time) (busy string, quiet time.Duration) {
 	return "", quiet
 }
 
-// reading is for how long an operator has to do nothing but read to be taken for one that does so
-// all the time, and often how long there is between two reads of such a one at most, on average. Who
-// reads once more, as events of watches are late, does not.
-const (
-	reading = 5 * time.Second
-	often   = 2 * time.Second
-)
-
 // onlyReads tells whether nothing has happened for long but that the operator read.
 func (w *world) onlyReads(since time.Time) bool {
-	long := scaled(reading, max(w.Witness.Slowness()/mild, 1))
+	long := scaled(timing.reading, quiesce.Mild(w.Witness.Slowness()))
 	if w.pace.Reads || w.life.busy() != "" || time.Since(since) < long {
 		return false
 	}
@@ -233,7 +181,7 @@ func (w *world) onlyReads(since time.Time) bool {
 	changed, _ := w.life.lastChange()
 	return !activity.Disturbed && time.Since(activity.Last) < time.Second &&
 		time.Since(latest(since, changed, w.lastChange(), w.lastWrite())) > long &&
-		reads(w.proxy.Record().Requests(), time.Now().Add(-long)) > int(long/often)
+		reads(w.proxy.Record().Requests(), time.Now().Add(-long)) > int(long/timing.often)
 }
 
 // reads is how often the operator has read since a time.
@@ -247,7 +195,9 @@ func reads(requests []requestlog.Request, since time.Time) (times int) {
 }
 
 // firstRequest is how long the operator may take until it asks for something.
-func (w *world) firstRequest() time.Duration { return scaled(firstRequest, w.Witness.Slowness()) }
+func (w *world) firstRequest() time.Duration {
+	return scaled(timing.firstRequest, w.Witness.Slowness())
+}
 
 // lastChange is when an object of the world changed last.
 func (w *world) lastChange() time.Time {
@@ -289,7 +239,7 @@ func latest(times ...time.Time) time.Time {
 // awake waits until the operator has read what it reads at its start.
 func (w *world) awake(ctx context.Context) error {
 	began := time.Now()
-	tick := time.NewTicker(look)
+	tick := time.NewTicker(timing.look)
 	defer tick.Stop()
 	for {
 		busy, quiet := w.quiet(began)

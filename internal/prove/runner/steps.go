@@ -32,14 +32,14 @@ func (w *world) step(ctx context.Context, s *workload.Step) (on bool, err error)
 	seen.Refused = refused
 	end, err := w.settle(ctx, s, seen.At)
 	seen.Took = time.Since(seen.At)
-	seen.Silent, seen.Why = end.silent, end.why
+	seen.Silent, seen.Why = end.Quiescent, end.Why
 	seen.State, seen.Events = w.state(), w.scene.Events()
 	seen.LastChange = len(w.changes())
 	if requests := w.proxy.Record().Requests(); len(requests) > 0 {
 		seen.Last = requests[len(requests)-1].Seq
 	}
 	w.proxy.Mark(ctx, s.Name)
-	return err == nil && end.silent && end.reached, err
+	return err == nil && end.Quiescent && end.Reached, err
 }
 
 // do does what a step says, and returns the API server's message where that refused it.

@@ -124,7 +124,7 @@ var furniture = []struct {
 
 // furnished waits until Kubernetes has put its own into the namespace.
 func (w *world) furnished(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, clusterPatience)
+	ctx, cancel := context.WithTimeout(ctx, timing.clusterPatience)
 	defer cancel()
 	for {
 		changed, missing := w.scene.Changed(), ""

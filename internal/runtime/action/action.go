@@ -101,7 +101,7 @@ func (r *Runner) run(ctx context.Context, a *v1alpha1.Action, run *durable.Run) 
 	offer := r.offers[a.Spec.Target.GroupKind()]
 	do := offer.Do[a.Spec.Action]
 	if do == nil {
-		return fmt.Errorf("the operator of %s has no action %q; it has %s", a.Spec.Target.Kind, a.Spec.Action,
+		return fmt.Errorf("kind %s has no action %q, only %s", a.Spec.Target.Kind, a.Spec.Action,
 			strings.Join(slices.Sorted(maps.Keys(offer.Do)), ", "))
 	}
 	given, begun, err := durable.Current[order](run)

@@ -55,7 +55,7 @@ func (s *Schedules) compose(ctx context.Context, schedule *v1alpha1.ActionSchedu
 	if plan.Due != nil {
 		out.Child(plan.Due, ready)
 	}
-	if left := plan.Last.Add(catchUp).Sub(s.clock.Now()); !plan.seen && left > 0 {
+	if left := plan.Last.Add(timing.catchUp).Sub(s.clock.Now()); !plan.seen && left > 0 {
 		// A list may be behind our own writes, and what is not declared is deleted.
 		out.Partial()
 		out.RequeueAfter(left)
@@ -71,9 +71,6 @@ func (s *Schedules) compose(ctx context.Context, schedule *v1alpha1.ActionSchedu
 
 // ready: whatever becomes of an Action, the schedule is as its spec wants it.
 var ready = author.ReadyWhen(func(*unstructured.Unstructured) (bool, string) { return true, "" })
-
-// catchUp is how long a list may be behind.
-const catchUp = 10 * time.Second
 
 func timeOf(t time.Time) *metav1.Time {
 	if t.IsZero() {
@@ -163,9 +160,6 @@ func orDefault(history *int32) int32 {
 	return *history
 }
 
-// defaultDeadline is how late an Action may be made.
-const defaultDeadline = 10 * time.Minute
-
 // due plans the Action whose time has come, and when the next time is.
 func (p *Plan) due(schedule *v1alpha1.ActionSchedule, there []v1alpha1.Action, when cron.Schedule, now time.Time) {
 	var active []*v1alpha1.Action
@@ -207,7 +201,7 @@ func (p *Plan) replace(active []*v1alpha1.Action) {
 // lastDue is the last time at which an Action was due and is not too late to be made, after the last
 // one that was made; zero where there is none.
 func lastDue(schedule *v1alpha1.ActionSchedule, last time.Time, when cron.Schedule, now time.Time) time.Time {
-	deadline := defaultDeadline
+	deadline := timing.defaultDeadline
 	if schedule.Spec.Deadline != nil {
 		deadline = schedule.Spec.Deadline.Duration
 	}

@@ -65,7 +65,7 @@ func (n nowhere) err() error {
 	if len(n.known) == 0 {
 		return fmt.Errorf("the operator has no cluster %q: add it with operon.Cluster", n.name)
 	}
-	return fmt.Errorf("the operator has no cluster %q, but %s", n.name, strings.Join(n.known, ", "))
+	return fmt.Errorf("the operator has no cluster %q, only %s", n.name, strings.Join(n.known, ", "))
 }
 
 func (n nowhere) Children(context.Context, resourceclient.Children, types.UID) ([]*plan.Live, error) {

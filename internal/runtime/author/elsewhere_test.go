@@ -42,7 +42,7 @@ func TestReadingNowhere(t *testing.T) {
 	}{
 		{nil, errNoReads.Error()},
 		{&ending{}, `get *v1.Secret a/b: the operator has no cluster "east": add it with operon.Cluster`},
-		{Everywhere(&ending{}, map[string]Reads{"west": &ending{}}), `get *v1.Secret a/b: the operator has no cluster "east", but west`},
+		{Everywhere(&ending{}, map[string]Reads{"west": &ending{}}), `get *v1.Secret a/b: the operator has no cluster "east", only west`},
 	} {
 		object := &corev1.Secret{}
 		object.Namespace, object.Name = "a", "b"

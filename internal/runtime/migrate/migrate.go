@@ -12,16 +12,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-const (
-	// Pace is how many objects are written in a second.
-	Pace = 100
-	// again is how often the definition is looked at, for one that is changed while the operator
-	// runs.
-	again = 10 * time.Minute
-	// A migration that failed is tried again after firstRetry and then ever later, up to lastRetry.
-	firstRetry = time.Second
-	lastRetry  = time.Minute
-)
+// Pace is how many objects are written in a second.
+const Pace = 100
 
 // Definitions reads the definition of the kind and strikes versions out of it.
 type Definitions interface {
@@ -71,17 +63,17 @@ func (m *Migration) NeedLeaderElection() bool { return true }
 // Start migrates whenever there is something to migrate, until ctx ends. What fails is told and
 // tried again.
 func (m *Migration) Start(ctx context.Context) error {
-	for pause := firstRetry; ctx.Err() == nil; {
+	for pause := timing.firstRetry; ctx.Err() == nil; {
 		err := m.Run(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
 		m.tell(err)
-		next := again
+		next := timing.again
 		if err != nil {
-			next, pause = pause, min(2*pause, lastRetry)
+			next, pause = pause, min(2*pause, timing.lastRetry)
 		} else {
-			pause = firstRetry
+			pause = timing.firstRetry
 		}
 		m.sleep(ctx, next)
 	}

@@ -12,13 +12,6 @@ type Rate struct {
 // to converge, so that only what loops has to wait.
 var DefaultRate = Rate{Burst: 60, Every: time.Second}
 
-const (
-	// stormReported is how long an object's reconciles are delayed before the user hears of it.
-	stormReported = 30 * time.Second
-	// stormRepeated is when the user hears again of a storm that continues.
-	stormRepeated = 10 * time.Minute
-)
-
 // Pace is the token bucket of one object, by the generic cell rate algorithm. The zero value is a
 // full one.
 type Pace struct {
@@ -47,7 +40,7 @@ func (p *Pace) Take(rate Rate, now time.Time) (left time.Duration, storm bool) {
 
 // report reports whether the user is to hear of a storm now.
 func (p *Pace) report(now time.Time) bool {
-	if p.storm.IsZero() || now.Sub(p.storm) < stormReported || !p.reported.IsZero() && now.Sub(p.reported) < stormRepeated {
+	if p.storm.IsZero() || now.Sub(p.storm) < timing.stormReported || !p.reported.IsZero() && now.Sub(p.reported) < timing.stormRepeated {
 		return false
 	}
 	p.reported = now

@@ -136,14 +136,10 @@ func waitsAfter(done plan.Action) outcome.Outcome {
 	return outcome.Done()
 }
 
-// lookAgain is how soon an object is reconciled again after the deletion of a child that no watch has shown yet: perhaps
-// none ever reports its end.
-const lookAgain = time.Second
-
 // requeueIfUnobserved requeues when no watch is guaranteed to report the effect of an action.
 func requeueIfUnobserved(seen children, done plan.Action) outcome.Outcome {
 	if (done.Verb == plan.Delete || done.Verb == plan.Replace) && seen.unshown[done.ID()] {
-		return outcome.Again(lookAgain)
+		return outcome.Again(timing.lookAgain)
 	}
 	return outcome.Done()
 }

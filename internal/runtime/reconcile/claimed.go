@@ -13,13 +13,8 @@ import (
 )
 
 // Limits of kinds that only an owner's annotation names.
-const (
-	// claimedAtOnce is how many of them are looked up at once, and claimedEvery how often one more is.
-	claimedAtOnce = 8
-	claimedEvery  = time.Minute
-	// unknownFor is how long an unknown kind is not looked up again.
-	unknownFor = 10 * time.Minute
-)
+// claimedAtOnce is how many of them are looked up at once; timing.claimedEvery adds one at a time.
+const claimedAtOnce = 8
 
 // Limits of an annotation that lists kinds. Whoever may write an owner may write its annotations.
 const (
@@ -50,7 +45,7 @@ type claimed struct {
 
 func newClaimed() *claimed {
 	return &claimed{
-		limit:   rate.NewLimiter(rate.Every(claimedEvery), claimedAtOnce),
+		limit:   rate.NewLimiter(rate.Every(timing.claimedEvery), claimedAtOnce),
 		known:   map[schema.GroupKind]schema.GroupVersionKind{},
 		unknown: map[schema.GroupKind]time.Time{},
 	}
@@ -64,7 +59,7 @@ func (c *claimed) find(mapper meta.RESTMapper, kind schema.GroupKind, now time.T
 	if found, ok := c.known[kind]; ok {
 		return found, true
 	}
-	if at, ok := c.unknown[kind]; ok && now.Sub(at) < unknownFor || !c.limit.AllowN(now, 1) {
+	if at, ok := c.unknown[kind]; ok && now.Sub(at) < timing.unknownFor || !c.limit.AllowN(now, 1) {
 		return schema.GroupVersionKind{}, false
 	}
 	mapping, err := mapper.RESTMapping(kind)
@@ -80,7 +75,7 @@ func (c *claimed) find(mapper meta.RESTMapper, kind schema.GroupKind, now time.T
 // forget removes the unknown kinds that may be looked up again. The limit bounds how many are left.
 func (c *claimed) forget(now time.Time) {
 	for kind, at := range c.unknown {
-		if now.Sub(at) >= unknownFor {
+		if now.Sub(at) >= timing.unknownFor {
 			delete(c.unknown, kind)
 		}
 	}

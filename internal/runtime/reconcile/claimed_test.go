@@ -49,7 +49,7 @@ func TestAnAnnotationCausesFewLookups(t *testing.T) {
 		t.Errorf("the mapper was asked %d times, want %d", mapper.asked, claimedAtOnce)
 	}
 	for range 3 {
-		now = now.Add(claimedEvery)
+		now = now.Add(timing.claimedEvery)
 		for i := range 100 {
 			c.find(mapper, schema.GroupKind{Group: fmt.Sprintf("more-%d", i), Kind: now.String()}, now)
 		}
@@ -71,7 +71,7 @@ func TestAnUnknownKindIsRemembered(t *testing.T) {
 	if mapper.asked != 1 {
 		t.Errorf("asked %d times", mapper.asked)
 	}
-	c.find(mapper, schema.GroupKind{Kind: "Gone"}, now.Add(unknownFor))
+	c.find(mapper, schema.GroupKind{Kind: "Gone"}, now.Add(timing.unknownFor))
 	if mapper.asked != 2 {
 		t.Errorf("asked %d times after the kind may have been installed", mapper.asked)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -57,10 +56,6 @@ const (
 	// ReasonFailed: anything else; time may cure it.
 	ReasonFailed = "ReconcileFailed"
 )
-
-// slowRetry is the pace at which what only a person can mend is tried again, as the person
-// may mend it somewhere that sends no event.
-const slowRetry = 30 * time.Second
 
 // explain is the rule by which an error becomes an outcome: what somebody else may cure
 // at any time is tried again soon and then ever later; what only a person can, at slowRetry.
@@ -154,7 +149,7 @@ func isMissingNamespace(err error) bool {
 
 // again lets a stalled object be tried again slowly.
 func again(stalled outcome.Outcome) outcome.Outcome {
-	return outcome.Combine(stalled, outcome.Retry(slowRetry, "", ""))
+	return outcome.Combine(stalled, outcome.Retry(timing.slowRetry, "", ""))
 }
 
 // isTerminating: a namespace that is going away refuses new objects in the same way as a

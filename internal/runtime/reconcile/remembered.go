@@ -92,11 +92,6 @@ func (k *remembered) becomes(uid types.UID) {
 	}
 }
 
-// messagePeriod is how long a status is held back whose only change is the message of a
-// condition. Children that become ready cause several of them within a moment, and
-// each would be a write.
-const messagePeriod = time.Second
-
 // hold returns how much longer the status is to be held back, 0 when it is to be written
 // or nothing is.
 func (k *remembered) hold(onlyMessages bool, now time.Time) time.Duration {
@@ -107,7 +102,7 @@ func (k *remembered) hold(onlyMessages bool, now time.Time) time.Duration {
 	if k.heldSince.IsZero() {
 		k.heldSince = now
 	}
-	left := messagePeriod - now.Sub(k.heldSince)
+	left := timing.messagePeriod - now.Sub(k.heldSince)
 	if left <= 0 {
 		k.heldSince = time.Time{}
 	}

@@ -13,20 +13,20 @@ func TestMessagesAreHeldBackForAMoment(t *testing.T) {
 	t.Parallel()
 	var k remembered
 	now := time.Unix(1_000_000, 0)
-	if left := k.hold(true, now); left != messagePeriod {
-		t.Errorf("the first message waits %s, want %s", left, messagePeriod)
+	if left := k.hold(true, now); left != timing.messagePeriod {
+		t.Errorf("the first message waits %s, want %s", left, timing.messagePeriod)
 	}
-	now = now.Add(messagePeriod / 2)
-	if left := k.hold(true, now); left != messagePeriod/2 {
+	now = now.Add(timing.messagePeriod / 2)
+	if left := k.hold(true, now); left != timing.messagePeriod/2 {
 		t.Errorf("the second message waits %s, want what is left of the first one's time", left)
 	}
 	if left := k.hold(false, now); left != 0 {
 		t.Errorf("other news wait %s", left)
 	}
-	if left := k.hold(true, now); left != messagePeriod {
+	if left := k.hold(true, now); left != timing.messagePeriod {
 		t.Errorf("after a write the next message waits %s", left)
 	}
-	now = now.Add(messagePeriod)
+	now = now.Add(timing.messagePeriod)
 	if left := k.hold(true, now); left != 0 {
 		t.Errorf("a message that waited its time waits %s more", left)
 	}

@@ -16,9 +16,6 @@ import (
 // ReasonTimedOut: a reconcile took longer than it may.
 const ReasonTimedOut = "TimedOut"
 
-// firstLook is how soon an object is reconciled again that somebody wrote while it was reconciled.
-const firstLook = 20 * time.Millisecond
-
 // TimeoutError says that a step did not end in time.
 type TimeoutError struct {
 	Step  string
@@ -56,7 +53,7 @@ func (s step[T]) failed(ctx context.Context, p *pass[T], shared bool, err error)
 		return outcome.Stop(0)
 	}
 	if shared && apierrors.IsConflict(err) {
-		return outcome.Stop(firstLook) // somebody wrote meanwhile, which the cache is about to show
+		return outcome.Stop(timing.firstLook) // somebody wrote meanwhile, which the cache is about to show
 	}
 	if panicked, ok := errors.AsType[*panicError](err); ok {
 		log.FromContext(ctx).Error(panicked, "the operator's code panicked", "step", s.name, "stack", string(panicked.stack))

@@ -8,10 +8,6 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/watches"
 )
 
-// finishing is how long a reconcile that runs when the operator is told to stop may go on. It
-// is less than the 30 s for which controller-runtime waits for its workers.
-const finishing = 20 * time.Second
-
 // finish returns a context for a reconcile that outlives the operator's by a while, so that
 // writes are not cut off halfway, and reads not reported as failed. Only the first read of a whole kind is
 // given up sooner: nothing is lost with it, and it may never end where the API server is away. After
@@ -23,7 +19,7 @@ func finish(ctx context.Context) (_ context.Context, release func()) {
 			cancel()
 			return
 		}
-		timer := time.AfterFunc(finishing, cancel)
+		timer := time.AfterFunc(timing.finishing, cancel)
 		context.AfterFunc(own, func() { timer.Stop() })
 	})
 	return own, func() {

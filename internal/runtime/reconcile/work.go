@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,9 +22,6 @@ const (
 	// ReasonJournalLost: the kind has no place for the journal.
 	ReasonJournalLost = "JournalLost"
 )
-
-// supersededRetry is when an object is reconciled again on which another operator works.
-const supersededRetry = 200 * time.Millisecond
 
 // work lets the author take steps. How far that came ends nothing: children are reconciled meanwhile.
 func (r *Reconciler[T]) work(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
@@ -65,7 +61,7 @@ func (r *Reconciler[T]) carry(ctx context.Context, p *pass[T], work func(context
 	})
 	o, err := run.Carry(ctx, func(ctx context.Context, run *durable.Run) error { return work(ctx, object.now, run) })
 	if errors.Is(err, durable.ErrSuperseded) {
-		return outcome.Stop(supersededRetry), nil // nor has this reconcile anything to report
+		return outcome.Stop(timing.supersededRetry), nil // nor has this reconcile anything to report
 	}
 	if err == nil {
 		*field = run.Journal()

@@ -13,13 +13,6 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// A kind that is read and missing is asked for after firstLook and then ever later, up to
-// lastLook. To watch CRDs would need a permission that most operators lack.
-const (
-	firstLook = time.Second
-	lastLook  = 10 * time.Second
-)
-
 // lack lets the reader be queued when a kind comes.
 func (s *Session) lack(kind schema.GroupVersionKind) {
 	s.lacks = append(s.lacks, kind)
@@ -35,9 +28,9 @@ func (s *Session) lack(kind schema.GroupVersionKind) {
 
 // await looks for a kind until it is there or nobody wants it any more.
 func (t *Tracker) await(kind schema.GroupVersionKind) {
-	timer := time.NewTimer(firstLook)
+	timer := time.NewTimer(timing.firstLook)
 	defer timer.Stop()
-	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+	for pause := timing.firstLook; ; pause = min(2*pause, timing.lastLook) {
 		timer.Reset(pause)
 		select {
 		case <-t.life.Done():
@@ -82,7 +75,7 @@ func (t *Tracker) exists(kind schema.GroupVersionKind) bool {
 	if err != nil {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(t.life, syncDeadline)
+	ctx, cancel := context.WithTimeout(t.life, timing.syncDeadline)
 	defer cancel()
 	namespace := ""
 	if len(t.Namespaces) > 0 && t.Wire.Namespaced(kind) {

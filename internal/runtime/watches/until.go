@@ -8,10 +8,6 @@ import (
 // untilKey is where a context keeps when waiting for watches is to end.
 type untilKey struct{}
 
-// lastPatience is how long somebody waits for a watch to start after the end was asked for: longer than it
-// takes where the API server answers, and a part of what a reconcile may take to finish.
-const lastPatience = 5 * time.Second
-
 // Until returns a context in which nobody waits for long for a watch to start after stop has ended, though
 // the context itself goes on.
 func Until(ctx, stop context.Context) context.Context {
@@ -25,7 +21,7 @@ func whenStopped(ctx context.Context, cancel context.CancelFunc) (off func() boo
 		return func() bool { return true }
 	}
 	return context.AfterFunc(stop, func() {
-		timer := time.AfterFunc(lastPatience, cancel)
+		timer := time.AfterFunc(timing.lastPatience, cancel)
 		context.AfterFunc(ctx, func() { timer.Stop() })
 	})
 }

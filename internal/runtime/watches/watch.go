@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,9 +14,6 @@ import (
 
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
-
-// syncDeadline bounds how long a reconcile waits for a new watch to have read its kind.
-const syncDeadline = 30 * time.Second
 
 // watch is what is held of a scope, and who reads it.
 type watch struct {
@@ -83,7 +79,7 @@ func (w *watch) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	patient, cancel := context.WithTimeout(ctx, syncDeadline)
+	patient, cancel := context.WithTimeout(ctx, timing.syncDeadline)
 	defer cancel()
 	defer whenStopped(ctx, cancel)()
 	running, abort := context.WithCancel(w.life)

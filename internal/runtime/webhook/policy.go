@@ -10,12 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Rule is something that has to hold of an object, in CEL. API servers judge it by themselves.
+// Rule is a CEL expression that must be true for an object to be stored.
 type Rule struct {
-	// Check is a CEL expression that is true for what is allowed. It knows object, oldObject (null for
-	// what is created), request and namespaceObject.
+	// Check is the expression. It can use object, oldObject (null for an object that is created), request and
+	// namespaceObject.
 	Check string
-	// Message is what a user is told otherwise.
+	// Message is shown to the user if Check is false.
 	Message string
 }
 

@@ -132,9 +132,14 @@ func read(ctx context.Context, cluster *rest.Config, of resource, options Option
 	if !apierrors.IsNotFound(err) {
 		return object, err
 	}
-	all, err := client.Resource(of.GroupVersionResource).List(ctx, metav1.ListOptions{Limit: 500})
+	// A cluster may have more objects than one page: those nearby and those of that name are what may have been meant.
+	here, err := client.Resource(of.GroupVersionResource).Namespace(options.Namespace).List(ctx, metav1.ListOptions{Limit: 500})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("there is no %s %s", of.kind, address(options.Namespace, options.Name)), err)
+		return nil, errors.Join(fmt.Errorf("%s %s not found", of.kind, address(options.Namespace, options.Name)), err)
 	}
-	return nil, missing(of, options, all.Items)
+	named, err := client.Resource(of.GroupVersionResource).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + options.Name, Limit: 500})
+	if err != nil { // who may only read in the namespace still learns what it has
+		return nil, missing(of, options, here.Items)
+	}
+	return nil, missing(of, options, append(here.Items, named.Items...))
 }

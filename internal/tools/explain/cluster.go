@@ -13,13 +13,6 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up/tree"
 )
 
-const (
-	// lookTime is how long reading what an object owns may take.
-	lookTime = 10 * time.Second
-	// lookEvery is how often it is looked whether all is read.
-	lookEvery = 10 * time.Millisecond
-)
-
 // status reads what the object says of itself.
 func (a *Answer) status(object *unstructured.Unstructured) {
 	a.Observed, _, _ = unstructured.NestedInt64(object.Object, "status", "observedGeneration")
@@ -44,7 +37,7 @@ func (a *Answer) status(object *unstructured.Unstructured) {
 
 // look reads what the object owns, and the events of all of it.
 func (a *Answer) look(ctx context.Context, cluster *rest.Config, object *unstructured.Unstructured) {
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	ctx, cancel := context.WithTimeout(ctx, timing.lookTime)
 	defer cancel()
 	snapshot, unseen, err := snapshotOf(ctx, cluster, object)
 	if err != nil {
@@ -71,12 +64,12 @@ func snapshotOf(ctx context.Context, cluster *rest.Config, object *unstructured.
 		return tree.Snapshot{}, nil, err
 	}
 	watcher.Expect([]tree.Sample{{GroupVersionKind: object.GroupVersionKind(), Namespace: object.GetNamespace(), Name: object.GetName()}})
-	look := time.NewTicker(lookEvery)
+	look := time.NewTicker(timing.lookEvery)
 	defer look.Stop()
 	for !watcher.Complete() {
 		select {
 		case <-ctx.Done():
-			return tree.Snapshot{}, nil, fmt.Errorf("not done after %s", lookTime)
+			return tree.Snapshot{}, nil, fmt.Errorf("not done after %s", timing.lookTime)
 		case <-look.C:
 		}
 	}

@@ -67,15 +67,15 @@ func TestAMissingObjectIsLookedForElsewhere(t *testing.T) {
 	}
 	all := []unstructured.Unstructured{object("default", "web"), object("default", "database"), object("team", "shop")}
 	for name, want := range map[string]string{
-		"shop":  "there is no Pod default/shop; there is one in namespace team",
+		"shop":  "Pod default/shop not found; it exists in namespace team",
 		"wep":   "did you mean web?",
-		"xyzzy": "there are web, database",
+		"xyzzy": "did you mean one of web, database?",
 	} {
 		if err := missing(known[0], Options{Namespace: "default", Name: name}, all); err.Error() == "" || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
-	if err := missing(known[0], Options{Namespace: "empty", Name: "a"}, all); !strings.Contains(err.Error(), "nor any other Pod") {
+	if err := missing(known[0], Options{Namespace: "empty", Name: "a"}, all); !strings.Contains(err.Error(), "there is no other Pod") {
 		t.Error(err)
 	}
 }

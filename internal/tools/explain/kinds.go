@@ -92,9 +92,10 @@ func unknown(all []resource, text, name string) error {
 	return fmt.Errorf("the cluster has no kind %q; is its CustomResourceDefinition installed?", text)
 }
 
-// missing says which objects there are in the place of one that is not.
+// missing is the error for an object that does not exist: it names similar objects of the namespace, and namespaces that have one of
+// that name.
 func missing(of resource, options Options, all []unstructured.Unstructured) error {
-	none := fmt.Sprintf("there is no %s %s", of.kind, address(options.Namespace, options.Name))
+	none := fmt.Sprintf("%s %s not found", of.kind, address(options.Namespace, options.Name))
 	var elsewhere, here []string
 	for _, object := range all {
 		if object.GetName() == options.Name {
@@ -105,15 +106,15 @@ func missing(of resource, options Options, all []unstructured.Unstructured) erro
 		}
 	}
 	if len(elsewhere) > 0 {
-		return fmt.Errorf("%s; there is one in namespace %s", none, strings.Join(elsewhere, ", "))
+		return fmt.Errorf("%s; it exists in namespace %s", none, strings.Join(elsewhere, ", "))
 	}
 	if similar := nearest(here, strings.ToLower, strings.ToLower(options.Name)); len(similar) > 0 {
 		return fmt.Errorf("%s; did you mean %s?", none, strings.Join(similar, " or "))
 	}
 	if len(here) > 0 {
-		return fmt.Errorf("%s; there are %s", none, strings.Join(here[:min(len(here), maxNear)], ", "))
+		return fmt.Errorf("%s; did you mean one of %s?", none, strings.Join(here[:min(len(here), maxNear)], ", "))
 	}
-	return fmt.Errorf("%s, nor any other %s there", none, of.kind)
+	return fmt.Errorf("%s; there is no other %s either", none, of.kind)
 }
 
 func address(namespace, name string) string {

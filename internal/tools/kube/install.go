@@ -3,7 +3,6 @@ package kube
 import (
 	"context"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,12 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-)
-
-// How long it may take until a definition is served, and how often that is checked.
-const (
-	servedTimeout  = 2 * time.Minute
-	servedInterval = 10 * time.Millisecond
 )
 
 // CRDError is the error of a CustomResourceDefinition that the cluster refuses or does not serve.
@@ -70,7 +63,7 @@ func (c *Client) InstallCRDs(ctx context.Context, definitions ...*unstructured.U
 // waitServed waits until the definition is established and each served version answers.
 func (c *Client) waitServed(ctx context.Context, name string) (crd *CRD, err error) {
 	var why error
-	err = wait.PollUntilContextTimeout(ctx, servedInterval, servedTimeout, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, timing.servedInterval, timing.servedTimeout, true, func(ctx context.Context) (bool, error) {
 		found, err := c.Dynamic.Resource(CRDs).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return false, err
@@ -105,7 +98,7 @@ func (c *Client) answers(ctx context.Context, crd *CRD) error {
 // map kinds to resources rely on it.
 func (c *Client) waitListed(ctx context.Context, resources []schema.GroupVersionResource) error {
 	var missing error
-	err := wait.PollUntilContextTimeout(ctx, servedInterval, servedTimeout, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, timing.servedInterval, timing.servedTimeout, true, func(context.Context) (bool, error) {
 		_, lists, err := c.discovery.ServerGroupsAndResources()
 		if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // aggregated APIs may be unavailable
 			return false, err

@@ -23,15 +23,6 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up/tree"
 )
 
-const (
-	// interval is how often objects are read to see whether they are gone.
-	interval = 50 * time.Millisecond
-	// reportInterval is how often the objects that are waited for are reported.
-	reportInterval = 5 * time.Second
-	// refusedFor is how long a deletion that Retry accepts is repeated.
-	refusedFor = 20 * time.Second
-)
-
 // Remover removes objects.
 type Remover struct {
 	Client *kube.Client
@@ -63,9 +54,9 @@ func (r *Remover) Delete(ctx context.Context, objects []*unstructured.Unstructur
 }
 
 func (r *Remover) deleteOne(ctx context.Context, object *unstructured.Unstructured) error {
-	patient, cancel := context.WithTimeout(ctx, refusedFor)
+	patient, cancel := context.WithTimeout(ctx, timing.refusedFor)
 	defer cancel()
-	tick := time.NewTicker(interval)
+	tick := time.NewTicker(timing.interval)
 	defer tick.Stop()
 	for {
 		err := r.Client.Delete(ctx, object)
@@ -98,7 +89,7 @@ func (r *Remover) WaitFor(ctx context.Context, patience time.Duration, objects [
 
 // Wait waits until objects are gone or ctx ends. It returns those that remain, as they are now.
 func (r *Remover) Wait(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
-	tick := time.NewTicker(interval)
+	tick := time.NewTicker(timing.interval)
 	defer tick.Stop()
 	for reported := time.Now(); ; {
 		left, err := r.left(ctx, objects)
@@ -111,7 +102,7 @@ func (r *Remover) Wait(ctx context.Context, objects []*unstructured.Unstructured
 		if len(objects) == 0 {
 			return nil, nil
 		}
-		if r.Waiting != nil && time.Since(reported) >= reportInterval {
+		if r.Waiting != nil && time.Since(reported) >= timing.reportInterval {
 			reported = time.Now()
 			r.Waiting(objects)
 		}

@@ -12,10 +12,6 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// settle is the quiet time after which a burst of changes is taken up: an editor writes a
-// file in several steps, and a checkout many files.
-const settle = 100 * time.Millisecond
-
 // change is what part of a project changed.
 type change string
 
@@ -77,10 +73,10 @@ func (c *changes) run(ctx context.Context) {
 			if what := c.classify(event); what != nothingChanged && !slices.Contains(pending, what) {
 				pending = append(pending, what)
 			}
-			quiet.Reset(settle)
+			quiet.Reset(timing.settle)
 		case <-c.watcher.Errors: // an overflow: whatever it was, look at everything
 			pending = []change{sourcesChanged, manifestsChanged}
-			quiet.Reset(settle)
+			quiet.Reset(timing.settle)
 		case <-quiet.C:
 			if len(pending) == 0 {
 				continue

@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/operon-framework/operon/internal/tools/project"
 	"github.com/operon-framework/operon/internal/tools/removal"
@@ -17,16 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// unattended is how long an object may keep its finalizers before its controller must run.
-const unattended = 300 * time.Millisecond
-
 // removeResources removes the custom resources, with the help of their operator where they
 // have finalizers that only it can clear.
 func (r *remover) removeResources(ctx context.Context) error {
 	if err := r.removal.Delete(ctx, r.inventory.resources); err != nil {
 		return err
 	}
-	left, err := r.removal.WaitFor(ctx, unattended, r.inventory.resources)
+	left, err := r.removal.WaitFor(ctx, timing.unattended, r.inventory.resources)
 	if err != nil || len(left) == 0 {
 		return err
 	}

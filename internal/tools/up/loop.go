@@ -13,12 +13,6 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up/view"
 )
 
-// frame is the least time between two pictures, and refresh the most: ages move on.
-const (
-	frame   = 100 * time.Millisecond
-	refresh = time.Second
-)
-
 // loop takes up the project's changes and shows what happens until ctx ends. All its fields
 // belong to the one goroutine that runs it; the others send to its channels.
 type loop struct {
@@ -72,7 +66,7 @@ func (s *session) loop(ctx context.Context) error {
 
 // serve is the loop itself.
 func (l *loop) serve(ctx context.Context) {
-	frames := time.NewTicker(frame)
+	frames := time.NewTicker(timing.frame)
 	defer frames.Stop()
 	shown, dirty := time.Time{}, true
 	for {
@@ -94,7 +88,7 @@ func (l *loop) serve(ctx context.Context) {
 		case <-l.watcher.Changed():
 		case <-l.wake:
 		case <-frames.C:
-			if dirty || time.Since(shown) > refresh {
+			if dirty || time.Since(shown) > timing.refresh {
 				l.display.show(l.state())
 				shown, dirty = time.Now(), false
 			}
@@ -163,7 +157,7 @@ func (l *loop) tryStart() {
 	err := l.startOperator()
 	l.problems.set(fromOperator, err)
 	if err != nil {
-		l.restart.Reset(lastPause)
+		l.restart.Reset(timing.lastPause)
 	}
 }
 

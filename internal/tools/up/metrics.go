@@ -15,12 +15,6 @@ import (
 // reconcileMetric is the counter that every operator on controller-runtime has.
 const reconcileMetric = "controller_runtime_reconcile_total"
 
-// How often the operator's metrics are read, and the time that a rate is taken over.
-const (
-	scrapeEvery = 250 * time.Millisecond
-	rateOver    = 5 * time.Second
-)
-
 // gauge reads how often the operator reconciled.
 type gauge struct {
 	client http.Client
@@ -45,7 +39,7 @@ func (g *gauge) follow(port int) {
 // run reads until ctx ends, and calls changed when the count changed.
 func (g *gauge) run(ctx context.Context, changed func()) {
 	g.client.Timeout = time.Second
-	tick := time.NewTicker(scrapeEvery)
+	tick := time.NewTicker(timing.scrapeEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -78,7 +72,7 @@ func (g *gauge) read(ctx context.Context) bool {
 	}
 	changed := len(g.samples) == 0 || g.samples[len(g.samples)-1].total != total
 	g.samples = append(g.samples, reading{time.Now(), total})
-	for len(g.samples) > 2 && time.Since(g.samples[1].at) > rateOver {
+	for len(g.samples) > 2 && time.Since(g.samples[1].at) > timing.rateOver {
 		g.samples = g.samples[1:]
 	}
 	return changed

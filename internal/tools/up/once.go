@@ -17,17 +17,8 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up/view"
 )
 
-const (
-	// shownTail is how much of the operator's log is shown when it ends.
-	shownTail = 25
-	// silent is how long an operator that tells nothing by its metrics must have run before a
-	// sample that is ready counts: it may be so from an earlier run.
-	silent = 2 * time.Second
-	// busy is how long that is for one that is to tell, and takes its time to begin.
-	busy = 10 * time.Second
-	// unlisted is how long what is ready is not shown, as some kinds could not be listed yet.
-	unlisted = 10 * time.Second
-)
+// shownTail is how much of the operator's log is shown when it ends.
+const shownTail = 25
 
 // once waits until every sample is ready, prints the final state, and says why it is not
 // reached otherwise.
@@ -35,7 +26,7 @@ func (s *session) once(ctx context.Context) error {
 	started := time.Now()
 	deadline := time.NewTimer(s.options.Timeout)
 	defer deadline.Stop()
-	look := time.NewTicker(scrapeEvery) // for an operator without metrics, and kinds without objects
+	look := time.NewTicker(timing.scrapeEvery) // for an operator without metrics, and kinds without objects
 	defer look.Stop()
 	became := time.Time{}
 	for {
@@ -58,7 +49,7 @@ func (s *session) once(ctx context.Context) error {
 		if became.IsZero() {
 			became = time.Now()
 		}
-		if s.watcher.Complete() || time.Since(became) > unlisted {
+		if s.watcher.Complete() || time.Since(became) > timing.unlisted {
 			s.say("ready after %s", since(started))
 			return s.print()
 		}
@@ -75,9 +66,9 @@ func (s *session) ready() bool {
 // attended reports whether the operator that runs now has been at work.
 func (s *session) attended() bool {
 	total, _ := s.gauge.count()
-	patience := silent
+	patience := timing.silent
 	if len(s.expected) > 0 && s.operator.tells {
-		patience = busy
+		patience = timing.busy
 	}
 	return total > 0 || time.Since(s.operator.since) > patience
 }

@@ -12,17 +12,6 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up/view"
 )
 
-// stopGrace is how long the operator may take to stop in good order.
-const stopGrace = 10 * time.Second
-
-// Pauses before an operator that ended is started again.
-const (
-	firstPause = time.Second
-	lastPause  = 30 * time.Second
-	// steady is how long an operator must have run for the pauses to begin anew.
-	steady = time.Minute
-)
-
 // operator runs the project's operator, one process at a time.
 type operator struct {
 	project *project.Project
@@ -74,7 +63,7 @@ func (o *operator) start() error {
 // stop stops the operator and what it started, if it runs.
 func (o *operator) stop() {
 	if o.process != nil {
-		o.process.Stop(stopGrace)
+		o.process.Stop(timing.stopGrace)
 		o.process = nil
 	}
 	o.leavePorts()
@@ -94,9 +83,9 @@ func (o *operator) ended() (process.Exit, time.Duration) {
 	exit := o.process.Exit()
 	o.process = nil
 	o.restarts++
-	o.pause = min(max(o.pause*2, firstPause), lastPause)
-	if exit.After > steady {
-		o.pause = firstPause
+	o.pause = min(max(o.pause*2, timing.firstPause), timing.lastPause)
+	if exit.After > timing.steady {
+		o.pause = timing.firstPause
 	}
 	o.phase, o.since = view.Waiting, time.Now()
 	return exit, o.pause

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
@@ -21,9 +20,6 @@ import (
 
 	"github.com/operon-framework/operon/local"
 )
-
-// answerTimeout is how long a cluster that was not started here may take to answer.
-const answerTimeout = 5 * time.Second
 
 // target is a cluster to work on.
 type target struct {
@@ -150,10 +146,10 @@ func (t *target) resolvePaths() error {
 
 // version asks the cluster for its version, and so whether it is there.
 func (t *target) version(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timing.answerTimeout)
 	defer cancel()
 	config := rest.CopyConfig(t.config)
-	config.Timeout = answerTimeout
+	config.Timeout = timing.answerTimeout
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return "", err

@@ -13,13 +13,6 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-const (
-	// tokenLifetime is what is asked for; the API server may give less.
-	tokenLifetime = time.Hour
-	// tokenRetry is the pause after a token could not be had.
-	tokenRetry = 10 * time.Second
-)
-
 // credentials keep the files by which the operator shows who it is: a kubeconfig, and beside it a
 // token, which clients read again when it changes. The token is in no argument,
 // environment variable or log.
@@ -57,7 +50,7 @@ func (c *credentials) write(ctx context.Context, t *target) (time.Time, error) {
 
 // renew writes a new token and returns when the next is due: at half of its life.
 func (c *credentials) renew(ctx context.Context) (time.Time, error) {
-	seconds := int64(tokenLifetime.Seconds())
+	seconds := int64(timing.tokenLifetime.Seconds())
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
 	answer, err := c.client.CoreV1().ServiceAccounts(c.who.namespace).CreateToken(ctx, c.who.name, request, metav1.CreateOptions{})
 	if apierrors.IsNotFound(err) {
@@ -89,7 +82,7 @@ func (c *credentials) keep(ctx context.Context, due time.Time, failed func(error
 		}
 		failed(err)
 		if err != nil {
-			next = time.Now().Add(tokenRetry)
+			next = time.Now().Add(timing.tokenRetry)
 		}
 		due = next
 	}

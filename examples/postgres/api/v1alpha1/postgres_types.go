@@ -48,10 +48,11 @@ type PostgresSpec struct {
 	// +kubebuilder:default=17
 	// +kubebuilder:validation:Minimum=14
 	Version int32 `json:"version"`
-	// Storage is the size of the volume.
+	// Storage is the size of the volume. It cannot be changed: a volume claim template is immutable.
 	//
 	// +optional
 	// +kubebuilder:default="1Gi"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the size of the volume cannot be changed"
 	Storage resource.Quantity `json:"storage"`
 	// Backup makes dumps of all databases. Without it, there are none.
 	//

@@ -1,0 +1,8 @@
+// How the search of the site ranks pages. Pages that list everything, such as the help of all commands, come after those about one
+// subject.
+export const searchOptions = {
+  fuzzy: 0.1,
+  prefix: true,
+  boost: { title: 4, text: 2, titles: 1 },
+  boostDocument: (id) => (/^\/(lint|reference\/commands)\b/.test(id) ? 0.3 : 1),
+}

@@ -1,0 +1,95 @@
+package condition_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/operon-framework/operon/internal/core/condition"
+	"github.com/operon-framework/operon/internal/core/operatorversion"
+	"github.com/operon-framework/operon/internal/core/outcome"
+)
+
+// Each of these conditions exists only while it is true, and leaves Ready alone.
+func TestStates(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(5, 0)
+	done := func(s condition.Status) { s.Report(outcome.Done(), 1, now) }
+	for name, c := range map[string]struct {
+		do   []func(condition.Status)
+		want []string
+	}{
+		"paused before it was ever ready": {[]func(condition.Status){func(s condition.Status) { s.Pause("m", 1, now) }}, []string{"Paused=True Paused", "Ready=Unknown Paused", "Reconciling=False Paused"}},
+		"paused":                          {[]func(condition.Status){done, func(s condition.Status) { s.Pause("m", 2, now) }}, []string{"Paused=True Paused", "Ready=True Ready", "Reconciling=False Paused"}},
+		"resumed": {[]func(condition.Status){done, func(s condition.Status) { s.Pause("m", 2, now) }, func(s condition.Status) { s.Resume() }, done},
+			[]string{"Ready=True Ready"}},
+		"contested":      {[]func(condition.Status){done, func(s condition.Status) { s.Contest("m", 1, now) }}, []string{"Contested=True ChangedBack", "Ready=True Ready"}},
+		"peace":          {[]func(condition.Status){func(s condition.Status) { s.Contest("m", 1, now); s.Contest("", 1, now) }}, nil},
+		"degraded":       {[]func(condition.Status){done, func(s condition.Status) { s.Degrade("Slow", "m", 1, now) }}, []string{"Degraded=True Slow", "Ready=True Ready"}},
+		"degraded again": {[]func(condition.Status){func(s condition.Status) { s.Degrade("Slow", "m", 1, now); s.Degrade("", "", 1, now) }}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var object thing
+			status, err := condition.Of(&object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, do := range c.do {
+				do(status)
+			}
+			if got := describe(object.Status.Conditions); !slices.Equal(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			if paused := slices.Contains(c.want, "Paused=True Paused"); status.Paused() != paused {
+				t.Errorf("Paused is %t", !paused)
+			}
+		})
+	}
+}
+
+// The version that is recorded is read again, and an object without one is told from a new object.
+func TestRecordIsReadAgain(t *testing.T) {
+	t.Parallel()
+	var object thing
+	status, err := condition.Of(&object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := status.Release(); got != (operatorversion.Record{}) {
+		t.Errorf("a new object has %+v", got)
+	}
+	status.Report(outcome.Done(), 1, time.Now())
+	if got := status.Release(); got != (operatorversion.Record{Seen: true}) {
+		t.Errorf("an object of an operator without a version has %+v", got)
+	}
+	for _, upgrades := range []bool{true, false} {
+		want := operatorversion.Record{Seen: true, Version: "1.2.3", Upgrades: upgrades}
+		status.Record(want, time.Now())
+		if got := status.Release(); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+}
+
+// Statuses that differ in messages alone are equal without them, and a copy of the conditions stays as it was.
+func TestMessagesCanBeDropped(t *testing.T) {
+	t.Parallel()
+	var object thing
+	status, err := condition.Of(&object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status.Report(outcome.Wait("Pods", "1 of 3"), 1, time.Now())
+	before, err := condition.All(&object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status.DropMessages()
+	if status.Ready().Message != "" || before[0].Message != "1 of 3" {
+		t.Errorf("messages %q and %q", status.Ready().Message, before[0].Message)
+	}
+	if _, err := condition.All(new(int)); err == nil {
+		t.Error("conditions of an int")
+	}
+}

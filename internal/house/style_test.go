@@ -1,0 +1,97 @@
+package house
+
+import (
+	"go/ast"
+	"go/token"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A word is wording that readers who do not know this project stumble over, and what to write instead.
+type word struct {
+	pattern *regexp.Regexp
+	better  string
+}
+
+// words are the patterns of unidiomatic English that earlier texts of this project had, and the terms that the field calls otherwise.
+var words = []word{
+	{regexp.MustCompile(`(?i)\b(is|are|was|were|be|been) told\b`), "reported, printed, logged"},
+	{regexp.MustCompile(`(^|[.:;,] |- )[Ww]ho (?:[a-z]+s|may|can|has|is|wants)\b`), "clients that, users who, anyone who"},
+	{regexp.MustCompile(`(?i)(^|\. |, and |; )what [a-z]+ (?:[a-z]+ ){0,4}(?:is|are) (?:not )?[a-z]+ed\b`), "the fields that …, everything that …"},
+	{regexp.MustCompile(`(?i)\b(is|are|was) no [a-z]+(?:[,.;:]| that| of| and)`), "is not a …"},
+	{regexp.MustCompile(`(?i)\b(that|as it|what|which|if it|while it) (is|are) (?:not )?there\b`), "exists, existing"},
+	{regexp.MustCompile(`(?i)\b(goes|went|go|going) on\b`), "continues"},
+	{regexp.MustCompile(`(?i)\b(takes?|took|taken) up\b`), "picks up, handles"},
+	{regexp.MustCompile(`(?i)\banew\b`), "again"},
+	{regexp.MustCompile(`(?i)\b(comes|came) to (?:an end|the same|nothing|rest)\b`), "ends in, stops, equals"},
+	{regexp.MustCompile(`(?i)\blets? (?:the|an?|it|you|others|API|users|one|objects|nobody)\b`), "allows, makes, causes"},
+	{regexp.MustCompile(`(?i)\b(nobody|somebody)\b`), "no client, another client, a user"},
+	{regexp.MustCompile(`(?i)\bput back\b`), "reverted"},
+	{regexp.MustCompile(`(?i)\b(colour|licence|behaviour|authoris|organis|recognis|initialis|time-out)\w*`), "American English"},
+	{regexp.MustCompile(`(?i)\bfolders?\b`), "directory"},
+	{regexp.MustCompile(`(?i)\bof (?:git|kubebuilder|Operon|Go|Kubernetes)'s\b`), "a git …, a kubebuilder …"},
+	{regexp.MustCompile(`(?i)\b(worked out|kept elsewhere|made again|of one's own)\b`), "derived, stored elsewhere, recreated, of your own"},
+}
+
+// stumbles returns what readers stumble over in a text, with what to write instead.
+func stumbles(text string) []string {
+	var found []string
+	for _, w := range words {
+		for _, hit := range w.pattern.FindAllString(text, -1) {
+			found = append(found, strconv.Quote(strings.TrimSpace(hit))+": write "+w.better)
+		}
+	}
+	return found
+}
+
+var inlineCode = regexp.MustCompile("`[^`]*`")
+
+// TestDocumentationReadsWell refuses the words above in what users read. Pages that quote them, such as the glossary, are excepted.
+func TestDocumentationReadsWell(t *testing.T) {
+	t.Parallel()
+	excepted := map[string]string{}
+	for _, p := range paragraphs(t) {
+		if excepted[p.page] != "" {
+			continue
+		}
+		for _, hit := range stumbles(inlineCode.ReplaceAllString(p.text, "`…`")) {
+			t.Errorf("%s:%d: %s", p.page, p.line, hit)
+		}
+	}
+}
+
+// messageBudget is how many strings of the code may still have such words: it only goes down.
+const messageBudget = 1000
+
+// TestMessagesReadWell counts the words in messages, help and errors: all string literals with a space that are not in tests.
+func TestMessagesReadWell(t *testing.T) {
+	t.Parallel()
+	count := 0
+	for _, p := range sources(t) {
+		if strings.HasPrefix(p.dir, "internal/house") || strings.HasPrefix(p.dir, "internal/testing") || strings.HasPrefix(p.dir, "bench") {
+			continue
+		}
+		for _, file := range p.files {
+			ast.Inspect(file, func(n ast.Node) bool {
+				literal, ok := n.(*ast.BasicLit)
+				if !ok || literal.Kind != token.STRING {
+					return true
+				}
+				text, err := strconv.Unquote(literal.Value)
+				if err != nil || !strings.Contains(text, " ") {
+					return true
+				}
+				for _, hit := range stumbles(text) {
+					count++
+					t.Logf("%s: %s", place(literal.Pos()), hit)
+				}
+				return true
+			})
+		}
+	}
+	if count > messageBudget {
+		t.Errorf("%d strings have words that readers stumble over, the limit is %d: run with -v to see them", count, messageBudget)
+	}
+}

@@ -1,0 +1,12 @@
+package clusterwatch
+
+import "time"
+
+// timing holds the durations of this package.
+var timing = struct{ between, usual time.Duration }{
+	// between is the time between two beats.
+	between: 250 * time.Millisecond,
+
+	// usual is how long a beat takes on an otherwise idle machine, with some margin.
+	usual: 15 * time.Millisecond,
+}

@@ -1,0 +1,57 @@
+package runner
+
+import "time"
+
+// timing holds the durations of this package.
+var timing = struct {
+	cleaningTimeout, lingering, firstPause, lastPause, overlapFor, arrives    time.Duration
+	stopGrace, clusterPatience, defaultQuiet, defaultSettle, defaultUnsure    time.Duration
+	defaultPatience, look, firstRequest, reading, often, churnAfter, churnFor time.Duration
+}{
+	// cleaningTimeout limits the removal of a world.
+	cleaningTimeout: 60 * time.Second,
+
+	// lingering is how long a killed function may take to return before its instance counts as ended, as a killed
+	// process does. Otherwise a function that waits for its work would keep the next instance from starting.
+	lingering: time.Second,
+
+	// firstPause and lastPause bound the backoff before an operator that exited by itself is restarted.
+	firstPause: 200 * time.Millisecond,
+	lastPause:  3 * time.Second,
+
+	// overlapFor is how long two instances run side by side: several starts of a controller-runtime operator, and
+	// longer than one second, the resolution of times in Kubernetes. It is scaled up on a slow cluster.
+	overlapFor: 2200 * time.Millisecond,
+
+	// arrives is how long to wait until a watch delivers a change, on an otherwise idle machine. After that, the change
+	// counts as never delivered.
+	arrives: 10 * time.Second,
+
+	// stopGrace is how long a program may take to shut down. The kubelet's default of 30 s would show nothing more.
+	stopGrace: 10 * time.Second,
+
+	// clusterPatience is how long a cluster may take to set up a namespace and to apply Roles and bindings before
+	// the operator starts.
+	clusterPatience: 2 * time.Minute,
+
+	// The defaults of Paces.
+	defaultQuiet:    150 * time.Millisecond,
+	defaultSettle:   3 * time.Second,
+	defaultUnsure:   time.Second,
+	defaultPatience: 30 * time.Second,
+
+	// look is how often a step is checked for completion.
+	look: 10 * time.Millisecond,
+
+	// firstRequest is how long an operator may take to send its first request, on an otherwise idle machine.
+	firstRequest: 20 * time.Second,
+
+	// An operator counts as polling if for the time of reading it sends nothing but reads, which are on average at most
+	// often apart. A single further read, caused by a late watch event, does not count.
+	reading: 5 * time.Second,
+	often:   2 * time.Second,
+
+	// churnAfter is how long a step may take before it is checked for endless writes, and churnFor is the window of that check.
+	churnAfter: 10 * time.Second,
+	churnFor:   5 * time.Second,
+}

@@ -1,0 +1,26 @@
+package prove
+
+import "time"
+
+// timing holds the durations of this package.
+var timing = struct {
+	clusterLife, testSettle, closeTimeout, apart, referencePatience, shrinkFor time.Duration
+}{
+	// clusterLife is how long the cluster of a killed session keeps running.
+	clusterLife: 10 * time.Minute,
+
+	// testSettle is shorter than for programs: in a test, a manager starts without a process.
+	testSettle: 600 * time.Millisecond,
+
+	// closeTimeout limits the cleanup of a session in a cluster that is kept.
+	closeTimeout: 2 * time.Minute,
+
+	// apart is the time between the starts of two reference runs, so that no timestamp is the same in both.
+	apart: 1100 * time.Millisecond,
+
+	// referencePatience limits a step of a run without faults.
+	referencePatience: 60 * time.Second,
+
+	// shrinkFor is how long smaller plans are tried for a finding.
+	shrinkFor: 20 * time.Second,
+}
