@@ -69,13 +69,17 @@ const (
 	ReasonImmutable = "ExternalImmutable"
 	// ReasonMissing: what is only observed is not there.
 	ReasonMissing = "ExternalMissing"
+	// ReasonForeign: the recorded id leads to something that does not carry the owner's key.
+	ReasonForeign = "ExternalForeign"
 	// ReasonNoProvider: the operator does not say how to reach it.
 	ReasonNoProvider = "ExternalNoProvider"
 )
 
 // Situation is all that matters for what comes next.
 type Situation struct {
-	Ref Ref
+	// Owner is the UID of the object that declares it.
+	Owner string
+	Ref   Ref
 	// Declared: it should exist. ID is that of one that is only observed.
 	Declared bool
 	ID       string
@@ -113,6 +117,9 @@ type Evidence struct {
 	// what is desired; the latter cannot be changed.
 	Waits            string
 	Drift, Immutable []string
+	// Proven: the system returned the recorded id for the owner's key, or this process created it. Anyone who may write the
+	// owner can write another id into its record.
+	Proven bool
 }
 
 // Performed is what was done for what is wanted now.
@@ -127,6 +134,10 @@ type Action struct {
 	Reason string
 	Why    string
 }
+
+// Trusted reports whether what the id leads to may be used: the author named it, it is proven to be the owner's, or the provider
+// is not a [Finder], so that nothing can be proven.
+func (s Situation) Trusted() bool { return s.ID != "" || s.Proven || !s.CanFind }
 
 // Next tells what comes next for a resource. It is asked again after each call and each edit, until
 // it is done, waits or stalls.
@@ -154,6 +165,16 @@ func (s Situation) noProvider() Action {
 		s.Ref.Kind, PolicyAnnotation, PolicyOrphan)}
 }
 
+// prove looks up the owner's key before anything else is done with an id that is only recorded.
+func (s Situation) prove() Action {
+	if !s.Asked {
+		return Action{Verb: Find}
+	}
+	return Action{Verb: Stall, ID: s.Entry.ID, Reason: ReasonForeign, Why: fmt.Sprintf(
+		"is recorded as %q, but the external system does not find that under the key of this object: nothing is done with it. Remove it from the annotation %s, or give it the key %s in the external system",
+		s.Entry.ID, RecordAnnotation, KeyOf(s.Owner, s.Ref))}
+}
+
 // observe is for what nothing may be done to.
 func (s Situation) observe() Action {
 	id := s.ID
@@ -169,6 +190,8 @@ func (s Situation) observe() Action {
 		return Action{Verb: Look, ID: id}
 	case !s.Exists:
 		return Action{Verb: Wait, Reason: ReasonMissing, Why: "is only observed, but does not exist"}
+	case !s.Trusted():
+		return s.prove()
 	case s.Waits != "":
 		return Action{Verb: Wait, ID: id, Reason: ReasonNotReady, Why: s.Waits}
 	}
@@ -200,7 +223,7 @@ func (s Situation) resume() Action {
 		return Action{Verb: Create}
 	case s.Said == None:
 		return Action{Verb: MarkIt, Why: "a person stated that nothing was created"}
-	case s.Said != "":
+	case s.Said != "" && !s.CanFind:
 		return Action{Verb: Note, ID: s.Said, Why: "a person stated that"}
 	case s.CanFind && !s.Asked:
 		return Action{Verb: Find}
@@ -232,6 +255,8 @@ func (s Situation) maintain() Action {
 		return Action{Verb: Wait, ID: id, Reason: ReasonNotReady, Why: "was created, but is not visible yet"}
 	case !s.Exists:
 		return Action{Verb: Drop, ID: id, Why: "is gone"}
+	case !s.Trusted():
+		return s.prove()
 	case s.Deleted:
 		return Action{Verb: Wait, ID: id, Reason: ReasonDeleting, Why: "is deleted to be recreated"}
 	case len(s.Immutable) > 0 && s.Replaced:
@@ -266,6 +291,8 @@ func (s Situation) leave() Action {
 		return Action{Verb: Look, ID: id}
 	case !s.Exists && !s.Fresh:
 		return Action{Verb: Drop, ID: id, Why: "is deleted"}
+	case s.Exists && !s.Trusted():
+		return s.prove()
 	case !s.Deleted:
 		return Action{Verb: Delete, ID: id, Why: "is no longer declared"}
 	}
@@ -279,7 +306,7 @@ func (s Situation) leaveMark() Action {
 		return Action{Verb: Note, ID: s.Made}
 	case s.Said == None || !s.Called:
 		return Action{Verb: Drop, Why: "was not made"}
-	case s.Said != "":
+	case s.Said != "" && !s.CanFind:
 		return Action{Verb: Note, ID: s.Said, Why: "a person stated that"}
 	case !s.CanFind:
 		return s.unresolved()

@@ -25,7 +25,8 @@ type Provider[D, S any] interface {
 }
 
 // Finder is a provider that finds a resource by the key that Create gave it. Without it, a creation
-// of which nobody knows how it ended has to be cleared up by a person.
+// of which nobody knows how it ended has to be cleared up by a person, and recorded ids are trusted: whoever may write the owner
+// can name another tenant's resource.
 type Finder interface {
 	// Find returns the id of the resource with a key, or "" where there is none.
 	Find(ctx context.Context, key string) (id string, err error)

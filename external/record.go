@@ -81,7 +81,7 @@ func ParseRecord(text, owner string) (*Record, error) {
 	}
 	if w.Owner != owner {
 		return nil, &RecordError{fmt.Sprintf(
-			"is that of another object, whose UID was %q: write %q instead to take over the external resources of that object, or remove the annotation to create all of them again",
+			"is that of another object, whose UID was %q: write %q instead and change their keys in the external system to take over the external resources of that object, or remove the annotation to create all of them again",
 			w.Owner, owner)}
 	}
 	for name, entry := range w.Resources {

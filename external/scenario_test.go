@@ -42,6 +42,7 @@ func play(t *testing.T, given string) string {
 	if err := yaml.UnmarshalStrict([]byte(given), &s); err != nil {
 		t.Fatal(err)
 	}
+	s.Situation.Owner = "0f9a"
 	s.Situation.Ref = external.Ref{Kind: "machine", Name: "one"}
 	s.Situation.Recorded = s.Situation.Entry != external.Entry{}
 	var told []string
@@ -70,6 +71,7 @@ func (s *story) happen(a external.Action) {
 	switch a.Verb {
 	case external.Find:
 		w.Asked, w.Found = true, s.Finds
+		w.Proven = s.Finds != "" && s.Finds == w.Entry.ID
 	case external.Look:
 		w.Looked, w.Exists, w.Waits, w.Drift, w.Immutable = true, s.There, s.Waits, s.Drift, s.Immutable
 	case external.Create:
@@ -88,7 +90,7 @@ func (s *story) happen(a external.Action) {
 		w.Recorded, w.Entry, w.Called, w.Expired, w.Said = true, external.Entry{Token: "t", By: "us", Orphan: w.Policy.Orphan}, false, false, ""
 	case external.Note:
 		w.Recorded, w.Entry = true, external.Entry{ID: a.ID, Orphan: w.Policy.Orphan}
-		w.Made, w.Found, w.Looked, s.There = "", "", false, true
+		w.Made, w.Found, w.Looked, w.Proven, s.There = "", "", false, true, true
 	case external.Keep:
 		w.Entry.Orphan = w.Policy.Orphan
 	case external.Drop:

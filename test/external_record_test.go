@@ -147,3 +147,30 @@ func TestExternalMarkBeforeMaking(t *testing.T) {
 	}
 	w.must(k.holds(2, "small", "small")(t.Context()))
 }
+
+// A tenant who writes the id of another tenant's cell into its record neither changes, nor deletes, nor reads that cell.
+func TestExternalForgedRecord(t *testing.T) {
+	t.Parallel()
+	w, k := newWorld(t), newKeeper()
+	theirs := cell{Size: "theirs", key: external.KeyOf("tenant-b", cellA)}
+	k.set(func() { k.cells["cell-of-b"] = theirs })
+	for name, data := range map[string]map[string]string{"changing": {"a": "mine"}, "deleting": {}} {
+		b := w.box(name, data)
+		w.annotate(b, external.RecordAnnotation, fmt.Sprintf(`{"version":1,"owner":%q,"resources":{"cell/a":{"id":"cell-of-b"}}}`, b.UID))
+	}
+	w.run(k)
+	for _, name := range []string{"changing", "deleting"} {
+		b := &Box{ObjectMeta: w.meta(name)}
+		w.ready(b, metav1.ConditionFalse, external.ReasonForeign, "nothing is done with it")
+		if strings.Contains(fmt.Sprint(b.Status.Seen), theirs.Size) {
+			t.Errorf("%s was given %q", name, b.Status.Seen)
+		}
+		w.annotate(b, external.RecordAnnotation, "")
+		w.isReady(b)
+	}
+	k.set(func() {
+		if k.cells["cell-of-b"] != theirs {
+			t.Errorf("the other tenant's cell is %+v", k.cells["cell-of-b"])
+		}
+	})
+}

@@ -118,5 +118,8 @@ func changed(result *deploy.Result) []string {
 	if len(result.Untried) > 0 {
 		lines = append(lines, fmt.Sprintf("%d objects could not be tried because namespace %s does not exist yet", len(result.Untried), result.Namespace))
 	}
+	for _, note := range result.Notes {
+		lines = append(lines, "note: "+note)
+	}
 	return lines
 }

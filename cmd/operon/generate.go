@@ -149,6 +149,9 @@ type progress struct {
 const patience = 2 * time.Second
 
 func newProgress(out io.Writer) *progress {
+	if cleaned, ok := out.(*terminal.Writer); ok {
+		out = cleaned.To
+	}
 	file, ok := out.(*os.File)
 	if !ok || !progressShown(file) {
 		return &progress{}

@@ -39,6 +39,8 @@ func main() {
 func run(ctx context.Context, args []string) int {
 	root := newRoot()
 	root.SetArgs(args)
+	root.SetOut(terminal.NewWriter(os.Stdout))
+	root.SetErr(terminal.NewWriter(os.Stderr))
 	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0

@@ -36,7 +36,7 @@ func apiServerSettings(cfg *Config, k *keys, socket string) Settings {
 		"kubelet-preferred-address-types":    "InternalIP",
 		"proxy-client-cert-file":             k.cert(proxyFile),
 		"proxy-client-key-file":              k.key(proxyFile),
-		"requestheader-client-ca-file":       k.cert(caFile),
+		"requestheader-client-ca-file":       k.cert(proxyCAFile),
 		"requestheader-allowed-names":        "front-proxy-client",
 		"requestheader-extra-headers-prefix": "X-Remote-Extra-",
 		"requestheader-group-headers":        "X-Remote-Group",

@@ -18,15 +18,17 @@ import (
 type keys struct {
 	dir     string
 	ca      *pki.Authority
+	proxyCA *pki.Authority
 	caCert  []byte
 	admin   pki.Pair
 	kubelet pki.Pair
 }
 
-// Names of the files in the keys folder. The authority and the token key are made once,
+// Names of the files in the keys folder. The authorities and the token key are made once,
 // the leaves anew at each start.
 const (
 	caFile       = "ca"
+	proxyCAFile  = "front-proxy-ca"
 	serverFile   = "apiserver"
 	kubeletFile  = "apiserver-kubelet-client"
 	proxyFile    = "front-proxy-client"
@@ -43,7 +45,7 @@ func openKeys(dir string, hosts []string) (*keys, error) {
 		return nil, err
 	}
 	k := &keys{dir: dir}
-	if err := k.openAuthority(); err != nil {
+	if err := k.openAuthorities(); err != nil {
 		return nil, err
 	}
 	if err := k.openTokenKey(); err != nil {
@@ -55,37 +57,47 @@ func openKeys(dir string, hosts []string) (*keys, error) {
 	return k, nil
 }
 
-func (k *keys) openAuthority() error {
-	stored := pki.Pair{}
-	var err error
-	stored.Cert, err = os.ReadFile(k.cert(caFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return k.newAuthority()
-	}
-	if err != nil {
+// openAuthorities opens the one of all components and clients, and another one for the front proxy, which may name any user:
+// nobody gets a certificate of that one by a CertificateSigningRequest.
+func (k *keys) openAuthorities() (err error) {
+	if k.ca, k.caCert, err = k.openAuthority(caFile, "operon-cluster"); err != nil {
 		return err
 	}
-	if stored.Key, err = os.ReadFile(k.key(caFile)); err != nil {
-		return err
-	}
-	if k.ca, err = pki.ParseAuthority(stored); err != nil {
-		return fmt.Errorf("%s: %w", k.cert(caFile), err)
-	}
-	k.caCert = stored.Cert
-	return nil
+	k.proxyCA, _, err = k.openAuthority(proxyCAFile, "operon-cluster-front-proxy")
+	return err
 }
 
-func (k *keys) newAuthority() error {
-	ca, err := pki.NewAuthority("operon-cluster")
+// openAuthority reads an authority, or makes it.
+func (k *keys) openAuthority(file, name string) (*pki.Authority, []byte, error) {
+	stored := pki.Pair{}
+	var err error
+	stored.Cert, err = os.ReadFile(k.cert(file))
+	if errors.Is(err, fs.ErrNotExist) {
+		return k.newAuthority(file, name)
+	}
 	if err != nil {
-		return err
+		return nil, nil, err
+	}
+	if stored.Key, err = os.ReadFile(k.key(file)); err != nil {
+		return nil, nil, err
+	}
+	ca, err := pki.ParseAuthority(stored)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", k.cert(file), err)
+	}
+	return ca, stored.Cert, nil
+}
+
+func (k *keys) newAuthority(file, name string) (*pki.Authority, []byte, error) {
+	ca, err := pki.NewAuthority(name)
+	if err != nil {
+		return nil, nil, err
 	}
 	pair, err := ca.Pair()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	k.ca, k.caCert = ca, pair.Cert
-	return k.write(caFile, pair)
+	return ca, pair.Cert, k.write(file, pair)
 }
 
 func (k *keys) openTokenKey() error {
@@ -105,19 +117,17 @@ func (k *keys) issueLeaves(hosts []string) error {
 		"127.0.0.1", "localhost", "198.19.0.1",
 		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
 	}, hosts...)}
-	for name, leaf := range map[string]pki.Leaf{
-		serverFile: serving,
-		proxyFile:  {CommonName: "front-proxy-client"},
-	} {
-		pair, err := k.ca.Issue(leaf)
-		if err != nil {
-			return err
-		}
-		if err := k.write(name, pair); err != nil {
-			return err
-		}
+	server, err := k.ca.Issue(serving)
+	if err != nil {
+		return err
 	}
-	var err error
+	proxy, err := k.proxyCA.Issue(pki.Leaf{CommonName: "front-proxy-client"})
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(k.write(serverFile, server), k.write(proxyFile, proxy)); err != nil {
+		return err
+	}
 	if k.kubelet, err = k.ca.Issue(pki.Leaf{CommonName: "kube-apiserver-kubelet-client", Organizations: []string{"system:masters"}}); err != nil {
 		return err
 	}

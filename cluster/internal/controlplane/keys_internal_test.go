@@ -1,8 +1,12 @@
 package controlplane
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"os"
 	"testing"
+
+	"github.com/operon-framework/operon/cluster/internal/pki"
 )
 
 // A start that ends between two files, killed or because one cannot be written, leaves nothing that the next one
@@ -22,5 +26,28 @@ func TestKeysOfAStartThatWasCutOff(t *testing.T) {
 	}
 	if _, err := openKeys(dir, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// Whoever gets a client certificate of the cluster's authority is not the front proxy, which may name any user.
+func TestTheFrontProxyHasAnAuthorityOfItsOwn(t *testing.T) {
+	t.Parallel()
+	k, err := openKeys(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := apiServerSettings(&Config{}, k, "")
+	if trusted["requestheader-client-ca-file"] == trusted["client-ca-file"] {
+		t.Error("clients and the front proxy have one authority")
+	}
+	pair, err := tls.LoadX509KeyPair(k.cert(proxyFile), k.key(proxyFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ca, want := range map[*pki.Authority]bool{k.proxyCA: true, k.ca: false} {
+		_, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: ca.Pool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+		if (err == nil) != want {
+			t.Errorf("the front proxy's certificate is valid: %v (%v), want %v", err == nil, err, want)
+		}
 	}
 }

@@ -23,6 +23,8 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	runtimev1 "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"github.com/operon-framework/operon/cluster/internal/node/pause"
 )
 
 const (
@@ -102,7 +104,11 @@ func (s *Store) read(ctx context.Context, path string) ([]images.Image, error) {
 	}
 	var found []images.Image
 	for _, manifest := range index.Manifests {
-		if name := nameOf(manifest); name != "" {
+		name := nameOf(manifest)
+		if name == pause.Reference {
+			return nil, fmt.Errorf("it names %s, which the node itself runs in each pod; give it another name", name)
+		}
+		if name != "" {
 			found = append(found, images.Image{Name: name, Target: manifest})
 		}
 	}

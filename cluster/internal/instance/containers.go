@@ -98,6 +98,9 @@ func (c *containers) join(ctx context.Context, plane *controlplane.ControlPlane)
 	if err != nil {
 		return err
 	}
+	if err := allowDNS(ctx, client); err != nil {
+		return err
+	}
 	if err := publishServices(ctx, client); err != nil {
 		return err
 	}
@@ -131,14 +134,14 @@ func systemClient(plane *controlplane.ControlPlane, name string) (kubernetes.Int
 }
 
 // writeIdentities writes what the node's components prove who they are with. The kubelet
-// may do what kubelets may; the others are trusted as the control plane's are.
+// and kube-proxy may do what Kubernetes' own roles for them permit, CoreDNS what allowDNS does: it parses what pods send.
 func writeIdentities(plane *controlplane.ControlPlane, dir settings.Dir) error {
-	for component, who := range map[string][2]string{
+	for component, who := range map[string][]string{
 		settings.Kubelet: {"system:node:" + settings.Name, "system:nodes"},
-		settings.Proxy:   {"system:kube-proxy", "system:masters"},
-		settings.CoreDNS: {"system:coredns", "system:masters"},
+		settings.Proxy:   {"system:kube-proxy"},
+		settings.CoreDNS: {dnsUser},
 	} {
-		if err := plane.WriteIdentity(dir.Kubeconfig(component), settings.APIServer(), who[0], who[1]); err != nil {
+		if err := plane.WriteIdentity(dir.Kubeconfig(component), settings.APIServer(), who[0], who[1:]...); err != nil {
 			return err
 		}
 	}

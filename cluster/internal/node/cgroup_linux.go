@@ -95,6 +95,9 @@ func makeGroup(root, dir string) (string, error) {
 	if err := makeFolder(child); err != nil {
 		return "", err
 	}
+	if err := limitGroup(child); err != nil {
+		return "", err
+	}
 	return child, inheritCPUs(parent, child)
 }
 

@@ -15,7 +15,22 @@ import (
 const (
 	// resolverFile tells whom this machine asks for names.
 	resolverFile = "/etc/resolv.conf"
+	// maxQuestions is how many questions are passed on at a time.
+	maxQuestions = 256
 )
+
+// atMost drops questions beyond a number at a time: pods may ask without end, and resolvers ask again.
+func atMost(number int, handler dns.HandlerFunc) dns.HandlerFunc {
+	slots := make(chan struct{}, number)
+	return func(w dns.ResponseWriter, question *dns.Msg) {
+		select {
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
+			handler(w, question)
+		default:
+		}
+	}
+}
 
 // Resolve answers questions for names in the node's network, until ctx ends, by asking whom
 // this machine asks. CoreDNS passes on to it what is not the cluster's.
@@ -33,10 +48,11 @@ func (n *Node) Resolve(ctx context.Context) error {
 		listener.Close()
 		return fmt.Errorf("names of outside: %w", err)
 	}
+	handler := atMost(maxQuestions, func(w dns.ResponseWriter, question *dns.Msg) {
+		_ = w.WriteMsg(resolve(ctx, resolvers(), w.RemoteAddr().Network(), question)) // who asked may be gone
+	})
 	for _, server := range []*dns.Server{{Listener: listener}, {PacketConn: packets}} {
-		server.Handler = dns.HandlerFunc(func(w dns.ResponseWriter, question *dns.Msg) {
-			_ = w.WriteMsg(resolve(ctx, resolvers(), w.RemoteAddr().Network(), question)) // who asked may be gone
-		})
+		server.Handler = handler
 		context.AfterFunc(ctx, func() { server.Shutdown() })
 		go func() {
 			if err := server.ActivateAndServe(); err != nil && ctx.Err() == nil {

@@ -59,3 +59,13 @@ func answering(t *testing.T, after time.Duration, code int) string {
 	t.Cleanup(func() { packets.Close() })
 	return packets.LocalAddr().String()
 }
+
+func TestQuestionsAreLimited(t *testing.T) {
+	t.Parallel()
+	inside, leave := make(chan struct{}), make(chan struct{})
+	handler := atMost(1, func(dns.ResponseWriter, *dns.Msg) { inside <- struct{}{}; <-leave })
+	go handler(nil, nil)
+	<-inside
+	handler(nil, nil) // is dropped
+	close(leave)
+}

@@ -149,15 +149,20 @@ func (p *Proxy) connect() (err error) {
 func (p *Proxy) serve() {
 	p.alive, p.end = context.WithCancel(context.Background())
 	p.server = &http.Server{
-		Handler:     http.HandlerFunc(p.handle),
-		ErrorLog:    p.options.ErrorLog,
-		TLSConfig:   &tls.Config{Certificates: []tls.Certificate{p.pair.server}, MinVersion: tls.VersionTLS12},
-		BaseContext: func(net.Listener) context.Context { return p.alive },
-		ConnContext: withLink,
-		HTTP2:       &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		Handler:           http.HandlerFunc(p.handle),
+		ErrorLog:          p.options.ErrorLog,
+		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{p.pair.server}, MinVersion: tls.VersionTLS12},
+		ReadHeaderTimeout: headerTimeout,
+		BaseContext:       func(net.Listener) context.Context { return p.alive },
+		ConnContext:       withLink,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 	}
 	go func() { p.served <- p.server.ServeTLS(p.gate, "", "") }()
 }
+
+// headerTimeout keeps other processes of the machine from holding connections without a request. It is longer than clients keep
+// connections that they do not use, 90 s.
+const headerTimeout = 2 * time.Minute
 
 // maxStreams is how many requests one connection of HTTP/2 may have at once: more than an
 // operator has watches.

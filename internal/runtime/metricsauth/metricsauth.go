@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,9 @@ const (
 	remembered = time.Minute
 	// most is how many answers are remembered, of those who are known to the API server and of those who are not.
 	most = 256
+	// questionsAtOnce and questionsEvery bound what callers with unknown tokens make the API server do.
+	questionsAtOnce = 50
+	questionsEvery  = rate.Limit(10)
 	// patience is how long the API server may take to answer.
 	patience = 10 * time.Second
 )
@@ -47,7 +51,7 @@ func Filter(config *rest.Config, client *http.Client) (metricsserver.Filter, err
 		return nil, err
 	}
 	return func(log logr.Logger, next http.Handler) (http.Handler, error) {
-		return &guard{tokens: tokens, access: access, log: log, next: next, known: cache.NewLRUExpireCache(most), unknown: cache.NewLRUExpireCache(most)}, nil
+		return &guard{tokens: tokens, access: access, log: log, next: next, known: cache.NewLRUExpireCache(most), unknown: cache.NewLRUExpireCache(most), questions: rate.NewLimiter(questionsEvery, questionsAtOnce)}, nil
 	}, nil
 }
 
@@ -60,6 +64,8 @@ type guard struct {
 
 	// known and unknown are the answers, by questions. Tokens that are made up displace only each other.
 	known, unknown *cache.LRUExpireCache
+	// questions limits what callers with unknown tokens make the API server do.
+	questions *rate.Limiter
 }
 
 // key is a question: a token, of which only the hash is kept, and a path.
@@ -91,8 +97,12 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // status is what a request is answered with.
 func (g *guard) status(ctx context.Context, token, path string) (int, error) {
 	asked := key{sha256.Sum256([]byte(token)), path}
-	if status, is := g.remembers(asked); is {
-		return status, nil
+	before, fresh := g.remembers(asked)
+	if fresh {
+		return before, nil
+	}
+	if before != http.StatusOK && !g.questions.Allow() {
+		return http.StatusTooManyRequests, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

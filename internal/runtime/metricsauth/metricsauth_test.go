@@ -69,7 +69,9 @@ func TestFilterAsksOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 300 { // more than are remembered
-		if err := answers(t.Context(), server+"/metrics", fmt.Sprint("Bearer made-up-", i), http.StatusUnauthorized); err != nil {
+		made := fmt.Sprint("Bearer made-up-", i)
+		err := answers(t.Context(), server+"/metrics", made, http.StatusUnauthorized)
+		if err != nil && answers(t.Context(), server+"/metrics", made, http.StatusTooManyRequests) != nil { // they are rate limited
 			t.Fatal(err)
 		}
 	}
@@ -79,6 +81,38 @@ func TestFilterAsksOnce(t *testing.T) {
 	}
 	if err := answers(t.Context(), server+"/metrics", "Bearer "+other, http.StatusInternalServerError); err != nil {
 		t.Errorf("not known: %v", err)
+	}
+}
+
+// Random tokens cost the API server a bounded number of questions, and whoever was let in before still is.
+func TestRandomTokens(t *testing.T) {
+	t.Parallel()
+	env := localtest.Shared(t)
+	client := kubernetes.NewForConfigOrDie(env.Config)
+	var asked atomic.Int32
+	config := rest.CopyConfig(env.Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(r *http.Request) (*http.Response, error) {
+			asked.Add(1)
+			return next.RoundTrip(r)
+		})
+	})
+	server := guarded(t, config)
+	good := "Bearer " + token(t, client, env.Namespace, "flooded")
+	allow(t, client, env.Namespace, "flooded")
+	localtest.Eventually(t, "the token", func(ctx context.Context) error { return answers(ctx, server+"/metrics", good, http.StatusOK) })
+	limited := 0
+	for i := range 400 {
+		if answers(t.Context(), server+"/metrics", fmt.Sprintf("Bearer random-%d", i), http.StatusTooManyRequests) == nil {
+			limited++
+		}
+	}
+	before := asked.Load()
+	if limited == 0 || before > 390 {
+		t.Errorf("%d requests were rejected at once, the API server was asked %d times", limited, before)
+	}
+	if err := answers(t.Context(), server+"/metrics", good, http.StatusOK); err != nil || asked.Load() != before {
+		t.Errorf("the accepted token: %v, asked again: %v", err, asked.Load() != before)
 	}
 }
 

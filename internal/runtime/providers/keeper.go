@@ -83,9 +83,11 @@ func (k *Keeper) forgetOne(t Task, ref external.Ref) {
 type memory struct {
 	wanted
 	// seen is what was observed last, of id, for what was wanted. It holds until due.
-	seen    *external.Observation[any]
-	id      string
-	due     time.Time
+	seen *external.Observation[any]
+	id   string
+	due  time.Time
+	// proven is the id that this process created, or that the system returned for the owner's key.
+	proven  string
 	updated bool // since then
 	// err is what went wrong last, which is not tried again before due.
 	err error

@@ -318,3 +318,59 @@ func TestACreationWaitsNoLongerThanItsMark(t *testing.T) {
 		}
 	})
 }
+
+// Whoever may write an object can write the id of another tenant's resource into its record. It is neither changed, nor deleted,
+// nor read.
+func TestForgedRecord(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		entry string
+		wish  external.Wish
+		said  map[external.Ref]string
+		names []string
+	}{
+		"changed":  {`{"id":"id-of-b"}`, external.Wish{}, nil, []string{"one"}},
+		"replaced": {`{"id":"id-of-b"}`, external.Wish{Policy: external.Policy{Replace: true}}, nil, []string{"one"}},
+		"read":     {`{"id":"id-of-b"}`, external.Wish{Policy: external.Policy{Observe: true}}, nil, []string{"one"}},
+		"deleted":  {`{"id":"id-of-b"}`, external.Wish{}, nil, nil},
+		"resolved": {`{"token":"t","by":"another"}`, external.Wish{}, map[external.Ref]string{ref("one"): "id-of-b"}, []string{"one"}},
+		"left":     {`{"token":"t","by":"another"}`, external.Wish{}, map[external.Ref]string{ref("one"): "id-of-b"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSystem()
+			theirs := thing{Size: "theirs", Color: "red", key: external.KeyOf("tenant-b", ref("one"))}
+			s.things["id-of-b"] = theirs
+			st := &store{text: fmt.Sprintf(`{"version":1,"owner":%q,"resources":{"thing/one":%s}}`, uid, c.entry)}
+			d := newDesk(t, newClock(), st, finding{s})
+			for range 4 {
+				result := d.keepAs(thing{Size: "s"}, c.wish, c.said, c.names...)
+				for _, known := range result.Known["thing"] {
+					if known.State == any(theirs) || string(known.Details["address"]) == "id-of-b" {
+						t.Errorf("known is %+v", known)
+					}
+				}
+				if strings.Contains(c.entry, "id-of-b") && (result.Outcome.Reason() != external.ReasonForeign || len(c.names) > 0 && !result.Unknown) {
+					t.Errorf("the outcome is %v", result.Outcome)
+				}
+				d.clock.Step(2 * time.Minute)
+			}
+			if s.things["id-of-b"] != theirs {
+				t.Errorf("the other tenant's resource is %+v", s.things["id-of-b"])
+			}
+		})
+	}
+}
+
+// A record that an earlier process wrote is proven once, by the key; the next looks cost nothing more.
+func TestRecordIsProvenOnce(t *testing.T) {
+	t.Parallel()
+	s, st := newSystem(), &store{}
+	d := newDesk(t, newClock(), st, finding{s})
+	d.keep(thing{}, "one")
+	d = newDesk(t, d.clock, st, finding{s})
+	s.called()
+	d.expect(s, d.keep(thing{}, "one"), "", 2, "look", "find")
+	d.clock.Step(2 * time.Minute)
+	d.expect(s, d.keep(thing{}, "one"), "", 2, "look")
+}

@@ -162,7 +162,7 @@ func (it *item) known() (external.Known[any], bool) {
 	if it.err != nil && !it.postponed() {
 		k.Why = it.err.Error()
 	}
-	if seen == nil {
+	if seen == nil || !it.Trusted() {
 		return k, it.err == nil && k.ID == ""
 	}
 	k.Exists, k.State, k.Details = seen.Exists, seen.State, seen.Details

@@ -85,7 +85,7 @@ func (r *run) item(ref external.Ref, d Declared, declared bool) *item {
 	kind, reachable := r.Kinds[ref.Kind]
 	it := &item{kind: kind, memory: r.remembered(r.Task, ref)}
 	it.Situation = external.Situation{
-		Ref: ref, Declared: declared, ID: d.ID, Policy: d.Policy.With(r.Policy),
+		Owner: string(r.UID), Ref: ref, Declared: declared, ID: d.ID, Policy: d.Policy.With(r.Policy),
 		Unreachable: !reachable, CanFind: kind.Calls.Find != nil, Once: kind.Calls.Once,
 		Attempt: external.Attempt{Said: r.Said[ref]},
 	}
@@ -103,6 +103,7 @@ func (r *run) read(it *item) {
 	it.Called, it.Open = m.called, now.Before(m.open)
 	it.Expired = now.Sub(m.began) > it.kind.Limit
 	it.Fresh = now.Before(m.fresh)
+	it.Proven = it.Entry.ID != "" && m.proven == it.Entry.ID
 	it.Deleted = it.Entry.ID != "" && m.deleted == it.Entry.ID && now.Before(m.again)
 }
 
@@ -293,7 +294,7 @@ func (r *run) send(ctx context.Context, it *item) error {
 		if err != nil {
 			return err
 		}
-		it.Asked, it.Found = true, id
+		it.Asked, it.Found, it.memory.proven = true, id, id
 		if id == "" {
 			return nil
 		}
@@ -314,7 +315,7 @@ func (r *run) send(ctx context.Context, it *item) error {
 		if err := external.CheckID(id); err != nil {
 			return err
 		}
-		it.Made, it.memory.made = id, id
+		it.Made, it.memory.made, it.memory.proven = id, id, id
 		return nil
 	case external.Update:
 		return calls.Update(ctx, it.action.ID, it.wanted.desired)

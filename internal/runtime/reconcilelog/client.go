@@ -38,6 +38,9 @@ func AskObject(ctx context.Context, address, kind, namespace, name string) (Obje
 	return object, ask(ctx, address, path, &object)
 }
 
+// maxAnswer is more than an operator answers. Any process of the machine may listen at its address.
+const maxAnswer = 16 << 20
+
 func ask(ctx context.Context, address, path string, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -50,7 +53,7 @@ func ask(ctx context.Context, address, path string, into any) error {
 		return plain(err)
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
 		return err
 	}

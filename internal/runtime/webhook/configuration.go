@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"encoding/json"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -63,9 +64,20 @@ func (c *configuration) asked(live *unstructured.Unstructured) []asked {
 	}
 	var all []asked
 	for _, entry := range typed.ours() {
-		all = append(all, asked{url: ptr.Deref(entry.ClientConfig.URL, ""), bundle: entry.ClientConfig.CABundle})
+		all = append(all, asked{url: ptr.Deref(entry.ClientConfig.URL, ""), path: pathOf(entry.ClientConfig), bundle: entry.ClientConfig.CABundle})
 	}
 	return all
+}
+
+// pathOf returns the path that API servers call.
+func pathOf(c admissionv1.WebhookClientConfig) string {
+	if c.Service != nil {
+		return ptr.Deref(c.Service.Path, "/")
+	}
+	if at, err := url.Parse(ptr.Deref(c.URL, "")); err == nil {
+		return at.Path
+	}
+	return ""
 }
 
 // wanted implements registration. Who does not lead leaves the rules as they are: in the middle of

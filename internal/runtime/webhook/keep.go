@@ -168,6 +168,7 @@ func (k *keeper) turn(ctx context.Context) (again time.Time, more bool, err erro
 	if unread != nil {
 		return again, false, unread
 	}
+	k.remember(found)
 	current.again = earlier(current.again, k.see(found, now))
 	more, err = k.register(ctx, found, current, now)
 	if k.stood {

@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -257,22 +258,44 @@ func oneDecision(r *replicas) {
 	}
 }
 
-// In the middle of an upgrade a replica is asked what only others know to answer: it refuses nothing.
+// In the middle of an upgrade a replica is asked what only others can answer. What an earlier version registered is admitted,
+// what a newer one registered since is not.
 func TestPathsThatNobodyServes(t *testing.T) {
 	t.Parallel()
 	s, err := New(Config{Address: "127.0.0.1:0", API: API{Wire: &resourceclient.Wire{}, Client: noClient{}, Mapper: meta.MultiRESTMapper{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for body, want := range map[string]int{`{"request":{"uid":"x"}}`: http.StatusOK, `{}`: http.StatusNotFound, `nonsense`: http.StatusNotFound} {
+	post := func(path, body string) *httptest.ResponseRecorder {
 		answer := httptest.NewRecorder()
-		s.routes.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/elsewhere", strings.NewReader(body)))
+		s.routes.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body)))
+		return answer
+	}
+	const review = `{"request":{"uid":"x"}}`
+	if answer := post("/removed", review); answer.Code != http.StatusServiceUnavailable {
+		t.Errorf("before anything is known: status %d", answer.Code)
+	}
+	registered := func(path string) map[ident]*unstructured.Unstructured {
+		return map[ident]*unstructured.Unstructured{{name: "one"}: {Object: map[string]any{
+			"metadata": map[string]any{"annotations": map[string]any{entriesAnnotation: "a.b.c"}},
+			"webhooks": []any{map[string]any{"name": "a.b.c", "clientConfig": map[string]any{
+				"service": map[string]any{"namespace": "n", "name": "s", "path": path},
+			}}},
+		}}}
+	}
+	s.remember(registered("/removed"))
+	s.remember(registered("/added"))
+	for body, want := range map[string]int{review: http.StatusOK, `{}`: http.StatusNotFound, `nonsense`: http.StatusNotFound} {
+		answer := post("/removed", body)
 		if answer.Code != want {
 			t.Errorf("%s: status %d, want %d", body, answer.Code, want)
 		}
 		if want == http.StatusOK && !strings.Contains(answer.Body.String(), `"response":{"uid":"x","allowed":true}`) {
 			t.Errorf("answer %s", answer.Body)
 		}
+	}
+	if answer := post("/added", review); answer.Code != http.StatusServiceUnavailable {
+		t.Errorf("a newer version's path: status %d, answer %s", answer.Code, answer.Body)
 	}
 }
 

@@ -28,6 +28,7 @@ func (i ident) String() string { return i.kind.Kind + " " + i.name }
 // asked is whom API servers are told to ask, and whom they trust for that.
 type asked struct {
 	url    string // empty for a Service
+	path   string // of webhooks
 	bundle []byte
 }
 

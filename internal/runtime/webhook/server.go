@@ -58,6 +58,8 @@ type served struct {
 	converted []schema.GroupVersionKind
 	// aggregated are the versions of groups that API servers pass on.
 	aggregated []schema.GroupVersion
+	// before are the paths that were registered when this process first looked.
+	before atomic.Pointer[map[string]bool]
 }
 
 // New returns a server. It does nothing yet.
@@ -70,7 +72,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{Config: cfg, routes: routes, wake: make(chan struct{}, 1), ended: make(chan struct{}), converts: make(chan struct{})}
 	s.plain = webhook.NewServer(webhook.Options{WebhookMux: routes})
 	s.load.reviews.limit, s.load.conversions.limit = reviewsAtOnce, maxConversion
-	routes.Handle("/", s.load.reviews.limited(http.HandlerFunc(letThrough), maxReview))
+	routes.Handle("/", s.load.reviews.limited(http.HandlerFunc(s.unserved), maxReview))
 	return s, nil
 }
 

@@ -6,13 +6,35 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// letThrough answers at paths that nobody serves. In the middle of an upgrade, API servers may ask a
-// replica what only replicas of another version know to answer: one that does not have a role refuses
-// nothing.
-func letThrough(w http.ResponseWriter, r *http.Request) {
+// remember keeps the paths that are registered when this process first looks.
+func (s *Server) remember(found map[ident]*unstructured.Unstructured) {
+	if s.before.Load() != nil {
+		return
+	}
+	paths := map[string]bool{}
+	for of, live := range found {
+		if live == nil || of.foreign {
+			continue
+		}
+		for _, who := range (&configuration{}).asked(live) {
+			paths[who.path] = true
+		}
+	}
+	s.before.CompareAndSwap(nil, &paths)
+}
+
+// unserved answers at paths that no role serves. In the middle of an upgrade, API servers may ask a replica what only replicas
+// of another version can answer. A path that was registered before this process started is an earlier version's, whose role
+// was removed: it refuses nothing. One that was registered since is a newer version's: only that can tell.
+func (s *Server) unserved(w http.ResponseWriter, r *http.Request) {
+	if before := s.before.Load(); before == nil || !(*before)[r.URL.Path] {
+		http.Error(w, "no role serves this path: it may be registered by a newer version of the operator", http.StatusServiceUnavailable)
+		return
+	}
 	// The objects are not decoded: they take several times as much memory as their text.
 	var review struct {
 		metav1.TypeMeta `json:",inline"`

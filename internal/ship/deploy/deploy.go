@@ -37,6 +37,8 @@ type Result struct {
 	Untried []string `json:"untried,omitempty"`
 	// Kept is what this deployment does not have any more, and what was left with its reason.
 	Kept []string `json:"kept,omitempty"`
+	// Notes are permissions of the operator in the whole cluster that lead to others, a sentence each.
+	Notes []string `json:"notes,omitempty"`
 	// Replicas that are ready.
 	Replicas int32 `json:"replicas"`
 	// Simulated: the pods are on nodes that run no program.
@@ -129,6 +131,9 @@ func (d *deployer) allowed(ctx context.Context) error {
 	objects, err := d.operator.Objects()
 	if err != nil {
 		return err
+	}
+	for _, object := range objects {
+		d.result.Notes = append(d.result.Notes, powersOf(object)...)
 	}
 	d.record = newRecord(d.operator.Name, d.operator.Namespace).of(objects)
 	return d.permitted(ctx, objects)

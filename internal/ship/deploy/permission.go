@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/operon-framework/operon/internal/tools/kube"
 	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
@@ -34,6 +35,23 @@ func (c *cluster) needs(objects []*unstructured.Unstructured, verbs ...string) (
 		}
 	}
 	return all, nil
+}
+
+// powersOf are notes on what an object, if it is a ClusterRole, permits that leads to other permissions. The API server rejects
+// one that cannot be read.
+func powersOf(object *unstructured.Unstructured) []string {
+	if object.GetKind() != "ClusterRole" {
+		return nil
+	}
+	role, err := kube.ReadRole(object)
+	if err != nil {
+		return nil
+	}
+	var notes []string
+	for _, power := range rbac.Powers(role.Rules) {
+		notes = append(notes, fmt.Sprintf("ClusterRole %s: the operator may %s in the whole cluster", role.Name, power))
+	}
+	return notes
 }
 
 // permissions are those for verbs on a kind of objects.

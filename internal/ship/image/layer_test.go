@@ -71,6 +71,9 @@ func TestLayersAreOfFilesAndNothingElse(t *testing.T) {
 5 700 7:8 var/lib/ 
 1 0 0:0 c b
 `
+		if os.Getuid() != 0 {
+			want = strings.Replace(want, "4755", "755", 1) // the program is not root's
+		}
 		if got := listed(t, store, layer); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
@@ -172,5 +175,39 @@ func TestNames(t *testing.T) {
 		if _, err := ParseName(text); err == nil || !strings.Contains(err.Error(), "the image name") {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// A program that runs as its owner is not made one that runs as root, and what was looked at is what is packed.
+func TestTreesOfOthers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "program")
+	write(t, path, "program")
+	if os.Getuid() == 0 {
+		if err := os.Chown(path, 65534, 65534); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(path, 0o755|os.ModeSetuid|os.ModeSetgid); err != nil {
+		t.Fatal(err)
+	}
+	files, err := Tree(dir)
+	if err != nil || len(files) != 1 || files[0].Mode != 0o755 {
+		t.Fatalf("%+v, error %v", files, err)
+	}
+	other := filepath.Join(t.TempDir(), "secret")
+	write(t, other, "secret")
+	if err := errors.Join(os.Remove(path), os.Symlink(other, path)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := files[0].Open(); err == nil {
+		t.Error("a link that replaced a file was followed")
+	}
+	if err := errors.Join(os.Remove(path), os.Rename(other, path)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := files[0].Open(); err == nil || !strings.Contains(err.Error(), "was replaced") {
+		t.Errorf("another file: %v", err)
 	}
 }

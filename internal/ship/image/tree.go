@@ -1,6 +1,7 @@
 package image
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -47,13 +48,16 @@ func fromTree(dir, path string, entry fs.DirEntry) (File, error) {
 		return File{}, err
 	}
 	file := File{Path: filepath.ToSlash(relative), Mode: permissions(info.Mode())}
+	if !ownedByRoot(info) {
+		file.Mode &^= setIDs // all files of an image are root's
+	}
 	switch {
 	case info.IsDir():
 		file.Folder = true
 	case info.Mode()&fs.ModeSymlink != 0:
 		file.Link, err = os.Readlink(path)
 	case info.Mode().IsRegular():
-		file.Size, file.Open = info.Size(), func() (io.ReadCloser, error) { return os.Open(path) }
+		file.Size, file.Open = info.Size(), func() (io.ReadCloser, error) { return openSame(path, info) }
 	default:
 		err = fmt.Errorf("%s is neither a file, a directory nor a link: an image cannot hold it", path)
 	}
@@ -69,4 +73,23 @@ func permissions(mode fs.FileMode) int64 {
 		}
 	}
 	return bits
+}
+
+// setIDs are the bits by which a program runs as its owner.
+const setIDs = 0o6000
+
+// openSame opens the file that was looked at, and none that its directory's owner has put or linked there since.
+func openSame(path string, before fs.FileInfo) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|noFollow, 0)
+	if err != nil {
+		return nil, err
+	}
+	now, err := file.Stat()
+	if err == nil && !os.SameFile(before, now) {
+		err = fmt.Errorf("%s was replaced while the image was made", path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }

@@ -3,6 +3,7 @@ package generate_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -217,5 +218,23 @@ func TestDefaultsFromTheProjectFile(t *testing.T) {
 	_, err := generate.Plan(t.Context(), dir, generate.Options{})
 	if want := dir + `/operon.yaml:1: unknown key "images"; did you mean "image"?`; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// Permissions that lead to others are noted by the run that adds them.
+func TestPowersAreNoted(t *testing.T) {
+	t.Parallel()
+	marker := "// +kubebuilder:rbac:groups=\"\",resources=secrets,verbs=get\n"
+	dir := project(t, files{"main.go": strings.Replace(mainFile, "package main", marker+"\npackage main", 1), "api/v1/types.go": types})
+	result := plan(t, dir)
+	const want = "config/rbac: the operator may read every Secret in the whole cluster; make sure that it needs to"
+	if !slices.Contains(result.Notes, want) {
+		t.Errorf("the notes are %q", result.Notes)
+	}
+	if _, err := result.Changes.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if again := plan(t, dir, "--manifests"); slices.Contains(again.Notes, want) {
+		t.Errorf("the notes of the next run are %q", again.Notes)
 	}
 }

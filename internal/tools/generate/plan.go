@@ -91,6 +91,7 @@ type planning struct {
 	settings    string
 	stamp       *stamp   // of the run before
 	directories []string // of the sources that were loaded
+	lasting     []string // notes that hold for the next run, too
 }
 
 func (p *planning) generate(ctx context.Context) error {
@@ -117,7 +118,8 @@ func (p *planning) generate(ctx context.Context) error {
 	}
 	p.removeOrphans(wanted.runs)
 	p.result.keep = p.keep
-	return nil
+	p.lasting = slices.Clone(p.result.Notes)
+	return p.notePowers()
 }
 
 func (p *planning) tell(doing string) {
@@ -176,7 +178,7 @@ func (p *planning) compiles(ctx context.Context) error {
 
 // keep remembers what the plan depended on, once its files are as they should be.
 func (p *planning) keep() {
-	kept := &stamp{Settings: p.settings, Directories: p.directories, Outputs: outputs(p.dir, p.result.Changes), Notes: p.result.Notes}
+	kept := &stamp{Settings: p.settings, Directories: p.directories, Outputs: outputs(p.dir, p.result.Changes), Notes: p.lasting}
 	inputs, newest, err := kept.inputs(p.dir)
 	if err != nil || newest.After(p.started.Add(-clockStep)) {
 		return // something may have changed after it was read

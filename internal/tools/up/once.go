@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/operon-framework/operon/internal/tools/terminal"
 	"github.com/operon-framework/operon/internal/tools/up/process"
 	"github.com/operon-framework/operon/internal/tools/up/tree"
 	"github.com/operon-framework/operon/internal/tools/up/view"
@@ -95,7 +96,7 @@ func (s *session) print() error {
 	}
 	style := view.StyleFor(s.options.Stdout)
 	state := view.State{Now: time.Now(), Tree: s.watcher.Snapshot()}
-	_, err := fmt.Fprintln(s.options.Stdout, strings.Join(view.Tree(state, view.Width(s.options.Stdout), style), "\n"))
+	_, err := fmt.Fprintln(terminal.NewWriter(s.options.Stdout), strings.Join(view.Tree(state, view.Width(s.options.Stdout), style), "\n"))
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/tools/project"
 	"github.com/operon-framework/operon/internal/tools/rbac"
+	"github.com/operon-framework/operon/internal/tools/terminal"
 	"github.com/operon-framework/operon/internal/tools/up/process"
 	"github.com/operon-framework/operon/internal/tools/up/tree"
 	"github.com/operon-framework/operon/internal/tools/up/view"
@@ -59,7 +60,7 @@ func Run(ctx context.Context, options Options) (err error) {
 	}
 	defer func() { err = firstOf(err, folder.close()) }()
 	s := &session{
-		options: options, progress: options.progress(), project: read, folder: folder,
+		options: options, progress: terminal.NewWriter(options.progress()), project: read, folder: folder,
 		refused: rbac.Of(identityOf(read).user()), gauge: &gauge{}, changes: changes, wake: make(chan struct{}, 1),
 	}
 	if err := s.prepare(ctx); err != nil {

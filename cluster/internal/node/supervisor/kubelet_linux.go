@@ -46,6 +46,9 @@ func runKubelet(ctx context.Context, dir settings.Dir, s settings.Settings) erro
 	return app.Run(ctx, kubelet, dependencies, utilfeature.DefaultFeatureGate)
 }
 
+// maxPodProcesses keeps a fork bomb from taking the processes of other pods.
+const maxPodProcesses = 4096
+
 func configure(c *kubeletconfig.KubeletConfiguration, dir settings.Dir, s settings.Settings) {
 	c.Address = settings.Address.String()
 	c.Port = settings.KubeletPort
@@ -69,6 +72,8 @@ func configure(c *kubeletconfig.KubeletConfiguration, dir settings.Dir, s settin
 	c.FailCgroupV1 = false
 	c.FailSwapOn = false
 	c.EnforceNodeAllocatable = nil
+	c.PodPidsLimit = maxPodProcesses
+	c.SeccompDefault = true
 	c.MakeIPTablesUtilChains = false
 	c.EvictionHard = map[string]string{"memory.available": "50Mi"}
 	// The machine's disk is, too. Where it fills up, a kubelet would remove images, which were loaded by hand and which

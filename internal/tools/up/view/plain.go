@@ -23,7 +23,7 @@ type Plain struct {
 
 // NewPlain returns a Plain that writes to out, and of events only those from since on.
 func NewPlain(out io.Writer, since time.Time) *Plain {
-	return &Plain{out: out, nodes: map[string]string{}, events: map[string]bool{}, since: since.Truncate(time.Second)}
+	return &Plain{out: terminal.NewWriter(out), nodes: map[string]string{}, events: map[string]bool{}, since: since.Truncate(time.Second)}
 }
 
 // Update writes what changed since the last State.

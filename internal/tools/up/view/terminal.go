@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/term"
+
+	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
 // Terminal keeps the picture of a state in its place on a terminal's screen.
@@ -74,7 +76,7 @@ func (t *Terminal) replace(lines []string, width int) string {
 		fmt.Fprintf(&text, "\x1b[%dA\r", t.drawn)
 	}
 	for _, line := range lines {
-		text.WriteString(line + "\x1b[K\n")
+		text.WriteString(terminal.Painted(line) + "\x1b[K\n")
 	}
 	text.WriteString("\x1b[J")
 	t.drawn, t.width = len(lines), width
