@@ -123,15 +123,14 @@ func (j *Journal) Wait(place int, message string) {
 	s.State, s.Message, s.NextAt, s.Failures = StepWaiting, short(message), nil, 0
 }
 
-// Retry is how often a step is tried, and how soon again.
+// Retry configures how often a step is attempted, and with which backoff.
 type Retry struct {
-	// Attempts is how often it may fail in a row. 0: five times. An attempt that a crash ends is
-	// not one that failed.
+	// Attempts is how many consecutive attempts may fail. 0: five. An attempt that a crash ended does not count as
+	// failed.
 	Attempts int
-	// First is how long after the first failure it is tried again; each further time is twice as
-	// long. 0: a second.
+	// First is the delay after the first failure. It doubles with each further failure. 0: one second.
 	First time.Duration
-	// Max is the longest time. 0: five minutes.
+	// Max is the longest delay. 0: five minutes.
 	Max time.Duration
 }
 
