@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Served is a kind that is to be served: see Kind and Review.
+// Served is a kind to serve: see Kind and Review.
 type Served interface {
 	// add completes what is served, by the types that scheme knows.
 	add(scheme *runtime.Scheme) (*served, error)
@@ -36,14 +36,14 @@ type kind[T client.Object] struct {
 	reader Reader[T]
 }
 
-// Kind serves the objects that a Reader answers for. What else can be done with them is told by the
-// other roles that it has. A list type, KINDList, has to be registered beside that of the kind.
+// Kind serves the objects that a Reader returns. The other interfaces that it implements determine what else
+// clients can do with them. The list type, KINDList, must be registered along with the kind.
 func Kind[T client.Object](reader Reader[T], resource Resource[T]) Served {
 	return &kind[T]{resource: resource, reader: reader, store: func(c common[T]) rest.Storage { return combine(c, reader) }}
 }
 
-// Review serves a kind whose objects are questions: what Create returns is the answer, and nothing is
-// stored or can be read.
+// Review serves a kind whose objects are questions: Create returns the answer, and nothing is stored or can be
+// read.
 func Review[T client.Object](creator Creator[T], resource Resource[T]) Served {
 	return &kind[T]{resource: resource, store: func(c common[T]) rest.Storage { return &reviewing[T]{c, creator} }}
 }

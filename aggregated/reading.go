@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// User is who asks, as the cluster knows them. It is nil outside of requests.
+// User returns the user that sent the request, as the cluster knows it. It is nil outside of requests.
 func User(ctx context.Context) user.Info {
 	who, _ := request.UserFrom(ctx)
 	return who

@@ -7,88 +7,89 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Errors by which roles say what a client should hear in Kubernetes' words. Any other error, unless
-// it is one of k8s.io/apimachinery/pkg/api/errors, is told as an internal one.
+// Errors of roles that clients receive as the matching errors of the Kubernetes API. Errors of
+// k8s.io/apimachinery/pkg/api/errors are passed on, and any other error is returned as an internal error.
 var (
-	// ErrNotFound says that there is no such object.
+	// ErrNotFound reports that the object does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrExists says that there is one already.
+	// ErrExists reports that the object already exists.
 	ErrExists = errors.New("already exists")
-	// ErrConflict says that an object changed since the client read it.
+	// ErrConflict reports that the object changed since the client read it.
 	ErrConflict = errors.New("changed meanwhile")
 )
 
-// Reader answers for the objects of a kind. Who asks is in the context: see User. What it returns is
-// the caller's to change.
+// Reader returns the objects of a kind. The context holds the user that sent the request: see User. The caller may
+// change the returned objects.
 type Reader[T client.Object] interface {
 	// Get returns an object, or ErrNotFound.
 	Get(ctx context.Context, key client.ObjectKey) (T, error)
-	// List returns all objects in a namespace, or in all where it is "". Selectors are applied to
-	// what it returns.
+	// List returns all objects in a namespace, or in all namespaces if it is "". Selectors are applied to the
+	// result.
 	List(ctx context.Context, namespace string) ([]T, error)
 }
 
-// Creator is a Reader that makes objects, too, or answers a Review.
+// Creator is a Reader that can also create objects, or answers a Review.
 type Creator[T client.Object] interface {
-	// Create makes the object, which has a name, a UID and a time of creation, and returns it as it is
-	// then; ErrExists if there is one of that name. A Review has none of these, and returns the answer.
+	// Create creates the object, which has a name, a UID and a creation timestamp, and returns it as stored. It
+	// returns ErrExists if an object of that name exists. The object of a Review has none of these, and Create
+	// returns the answer.
 	Create(ctx context.Context, object T) (T, error)
 }
 
-// Updater is a Reader that changes objects, too.
+// Updater is a Reader that can also update objects.
 type Updater[T client.Object] interface {
-	// Update makes of an object, as Get returned it a moment ago, what is wanted of it, and returns it
-	// as it is then; ErrConflict where it is not that any more.
+	// Update changes an object, as Get just returned it, to the wanted state, and returns it as stored. It returns
+	// ErrConflict if the object has changed since.
 	Update(ctx context.Context, is, wanted T) (T, error)
 }
 
-// Deleter is a Reader that deletes objects, too.
+// Deleter is a Reader that can also delete objects.
 type Deleter[T client.Object] interface {
-	// Delete deletes an object, as Get returned it a moment ago.
+	// Delete deletes an object, as Get just returned it.
 	Delete(ctx context.Context, object T) error
 }
 
-// Watcher is a Reader that tells when objects change.
+// Watcher is a Reader that also reports changes of objects.
 type Watcher[T client.Object] interface {
-	// Watch returns as soon as it listens for changes in a namespace, or in all where it is "": what a List
-	// returns from then on, with what the listener hears, has to be all. It goes on listening until the context
-	// ends. An error refuses the client.
+	// Watch returns as soon as it listens for changes in a namespace, or in all namespaces if it is "". A List
+	// from then on, along with the changes that the listener receives, must be complete. It continues to listen
+	// until the context is canceled. If it returns an error, the request is rejected.
 	Watch(ctx context.Context, namespace string, listener Listener[T]) error
 }
 
-// Listener hears of changes. It may be told too often, or of what there is already: what did not change is
-// passed on to nobody. Its methods return at once, whatever locks are held, as a client that is too slow for
-// what it hears loses its watch. What they are given is the listener's to keep.
+// Listener receives changes. It ignores repeated changes and those that change nothing. Its methods return
+// immediately and never wait, even if the caller holds locks, because a client that is too slow loses its watch.
+// The listener owns the objects that it receives.
 type Listener[T client.Object] interface {
-	// Changed tells of an object that appeared, or is not what it was.
+	// Changed reports an object that was created or changed.
 	Changed(object T)
-	// Gone tells of an object that is there no more, as it was at last.
+	// Gone reports an object that no longer exists, in its last state.
 	Gone(object T)
-	// Ended says that nothing more is heard, and why, if that is known. Clients begin anew.
+	// Ended reports that no further changes will follow, and why, if known. Clients then start again.
 	Ended(reason error)
 }
 
-// Resource says how the objects of a kind are served. The zero value: in namespaces, under the usual
-// plural of the kind, with name and age in tables.
+// Resource configures how the objects of a kind are served. The zero value: namespaced, with the usual plural of
+// the kind, and with name and age in tables.
 type Resource[T client.Object] struct {
-	// Plural is the name in paths and Roles. Empty: the lower-case kind with an s, or as English has it.
+	// Plural is the name in paths and Roles. Empty: the plural of the lower-case kind, by the rules of English.
 	Plural string
 	// ShortNames and Categories are for kubectl.
 	ShortNames, Categories []string
-	// ClusterScoped objects are in no namespace.
+	// ClusterScoped reports whether objects have no namespace.
 	ClusterScoped bool
-	// Columns are those that `kubectl get` shows between name and age.
+	// Columns are the columns that `kubectl get` shows between name and age.
 	Columns []Column[T]
 }
 
-// Column is one of a table.
+// Column is a column of a table.
 type Column[T client.Object] struct {
-	// Name stands above it.
+	// Name is the header of the column.
 	Name string
-	// Type is that of OpenAPI: string, integer, number, boolean or date. Empty: string.
+	// Type is an OpenAPI type: string, integer, number, boolean or date. Empty: string.
 	Type string
 	// Wide columns are shown with -o wide only.
 	Wide bool
-	// Of is the column's value.
+	// Of returns the value of the column for an object.
 	Of func(object T) any
 }

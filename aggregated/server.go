@@ -21,11 +21,11 @@ import (
 	"github.com/operon-framework/operon"
 )
 
-// Serve makes the operator an API server for kinds whose Go types addToScheme registers. It takes all
-// kinds of the operator at once.
+// Serve makes the operator an aggregated API server for kinds, whose Go types addToScheme registers. Pass all
+// kinds of the operator in one call.
 //
-// API servers are told by APIServices, which the operator keeps right as it does its webhooks'
-// configurations: it needs --webhook-bind-address and --webhook-service for that.
+// The operator maintains the APIServices that register it with the cluster's API servers, as it does its webhook
+// configurations. That requires --webhook-bind-address and --webhook-service.
 func Serve(addToScheme func(*runtime.Scheme) error, kinds ...Served) operon.Option {
 	return operon.Setup(func(manager ctrl.Manager) error {
 		if err := serve(manager, addToScheme, kinds); err != nil {

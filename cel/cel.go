@@ -30,10 +30,10 @@ const (
 	maxKept = 256
 )
 
-// ReadyWhen decides by an expression whether the child is ready. The child is self; the
-// result is a bool. A field that does not exist yet means not ready; has(self.status.x) or
-// self.?status.?x reads it without an error. An expression that does not compile stalls the object with the reason
-// InvalidChild. Expressions are compiled once.
+// ReadyWhen decides by an expression whether the child is ready. The child is self, and the result must be a bool.
+// If a field does not exist yet, the child is not ready; has(self.status.x) and self.?status.?x read it without an
+// error. An expression that does not compile stalls the object with the reason InvalidChild. Each expression is
+// compiled only once.
 func ReadyWhen(expression string) operon.ChildOption {
 	program, err := compiled(expression)
 	if err != nil {
@@ -42,8 +42,8 @@ func ReadyWhen(expression string) operon.ChildOption {
 	return author.ReadyAs(expression, told(expression, program))
 }
 
-// Condition is an expression as a function, which tells whether it is true of an object, which is self,
-// and else why not. Expressions are compiled once.
+// Condition compiles an expression to a function that reports whether it is true for an object, which is self, and
+// if not, why. Each expression is compiled only once.
 func Condition(expression string) (func(*unstructured.Unstructured) (bool, string), error) {
 	program, err := compiled(expression)
 	if err != nil {

@@ -17,22 +17,22 @@ import (
 const (
 	// ReasonWaiting: a step waits for something.
 	ReasonWaiting = "StepWaiting"
-	// ReasonRetrying: a step failed and is to be tried again.
+	// ReasonRetrying: a step failed and will be retried.
 	ReasonRetrying = "StepRetrying"
-	// ReasonUndoing: what was done cannot be undone yet.
+	// ReasonUndoing: the compensation of a step has not succeeded yet.
 	ReasonUndoing = "StepUndoing"
-	// ReasonFailed: a step failed for good, and what was done is undone.
+	// ReasonFailed: a step failed for good, and the steps that were done have been undone.
 	ReasonFailed = "StepFailed"
-	// ReasonCancelled: the run was cancelled, and what was done is undone.
+	// ReasonCancelled: the run was canceled, and the steps that were done have been undone.
 	ReasonCancelled = "Cancelled"
-	// ReasonNext: the run is over, and another one is to be begun.
+	// ReasonNext: the run has ended, and another one will begin.
 	ReasonNext = "NextRun"
 )
 
-// Carry calls the work once, and brings the run as far as it goes now. The outcome tells where
-// that is: done if it succeeded, stalled if it failed or was cancelled. An error is none of the
-// run, which is as it was: nobody may have to do with it, or the journal cannot be stored.
-// What Journal returns then is to be stored, on the same condition as by Save.
+// Carry calls the work once, and takes the run as far as it can go now. The outcome is done if the run succeeded,
+// and stalled if it failed or was canceled. An error is not a failure of the run, whose state does not change:
+// another operator may have continued it, or the journal cannot be stored. Afterwards, the caller must store what
+// Journal returns, on the same condition as Save.
 func (r *Run) Carry(ctx context.Context, work func(context.Context, *Run) error) (outcome.Outcome, error) {
 	if r.journal != nil {
 		if err := r.journal.Check(); err != nil {

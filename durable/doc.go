@@ -1,6 +1,6 @@
 // Package durable does work that takes several steps, each of them once, even if the operator crashes or is
 // replaced in between. The work is plain Go: it takes one step after the other with [Do], and the result of
-// each step is stored in the status of the object that the work is for. Write it as the Work method of your
+// each step is stored in the status of the object that the work is for. Write it as the RunWorkflow method of your
 // composer (see operon.WorkflowRunner) or as an action (see operon.ActionHandler).
 //
 //	func (Databases) RunWorkflow(ctx context.Context, db *v1.Database, run *durable.Run) error {
@@ -19,11 +19,11 @@
 // The function is called again and again. A step that is done is not repeated: Do returns its result. If a step
 // waits, or failed and will be retried, Do returns an error that the function must return unchanged; no
 // worker is blocked meanwhile. If a step fails for good, the function returns another error, or the run is
-// cancelled, the steps that were done are undone, the last one first.
+// canceled, the steps that were done are undone, the last one first.
 //
 // # Guarantees
 //
-//   - An attempt is recorded before it begins, and only if nobody else has written since. If two
+//   - An attempt is recorded before it begins, and only if no one else has written since. If two
 //     operators overlap, one of them begins it.
 //   - A step whose end is recorded is never repeated. A step that a crash interrupted is repeated with
 //     the same Key, so it takes effect once if what it calls honors the Key.

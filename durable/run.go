@@ -16,34 +16,34 @@ import (
 	"github.com/operon-framework/operon/internal/core/outcome"
 )
 
-// Config is what a run needs. Journal, Hold, Release, Stop, Client and REST may be nil.
+// Config configures a run. Journal, Hold, Release, Stop, Client and REST may be nil.
 type Config struct {
-	// Object names what the run is for, and no other.
+	// Object identifies what the run is for. It is unique.
 	Object string
-	// Journal is what was written down. It is not changed.
+	// Journal is the stored journal. It is not changed.
 	Journal *journal.Journal
-	// Save writes a journal down, on condition that the one which is there is the one that was
-	// read, or saved last; else the error is ErrSuperseded. The run goes on with what it returns.
+	// Save stores a journal, on condition that the stored one is still the one that was read, or saved last.
+	// Otherwise it returns ErrSuperseded. The run continues with the journal that it returns.
 	Save func(ctx context.Context, journal *journal.Journal) (*journal.Journal, error)
-	// Confirm tells by ErrSuperseded that somebody else wrote since.
+	// Confirm returns ErrSuperseded if another operator has written since.
 	Confirm func(ctx context.Context) error
-	// Hold is called before the first step begins that may have to be undone, and Release when the
-	// run is over.
+	// Hold is called before the first step begins that may have to be undone. Release is called when the run has
+	// ended.
 	Hold, Release func(ctx context.Context) error
-	// Cancel, if not empty, is why the run is not wanted any more.
+	// Cancel is the reason why the run is canceled, or empty if it is not.
 	Cancel string
-	// Stop ends when the run is not wanted any more while a step is done.
+	// Stop is done when the run is canceled while a step runs.
 	Stop context.Context
-	// Clock tells the time.
+	// Clock is the clock of the run.
 	Clock clock.PassiveClock
-	// Reader, Client and REST are handed to attempts.
+	// Reader, Client and REST are passed to attempts.
 	Reader Reader
 	Client client.Client
 	REST   *rest.Config
 }
 
-// Run is one call of the work. Take steps by Do, and begin another run by Begin. What is read by Get
-// and List is watched until the next call.
+// Run is one call of the work. Do runs a step, and Begin begins another run. Objects that are read by Get and List
+// are watched until the next call.
 type Run struct {
 	Reader
 	cfg     Config
@@ -54,13 +54,13 @@ type Run struct {
 	told    time.Time
 }
 
-// New returns a run that goes on where its journal stands.
+// New returns a run that continues where its journal ends.
 func New(cfg Config) *Run { return &Run{Reader: cfg.Reader, cfg: cfg, journal: cfg.Journal.DeepCopy()} }
 
-// Journal is where the run stands now, which may not be written down yet.
+// Journal returns the current journal of the run, which may not be stored yet.
 func (r *Run) Journal() *journal.Journal { return r.journal }
 
-// ErrSuperseded says that somebody else goes on with the run.
+// ErrSuperseded reports that another operator has continued the run.
 var ErrSuperseded = errors.New("another operator has continued this workflow")
 
 // errStopped ends the work where a run that is over, or being undone, goes no further.
@@ -86,9 +86,9 @@ func (r *Run) begun() {
 	}
 }
 
-// Begin says what the work is to achieve: there is a run for each want, and the one that has begun
-// is brought to its end before the next. It returns what the current run is for, which may be an
-// earlier want. Work that never calls it is done once in the life of the object.
+// Begin states what the work is to achieve. Each different want gets its own run, and a run that has begun ends
+// before the next one begins. Begin returns the want of the current run, which may be an earlier one. Work that
+// never calls Begin is done once in the life of the object.
 func Begin[W any](run *Run, want W) (W, error) {
 	text, err := json.Marshal(want)
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *Run) begin(want string) (current string) {
 	return r.journal.Input
 }
 
-// Current returns what the run that has begun is for, as Begin was told.
+// Current returns the want of the run that has begun, as it was passed to Begin.
 func Current[W any](run *Run) (want W, ok bool, err error) {
 	if run.journal == nil || run.journal.Input == "" {
 		return want, false, nil
@@ -130,24 +130,24 @@ func Current[W any](run *Run) (want W, ok bool, err error) {
 	return want, true, nil
 }
 
-// Wait ends the call before the next step, until something changes that was read by the run. The
-// error is for the caller to return.
+// Wait ends the call before the next step, until something changes that the run has read. The caller must return
+// the error.
 func (r *Run) Wait(message string) error {
 	return r.halt(&suspended{outcome.Wait(ReasonWaiting, message)})
 }
 
-// Retry ends the call before the next step with an error that time may cure, such as that of a read.
-// Any other error that the work returns by itself fails the run.
+// Retry ends the call before the next step with an error that may be temporary, such as that of a read. Any other
+// error of its own that the work returns fails the run.
 func (r *Run) Retry(err error) error { return r.halt(err) }
 
-// Cancel ends the run: the steps that are taken from here on are only undone.
+// Cancel cancels the run: steps from here on are only undone.
 func (r *Run) Cancel(why string) {
 	r.begun()
 	r.journal.Cancel(why)
 }
 
-// Artifact tells others what the run made, by name. A later Artifact of the name replaces it. One that is
-// too long to be kept, or one too many, fails the run.
+// Artifact publishes something that the run created, by name. A later Artifact with the same name replaces it. A
+// value that is too long, or one artifact too many, fails the run.
 func (r *Run) Artifact(name, value string) {
 	r.begun()
 	if r.journal.Phase != journal.Running {

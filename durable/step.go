@@ -13,31 +13,31 @@ import (
 	"github.com/operon-framework/operon/durable/journal"
 )
 
-// Retry is how often a step is tried, and how soon again. The zero value: five times, after a second
-// and then ever later.
+// Retry configures how often a step is attempted, and with which delay. The zero value: five attempts, with a
+// backoff that starts at one second and increases.
 type Retry = journal.Retry
 
 // Step is a piece of work that is done once. Name and Do are required.
 type Step[T any] struct {
-	// Name is the step's own in the run.
+	// Name is unique in the run.
 	Name string
-	// Do does it. What it returns is stored as JSON, and must be short: see journal.MaxResult. An
-	// error is a failed attempt; Wait and Fail make errors that are something else.
+	// Do does the step. Its result is stored as JSON and must be short: see journal.MaxResult. An error is a
+	// failed attempt, unless Wait, WaitFor or Fail returned it.
 	Do func(ctx context.Context, attempt *Attempt) (T, error)
-	// Undo takes back what was done, if the run fails or is cancelled. result is zero where the step
-	// did not end: Attempt.Key tells what there may be. It is tried until it succeeds.
+	// Undo is the compensation of the step. It runs if the run fails or is canceled. result is zero if the step
+	// did not end: use Attempt.Key to find what it may have created. Undo is retried until it succeeds.
 	Undo func(ctx context.Context, attempt *Attempt, result T) error
-	// Finally cleans up after the step, whatever the run comes to: after its last step, or as Undo
-	// does. A step has one of the two.
+	// Finally is the cleanup of the step. It runs whether or not the run succeeds: after the last step, or as Undo
+	// does. A step has either Undo or Finally.
 	Finally func(ctx context.Context, attempt *Attempt, result T) error
-	// Retry is how often the step is tried.
+	// Retry configures how often the step is attempted.
 	Retry Retry
-	// Timeout is how long the step may take from its first attempt, all others and waiting included.
-	// 0: as long as it likes.
+	// Timeout is the time limit of the step from its first attempt on, including all other attempts and waiting.
+	// 0: no limit.
 	Timeout time.Duration
 }
 
-// Reader reads what a step depends on. The step is looked at again when that changes.
+// Reader reads objects that a step depends on. The step is attempted again when they change.
 type Reader interface {
 	// Get reads an object by kind, name and namespace, and returns false where there is none.
 	Get(ctx context.Context, object client.Object) (bool, error)
@@ -45,26 +45,25 @@ type Reader interface {
 	List(ctx context.Context, list client.ObjectList, labels client.MatchingLabels, options ...client.ListOption) error
 }
 
-// Attempt is what a step knows as it is done. What it reads by Get and List is watched while the
-// step waits.
+// Attempt is what a step gets when it runs. Objects that it reads by Get and List are watched while the step
+// waits.
 type Attempt struct {
 	Reader
-	// Key is the same in every attempt at this step, and of no other step: 32 hexadecimal digits. What
-	// is made under it can be found again by the next attempt.
+	// Key is the idempotency key of the step: the same in each of its attempts, and different from that of any
+	// other step. It has 32 hexadecimal digits. The next attempt can find what was created under it.
 	Key string
 	// Number counts the attempts, from 1.
 	Number int
-	// Client reads and writes without a cache, with the operator's rights.
+	// Client reads and writes without a cache, with the permissions of the operator.
 	Client client.Client
-	// REST is the connection of Client, for what takes streams.
+	// REST is the connection of Client, for streams.
 	REST *rest.Config
 
 	run   *Run
 	place int
 }
 
-// Progress tells the user how far the step is, in a few words. It costs at most a write every two
-// seconds.
+// Progress reports to the user how far the step is, in a few words. It writes at most once every two seconds.
 func (a *Attempt) Progress(ctx context.Context, format string, args ...any) error {
 	return a.run.progress(ctx, a.place, fmt.Sprintf(format, args...))
 }
@@ -77,11 +76,11 @@ type waitError struct {
 
 func (e *waitError) Error() string { return e.message }
 
-// Wait is the error of a step that cannot be done yet. It is looked at again when something that
-// it read by its Attempt changes. The message is for people.
+// Wait returns the error of a step that cannot be done yet. The step is attempted again when something changes
+// that it read by its Attempt. The message is for people.
 func Wait(message string) error { return &waitError{message: message} }
 
-// WaitFor is Wait for what sends no event: the step is looked at again after a while, too.
+// WaitFor is Wait for something that sends no event: the step is also attempted again after the duration.
 func WaitFor(after time.Duration, message string) error {
 	return &waitError{message: message, after: max(after, time.Millisecond)}
 }
@@ -91,10 +90,10 @@ type failError struct{ error }
 
 func (e *failError) Unwrap() error { return e.error }
 
-// Fail is the error of a step that another attempt does not help.
+// Fail returns the error of a step for which another attempt is pointless.
 func Fail(err error) error { return &failError{err} }
 
-// StepError says that a step failed for good. The work may go on otherwise, or return it.
+// StepError reports that a step failed for good. The work may continue with other steps, or return the error.
 type StepError struct {
 	Step    string
 	Message string
@@ -102,8 +101,8 @@ type StepError struct {
 
 func (e *StepError) Error() string { return fmt.Sprintf("step %s failed: %s", e.Step, e.Message) }
 
-// Do does a step, unless it is done already, and returns what it came to. An error is for the
-// caller to return, all but a *StepError, after which the work may also take another way.
+// Do runs a step, unless it is done already, and returns its result. The caller must return an error unchanged,
+// except for a *StepError, after which the work may also continue with other steps.
 func Do[T any](ctx context.Context, run *Run, step Step[T]) (T, error) {
 	var result T
 	plain, err := step.plain()

@@ -2,22 +2,22 @@ package external
 
 import "errors"
 
-// Class is what an error of a provider means for what comes next. The set is closed.
+// Class is the class of a provider's error, which decides how to proceed. The set is closed.
 type Class int
 
 const (
-	// Away: the system could not be reached, or did not answer as it should. Whether a call had an
-	// effect is not known. It is the class of every error that nothing else is said of.
+	// Away: the system was unavailable, or did not respond as expected. It is unknown whether the call had an
+	// effect. Errors without another class have this one.
 	Away Class = iota
-	// Denied: the credentials are not, or no longer, good. The call had no effect.
+	// Denied: the credentials are not valid, or no longer. The call had no effect.
 	Denied
-	// Refused: the system does not want what is declared. The call had no effect.
+	// Refused: the system rejects what is declared. The call had no effect.
 	Refused
-	// Garbage: the answer makes no sense.
+	// Garbage: the response is malformed.
 	Garbage
 )
 
-// String is the class in one word.
+// String returns the class as one word.
 func (c Class) String() string { return [...]string{"away", "denied", "refused", "garbage"}[c] }
 
 // classError is an error of which a provider says the class.
@@ -28,17 +28,17 @@ type classError struct {
 
 func (e *classError) Unwrap() error { return e.error }
 
-// AsDenied says that credentials were not accepted. The system is asked again when the credentials
-// change, and now and then.
+// AsDenied marks an error as one of rejected credentials. The system is called again when the credentials change,
+// and from time to time.
 func AsDenied(err error) error { return &classError{Denied, err} }
 
-// AsRefused says that the system does not want what is declared: the spec has to change.
+// AsRefused marks an error as one of a system that rejects what is declared: the spec has to change.
 func AsRefused(err error) error { return &classError{Refused, err} }
 
-// AsGarbage says that an answer makes no sense, which concerns this resource alone.
+// AsGarbage marks an error as one of a malformed response, which concerns only this resource.
 func AsGarbage(err error) error { return &classError{Garbage, err} }
 
-// ClassOf tells the class of an error.
+// ClassOf returns the class of an error.
 func ClassOf(err error) Class {
 	var said *classError
 	if errors.As(err, &said) {
@@ -47,7 +47,7 @@ func ClassOf(err error) Class {
 	return Away
 }
 
-// CheckID tells whether an id can be recorded.
+// CheckID returns an error if an ID cannot be recorded.
 func CheckID(id string) error {
 	if id == "" {
 		return AsGarbage(errors.New("the provider returned an empty id"))

@@ -5,39 +5,39 @@ import (
 	"strings"
 )
 
-// Verb is what comes next for a resource.
+// Verb is what has to be done next for a resource.
 type Verb string
 
-// The verbs. Calls go to the external system, edits to the record; both are followed by another
-// question. The others end a reconcile's work on the resource.
+// The verbs. Calls go to the external system, edits to the record. Call Next again after both. The others end
+// the work of a reconcile on the resource.
 const (
-	// Find asks for the resource of the key: a call.
+	// Find searches for the resource with the key: a call.
 	Find Verb = "find"
-	// Look observes: a call.
+	// Look observes the resource: a call.
 	Look Verb = "look"
 	// Create, Update and Delete are calls.
 	Create Verb = "create"
 	Update Verb = "update"
 	Delete Verb = "delete"
 
-	// MarkIt records that it is about to be made, by this process: an edit.
+	// MarkIt records that this process is about to create the resource: an edit.
 	MarkIt Verb = "mark"
-	// Note records the id: an edit.
+	// Note records the ID: an edit.
 	Note Verb = "note"
-	// Drop strikes it out of the record: an edit.
+	// Drop removes the resource from the record: an edit.
 	Drop Verb = "drop"
-	// Keep records nothing but the policy for when it is no longer declared: an edit.
+	// Keep records only the policy for when the resource is no longer declared: an edit.
 	Keep Verb = "keep"
 
-	// Done: it is as it should be.
+	// Done: the resource is up to date.
 	Done Verb = "done"
-	// Wait: it is to be looked at again soon.
+	// Wait: observe the resource again soon.
 	Wait Verb = "wait"
-	// Stall: a person has to do something.
+	// Stall: a person has to act.
 	Stall Verb = "stall"
 )
 
-// Call tells whether a verb is a call.
+// Call reports whether the verb is a call.
 func (v Verb) Call() bool {
 	switch v {
 	case Find, Look, Create, Update, Delete:
@@ -46,7 +46,7 @@ func (v Verb) Call() bool {
 	return false
 }
 
-// Edit tells whether a verb is an edit.
+// Edit reports whether the verb is an edit.
 func (v Verb) Edit() bool {
 	switch v {
 	case MarkIt, Note, Drop, Keep:
@@ -57,39 +57,39 @@ func (v Verb) Edit() bool {
 
 // Reasons of the Ready condition that end the work on a resource.
 const (
-	// ReasonNotReady: it waits for something by itself.
+	// ReasonNotReady: the resource is not ready yet, and needs no action.
 	ReasonNotReady = "ExternalNotReady"
-	// ReasonDeleting: it is being deleted.
+	// ReasonDeleting: the resource is being deleted.
 	ReasonDeleting = "ExternalDeleting"
-	// ReasonUncertain: a creation may be under way, by whoever marked it.
+	// ReasonUncertain: a creation may still be in progress, by the process that recorded its token.
 	ReasonUncertain = "ExternalUncertain"
-	// ReasonUnresolved: nobody but a person can tell whether it was made.
+	// ReasonUnresolved: only a person can find out whether the resource was created.
 	ReasonUnresolved = "ExternalUnresolved"
-	// ReasonImmutable: something differs that cannot be changed.
+	// ReasonImmutable: a field differs that cannot be changed.
 	ReasonImmutable = "ExternalImmutable"
-	// ReasonMissing: what is only observed is not there.
+	// ReasonMissing: a resource that is only observed does not exist.
 	ReasonMissing = "ExternalMissing"
-	// ReasonForeign: the recorded id leads to something that does not carry the owner's key.
+	// ReasonForeign: the recorded ID leads to a resource that does not have the owner's key.
 	ReasonForeign = "ExternalForeign"
-	// ReasonNoProvider: the operator does not say how to reach it.
+	// ReasonNoProvider: the operator has no provider for the kind.
 	ReasonNoProvider = "ExternalNoProvider"
 )
 
-// Situation is all that matters for what comes next.
+// Situation is everything that determines what has to be done next.
 type Situation struct {
-	// Owner is the UID of the object that declares it.
+	// Owner is the UID of the object that declares the resource.
 	Owner string
 	Ref   Ref
-	// Declared: it should exist. ID is that of one that is only observed.
+	// Declared: the resource should exist. ID is set for one that is only observed.
 	Declared bool
 	ID       string
 	Policy   Policy
-	// Unreachable: there is no provider of its kind.
+	// Unreachable: the kind has no provider.
 	Unreachable bool
-	// CanFind and Once are what the provider can do.
+	// CanFind and Once report what the provider can do.
 	CanFind, Once bool
 
-	// Entry is what is recorded, Recorded whether anything is.
+	// Entry is the record of the resource. Recorded reports whether one exists.
 	Entry    Entry
 	Recorded bool
 	Attempt
@@ -97,24 +97,24 @@ type Situation struct {
 	Performed
 }
 
-// Attempt is what is known of a creation under the mark.
+// Attempt is what is known of a creation under the recorded token.
 type Attempt struct {
-	// Called: a creation was tried under the mark, or may have been. Open: it may still be under way, or
-	// may yet take effect. Expired: the mark is too old for a creation to begin under it.
+	// Called: a creation was attempted with the token, or may have been. Open: it may still be in progress, or may
+	// still take effect. Expired: the token is too old to start a creation with it.
 	Called, Open, Expired bool
-	// Made is the id that a creation by this process returned. Said is what a person says of the mark.
+	// Made is the ID that a creation by this process returned. Said is what a person stated about the creation.
 	Made, Said string
 }
 
-// Evidence is what was seen in the external system.
+// Evidence is what was observed in the external system.
 type Evidence struct {
-	// Asked: the key was asked for, and Found is the id.
+	// Asked: Find was called with the key, and Found is the ID that it returned.
 	Asked bool
 	Found string
-	// Looked: it was observed, and these were seen. Fresh: it was made a moment ago.
+	// Looked: the resource was observed, and the other fields are the result. Fresh: it was just created.
 	Looked, Exists, Fresh bool
-	// Waits is what it waits for until it is ready. Drift and Immutable are fields that differ from
-	// what is desired; the latter cannot be changed.
+	// Waits is what the resource waits for until it is ready. Drift and Immutable are fields that differ from what
+	// is desired. The latter cannot be changed.
 	Waits            string
 	Drift, Immutable []string
 	// Proven: the system returned the recorded id for the owner's key, or this process created it. Anyone who may write the
@@ -122,12 +122,12 @@ type Evidence struct {
 	Proven bool
 }
 
-// Performed is what was done for what is wanted now.
+// Performed is what was done already to reach what is desired now.
 type Performed struct {
 	Updated, Deleted, Replaced bool
 }
 
-// Action is what comes next, and why: a clause for people.
+// Action is what has to be done next, and why: a clause for people.
 type Action struct {
 	Verb   Verb
 	ID     string
@@ -135,12 +135,12 @@ type Action struct {
 	Why    string
 }
 
-// Trusted reports whether what the id leads to may be used: the author named it, it is proven to be the owner's, or the provider
-// is not a [Finder], so that nothing can be proven.
+// Trusted reports whether the resource with the ID may be used: the author named it, it is proven to be the owner's, or the
+// provider is not a [Finder], so that nothing can be proven.
 func (s Situation) Trusted() bool { return s.ID != "" || s.Proven || !s.CanFind }
 
-// Next tells what comes next for a resource. It is asked again after each call and each edit, until
-// it is done, waits or stalls.
+// Next returns what has to be done next for a resource. Call it again after each call and each edit, until it
+// returns Done, Wait or Stall.
 func Next(s Situation) Action {
 	switch {
 	case !s.Declared:

@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// Settings are how a kind of resources is looked after.
+// Settings configure how resources of a kind are managed.
 type Settings struct {
-	// System names what is reached, for people and to know what calls have in common: those to one
-	// system share a rate and a backoff. Empty: the kind's name. Revision is that of the
-	// credentials: with another one, a backoff ends.
+	// System names the external system. Calls to one system share a rate limit and a backoff. Empty: the name of
+	// the kind. Revision is that of the credentials: a backoff ends when it changes.
 	System, Revision string
-	// Poll is how often what is as it should be is looked at again, 0 for never.
+	// Poll is how often a resource that is up to date is observed again. 0: never.
 	Poll time.Duration
-	// Limit bounds a call.
+	// Limit is the timeout of a call.
 	Limit time.Duration
-	// Burst is how many calls may be made at once, and then one Every.
+	// Burst is how many calls may be made at once. After that, one call is allowed per interval of Every.
 	Burst int
 	Every time.Duration
 }
@@ -29,31 +28,31 @@ const (
 	DefaultEvery = 100 * time.Millisecond
 )
 
-// KindOption changes how a kind of resources is looked after.
+// KindOption changes how resources of a kind are managed.
 type KindOption func(*Settings)
 
-// System names the external system, such as a host, and the revision of the credentials that it is
-// reached with, such as the resource version of the Secret that they are in. Calls to one system
-// share a rate and a backoff; with another revision it is called at once. Default: the kind.
+// System names the external system, such as a host, and the revision of the credentials for it, such as the
+// resource version of their Secret. Calls to one system share a rate limit and a backoff. When the revision
+// changes, the system is called immediately. Default: the kind.
 func System(name, revision string) KindOption {
 	return func(s *Settings) { s.System, s.Revision = name, revision }
 }
 
-// Poll is how often a resource that is as it should be is looked at again, to find what others changed;
-// a tenth more at random, so that not all are looked at together. Default: a minute. 0: never.
+// Poll sets how often a resource that is up to date is observed again, to find drift. Up to a tenth is added at
+// random, so that not all resources are observed at the same time. Default: one minute. 0: never.
 func Poll(every time.Duration) KindOption { return func(s *Settings) { s.Poll = every } }
 
-// Limit bounds each call. It is also what the answer to a crash is made of: a creation that another
-// process began is taken to be over after three times as long. Default: 20 s.
+// Limit sets the timeout of each call. It also determines when a creation that another process began is considered
+// over, after a crash for example: after three times as long. Default: 20 s.
 func Limit(d time.Duration) KindOption { return func(s *Settings) { s.Limit = d } }
 
-// Rate bounds the calls to the system: burst at once, and then one every so often. Default: 20, and
-// then ten a second.
+// Rate limits the calls to the system: burst at once, and then one per interval. Default: 20, and then ten per
+// second.
 func Rate(burst int, every time.Duration) KindOption {
 	return func(s *Settings) { s.Burst, s.Every = burst, every }
 }
 
-// SettingsOf is what options say of a kind, and what is wrong with it.
+// SettingsOf returns the settings that options make for a kind, or an error if they are not valid.
 func SettingsOf(kind string, options ...KindOption) (Settings, error) {
 	s := Settings{Poll: DefaultPoll, Limit: DefaultLimit, Burst: DefaultBurst, Every: DefaultEvery}
 	for _, option := range options {
@@ -71,25 +70,25 @@ func SettingsOf(kind string, options ...KindOption) (Settings, error) {
 	return s, Ref{Kind: kind, Name: "x"}.Check()
 }
 
-// Wish is what an author says of one resource besides what is desired of it.
+// Wish is what an author declares about one resource besides its desired state.
 type Wish struct {
 	Policy Policy
-	// ID is that of a resource that is only observed.
+	// ID is set for a resource that is only observed.
 	ID string
 }
 
-// Option says more of one resource.
+// Option changes how one resource is managed.
 type Option func(*Wish)
 
-// Orphan leaves the resource behind when it is no longer declared, or its owner deleted.
+// Orphan leaves the resource behind when it is no longer declared or its owner is deleted.
 func Orphan() Option { return func(w *Wish) { w.Policy.Orphan = true } }
 
-// Replace lets the resource be deleted and made again where something is to change that cannot be
-// changed. Without it, the object stalls with the reason ExternalImmutable.
+// Replace allows the operator to delete and recreate the resource if a field has to change that cannot be changed.
+// Without it, the object stalls with the reason ExternalImmutable.
 func Replace() Option { return func(w *Wish) { w.Policy.Replace = true } }
 
-// ObserveOnly looks at a resource that somebody else looks after, by its id. It is never made, changed
-// or deleted.
+// ObserveOnly observes a resource that the operator does not manage, by its ID. It is never created, changed or
+// deleted.
 func ObserveOnly(id string) Option {
 	return func(w *Wish) { w.Policy.Observe, w.ID = true, id }
 }

@@ -5,29 +5,29 @@ import (
 	"strings"
 )
 
-// PolicyAnnotation lets a user say of one object what becomes of all that is kept outside for it:
-// [PolicyObserve] or [PolicyOrphan].
+// PolicyAnnotation on an object sets the policy for all of its external resources: PolicyObserve or PolicyOrphan.
+// Users set it.
 const PolicyAnnotation = "operon.dev/external-policy"
 
 // The values of PolicyAnnotation.
 const (
-	// PolicyObserve: nothing is made, changed or deleted outside. What is recorded is looked at.
+	// PolicyObserve: no resource is created, changed or deleted. Recorded resources are observed.
 	PolicyObserve = "observe"
-	// PolicyOrphan: what is no longer wanted is left behind.
+	// PolicyOrphan: resources that are no longer declared are left behind.
 	PolicyOrphan = "orphan"
 )
 
-// Policy is what may be done to a resource.
+// Policy restricts or extends what may be done to a resource.
 type Policy struct {
-	// Observe: nothing.
+	// Observe: the resource is only observed.
 	Observe bool
-	// Orphan: it is not deleted, but left behind.
+	// Orphan: the resource is not deleted, but left behind.
 	Orphan bool
-	// Replace: where what cannot be changed has to, it is deleted and made again.
+	// Replace: the resource is deleted and recreated if a field has to change that cannot be changed.
 	Replace bool
 }
 
-// PolicyOf reads what a user says of an object.
+// PolicyOf parses the value of PolicyAnnotation.
 func PolicyOf(annotation string) (Policy, error) {
 	switch annotation {
 	case "":
@@ -40,19 +40,19 @@ func PolicyOf(annotation string) (Policy, error) {
 	return Policy{}, fmt.Errorf("the annotation %s is %q: want %s or %s", PolicyAnnotation, annotation, PolicyObserve, PolicyOrphan)
 }
 
-// With adds what another policy says.
+// With returns the policy extended by another one.
 func (p Policy) With(q Policy) Policy {
 	return Policy{Observe: p.Observe || q.Observe, Orphan: p.Orphan || q.Orphan, Replace: p.Replace || q.Replace}
 }
 
-// ResolvedAnnotation is where a person says how creations ended of which the operator cannot know:
-// machine/web-0=vm-12,machine/web-1=none. It is removed when it was taken up.
+// ResolvedAnnotation is where a person states the results of creations that the operator cannot find out:
+// machine/web-0=vm-12,machine/web-1=none. It is removed once it has been applied.
 const ResolvedAnnotation = "operon.dev/external-resolved"
 
-// None in ResolvedAnnotation says that nothing was made.
+// None in ResolvedAnnotation states that no resource was created.
 const None = "none"
 
-// ParseResolved reads what a person says, by resource.
+// ParseResolved parses the value of ResolvedAnnotation, by resource.
 func ParseResolved(text string) (map[Ref]string, error) {
 	said := map[Ref]string{}
 	if strings.TrimSpace(text) == "" {

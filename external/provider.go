@@ -5,93 +5,93 @@ import (
 	"fmt"
 )
 
-// Provider reaches the resources of one kind in an external system. D is what is wanted of one, S
-// what is seen of it. Providers that can, are a [Finder] and a [Once] too.
+// Provider manages the resources of one kind in an external system. D is the desired state of a resource, S its
+// observed state. If possible, implement Finder and Once as well.
 //
-// Guarantees: no two methods are called at once for one resource, by one process; each call has a
-// context that ends. Errors are told to the owner's status, so they must not hold a secret.
-// Assumptions: what a method returned is what the others see from then on.
+// Guarantees: one process never calls two methods for the same resource at the same time. Each call has a context
+// that ends. Errors are reported in the owner's status, so they must not contain secrets. Assumptions: the effect
+// of a method that has returned is visible to the other methods from then on.
 type Provider[D, S any] interface {
-	// Observe looks at the resource of an id. One that is not there is no error. Of a resource that
-	// is to be deleted, desired is the zero value, and nothing but Exists matters.
+	// Observe returns the observed state of the resource with an ID. It is not an error if the resource does not
+	// exist. If the resource is about to be deleted, desired is the zero value, and only Exists matters.
 	Observe(ctx context.Context, id string, desired D) (Observation[S], error)
-	// Create makes a resource and returns its id, which must not be empty. It writes mark.Key where
-	// Find finds it: into the name, a tag, a field.
+	// Create creates a resource and returns its ID, which must not be empty. It stores mark.Key where Find can
+	// find it: in the name, a tag or a field.
 	Create(ctx context.Context, mark Mark, desired D) (id string, err error)
-	// Update changes what Observe reported as drift.
+	// Update changes the fields that Observe reported as drift.
 	Update(ctx context.Context, id string, desired D) error
-	// Delete begins to delete a resource. One that is not there any more is no error.
+	// Delete starts to delete a resource. It is not an error if the resource no longer exists.
 	Delete(ctx context.Context, id string) error
 }
 
-// Finder is a provider that finds a resource by the key that Create gave it. Without it, a creation
-// of which nobody knows how it ended has to be cleared up by a person, and recorded ids are trusted: whoever may write the owner
-// can name another tenant's resource.
+// Finder is a provider that finds a resource by the key that was passed to Create. Without it, a person has to
+// resolve a creation whose result is unknown, and recorded IDs are trusted: anyone who may write the owner can name another
+// tenant's resource.
 type Finder interface {
-	// Find returns the id of the resource with a key, or "" where there is none.
+	// Find returns the ID of the resource with a key, or "" if it does not exist.
 	Find(ctx context.Context, key string) (id string, err error)
 }
 
-// Once is a provider whose Create makes at most one resource for a mark, however often it is called: as
-// the key is a name that can be taken only once, or as the system heeds tokens. A second call
-// returns the id of the first.
+// Once is a provider whose Create is idempotent: it creates at most one resource for a mark, however often it is
+// called, because the key is a unique name or because the system honors tokens. A second call returns the ID of
+// the first.
 type Once interface {
-	// CreatesOnce has no other purpose than to say so.
+	// CreatesOnce only marks the provider. It is not called.
 	CreatesOnce()
 }
 
-// Mark is what a resource is made under.
+// Mark identifies a resource and its creation.
 type Mark struct {
-	// Name is the one that the author declared.
+	// Name is the name that the author declared.
 	Name string
-	// Key is the same for every resource of this name of this owner, and differs from all others: 26
-	// letters and digits, beginning with a letter.
+	// Key is the same for every resource with this name of this owner, and differs from all others. It has 26
+	// letters and digits, and begins with a letter.
 	Key string
-	// Token is another one for each creation, and the same when that is repeated: for systems that
-	// take a token to tell a repeated request from a new one.
+	// Token is the idempotency token of the creation: the same if a creation is repeated, and different for each
+	// new one. Pass it to systems that use tokens to recognize repeated requests.
 	Token string
 }
 
-// Observation is what is seen of a resource.
+// Observation is the observed state of a resource.
 type Observation[S any] struct {
-	// Exists is false where there is none.
+	// Exists is false if the resource does not exist.
 	Exists bool
 	// State is for the author's code.
 	State S
-	// Waits is empty when the resource is ready, else a clause that says what it waits for.
+	// Waits is empty if the resource is ready. Otherwise it is a clause that states what it waits for.
 	Waits string
-	// Drift names what differs from what is wanted and can be updated, Immutable what differs and
-	// cannot.
+	// Drift names fields that differ from what is desired and can be updated. Immutable names those that differ
+	// and cannot be changed.
 	Drift, Immutable []string
-	// Details are what it takes to connect, such as an address and a password, for a Secret.
+	// Details are what a client needs to connect, such as an address and a password, for a Secret.
 	Details map[string][]byte
 }
 
-// Known is what is known of a resource when children are composed and the status is told.
+// Known is what is known of a resource when children are composed and the status is reported.
 type Known[S any] struct {
 	Name, ID string
-	// Exists is false while it is not made, and for what is gone.
+	// Exists is false if the resource is not created yet, or no longer exists.
 	Exists bool
-	// Ready is true when it exists, is as wanted, and waits for nothing.
+	// Ready is true if the resource exists, is up to date, and waits for nothing.
 	Ready bool
-	// Why says why it is not ready.
+	// Why states why the resource is not ready.
 	Why     string
 	State   S
 	Details map[string][]byte
 }
 
-// Calls are a provider whose types are forgotten.
+// Calls are the methods of a provider without its types.
 type Calls struct {
 	Observe func(ctx context.Context, id string, desired any) (Observation[any], error)
 	Create  func(ctx context.Context, mark Mark, desired any) (string, error)
 	Update  func(ctx context.Context, id string, desired any) error
 	Delete  func(ctx context.Context, id string) error
-	// Find is nil where the provider is no Finder.
+	// Find is nil if the provider is not a Finder.
 	Find func(ctx context.Context, key string) (string, error)
 	Once bool
 }
 
-// CallsOf forgets the types of a provider.
+// CallsOf returns the methods of a provider without its types.
 func CallsOf[D, S any](p Provider[D, S]) Calls {
 	c := Calls{
 		Observe: func(ctx context.Context, id string, desired any) (Observation[any], error) {
@@ -114,8 +114,8 @@ func CallsOf[D, S any](p Provider[D, S]) Calls {
 	return c
 }
 
-// KnownAs gives what is known its type back. An error says that the author asks for another one than
-// the provider's.
+// KnownAs converts what is known of resources to their type. It returns an error if the type is not that of the
+// provider.
 func KnownAs[S any](all []Known[any]) ([]Known[S], error) {
 	var typed []Known[S]
 	for _, k := range all {

@@ -11,28 +11,29 @@ import (
 	"strings"
 )
 
-// RecordAnnotation of an owner is the record of what is kept outside for it.
+// RecordAnnotation on an owner holds the record of its external resources.
 const RecordAnnotation = "operon.dev/external"
 
-// Ref names a resource of an owner: its kind and name, as the author chose them.
+// Ref identifies a resource of an owner by its kind and name, as the author chose them.
 type Ref struct{ Kind, Name string }
 
 // String returns the kind and the name, such as machine/web-0.
 func (r Ref) String() string { return r.Kind + "/" + r.Name }
 
-// Entry is what is recorded of one resource. Either its id is known, or it was marked to be made.
+// Entry is the record of one resource. It has either the ID, or the token of a creation.
 type Entry struct {
 	ID string `json:"id,omitempty"`
-	// Token is the mark's, and By the process that set it. They end with the id.
+	// Token is that of the creation, and By identifies the process that recorded it. Both are removed when the ID
+	// is recorded.
 	Token string `json:"token,omitempty"`
 	By    string `json:"by,omitempty"`
-	// Orphan: it stays when it is no longer declared.
+	// Orphan: the resource is left behind when it is no longer declared.
 	Orphan bool `json:"orphan,omitempty"`
 }
 
-// Record is what is kept outside for one owner.
+// Record is the record of the external resources of one owner.
 type Record struct {
-	// Owner is its UID.
+	// Owner is the UID of the owner.
 	Owner   string
 	Entries map[Ref]Entry
 }
@@ -40,7 +41,8 @@ type Record struct {
 // version is that of the format.
 const version = 1
 
-// MaxRecord bounds a record, in bytes: all annotations of an object together may have 256 KiB.
+// MaxRecord is the maximum size of a record, in bytes. All annotations of an object together are limited to 256
+// KiB.
 const MaxRecord = 192 << 10
 
 // written is a record as it is written.
@@ -50,15 +52,15 @@ type written struct {
 	Resources map[string]Entry `json:"resources"`
 }
 
-// RecordError says why a record cannot be used. Nothing is done outside then: what is there would
-// be made twice, or lost.
+// RecordError states why a record cannot be used. No external resource is changed then, because existing ones
+// might be created twice or lost.
 type RecordError struct{ Message string }
 
 func (e *RecordError) Error() string {
 	return fmt.Sprintf("the annotation %s %s", RecordAnnotation, e.Message)
 }
 
-// ParseRecord reads the record of an owner. No text is an empty record.
+// ParseRecord parses the record of an owner. An empty text is an empty record.
 func ParseRecord(text, owner string) (*Record, error) {
 	r := &Record{Owner: owner, Entries: map[Ref]Entry{}}
 	if text == "" {
@@ -109,7 +111,7 @@ func (e Entry) check() error {
 	return nil
 }
 
-// Text writes the record; "" where it is empty.
+// Text returns the record as text, or "" if it is empty.
 func (r *Record) Text() (string, error) {
 	if len(r.Entries) == 0 {
 		return "", nil
@@ -133,14 +135,14 @@ func (r *Record) Text() (string, error) {
 // name is what kinds and names consist of.
 var name = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$`)
 
-// ParseRef parses the kind and the name, such as machine/web-0.
+// ParseRef parses a kind and a name, such as machine/web-0.
 func ParseRef(text string) (Ref, error) {
 	kind, rest, _ := strings.Cut(text, "/")
 	ref := Ref{Kind: kind, Name: rest}
 	return ref, ref.Check()
 }
 
-// Check tells whether kind and name can be recorded.
+// Check returns an error if the kind and name cannot be recorded.
 func (r Ref) Check() error {
 	for _, part := range []string{r.Kind, r.Name} {
 		if !name.MatchString(part) {
@@ -150,8 +152,8 @@ func (r Ref) Check() error {
 	return nil
 }
 
-// KeyOf is the key of a resource: the same whoever computes it, as long as the owner lives, so that
-// even a record that was lost leads to nothing that is made twice.
+// KeyOf returns the key of a resource. It is the same in every process, as long as the owner exists, so that no
+// resource is created twice even if the record is lost.
 func KeyOf(owner string, ref Ref) string {
 	sum := sha256.Sum256([]byte(owner + "\n" + ref.String()))
 	return "k" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))[:25]

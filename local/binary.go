@@ -17,8 +17,8 @@ import (
 // back and forth between two branches costs no build.
 const kept = 2
 
-// Binary returns the path of the operon-cluster binary, which is built first where there is
-// none. Progress of that, and of waiting for another process that builds, goes to progress.
+// Binary returns the path of the operon-cluster binary, and builds it if it does not exist. It writes its progress
+// to progress, also while it waits for another process that builds the binary.
 func Binary(ctx context.Context, progress io.Writer) (string, error) {
 	if named := os.Getenv("OPERON_CLUSTER_BINARY"); named != "" {
 		if !isExecutable(named) {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// DefaultName is the cluster that is meant where none is named.
+// DefaultName is the name of the cluster that is used by default.
 const DefaultName = "default"
 
 // State of a cluster.
@@ -24,9 +24,9 @@ type State string
 
 // The states.
 const (
-	// Running clusters serve.
+	// Running clusters serve requests.
 	Running State = "Running"
-	// Stopped clusters have no process, but left state behind.
+	// Stopped clusters have no process, but their state still exists.
 	Stopped State = "Stopped"
 )
 
@@ -35,32 +35,33 @@ type NodeKind string
 
 // The kinds.
 const (
-	// Simulated nodes tell that pods run.
+	// Simulated nodes only report that pods run.
 	Simulated NodeKind = "sim"
-	// Container is a node that runs containers, for which a machine needs Linux, root and some programs.
+	// Container is a node that runs containers. It requires Linux, root and some programs on the machine.
 	Container NodeKind = "container"
 )
 
-// Options of a cluster that is started. The zero value starts the default cluster with one
-// simulated node. A cluster that runs already stays as it is.
+// Options configure a cluster to start. The zero value starts the default cluster with one simulated node. A cluster
+// that is running already does not change.
 type Options struct {
-	// Name of the cluster, by default DefaultName.
+	// Name is the name of the cluster. Default: DefaultName.
 	Name string
-	// Node is what runs pods, by default Simulated.
+	// Node is what runs pods. Default: Simulated.
 	Node NodeKind
-	// Nodes to simulate, by default 1, or none beside Container.
+	// Nodes is the number of simulated nodes. Default: 1, or 0 with Container.
 	Nodes int
-	// Data is a folder that keeps the cluster's state when it is stopped; by default nothing does.
+	// Data is a directory that keeps the state of the cluster when it is stopped. By default, the state is lost.
 	Data string
-	// TTL stops the cluster by itself after so long without use; by default it runs on.
+	// TTL is the time without use after which the cluster stops by itself. By default, it keeps running.
 	TTL time.Duration
-	// Port of the API server on loopback, by default a free one.
+	// Port is the port of the API server on the loopback interface. Default: a free one.
 	Port int
 	// Plain turns off all accelerations, so that the components of Kubernetes do everything themselves; see docs/cluster.md.
 	Plain bool
 	// Config is a file with settings of the components; see docs/cluster.md.
 	Config string
-	// Progress is written to when the binary must be built or waited for, by default nothing is.
+	// Progress receives messages when the binary is built or another process builds it. By default, they are
+	// dropped.
 	Progress io.Writer
 }
 
@@ -76,29 +77,30 @@ type Cluster struct {
 	// Version of Kubernetes, such as v1.36.3.
 	Version string   `json:"version,omitempty"`
 	Node    NodeKind `json:"node,omitempty"`
-	// Nodes that are simulated.
+	// Nodes is the number of simulated nodes.
 	Nodes int `json:"nodes,omitempty"`
-	// Registry is the address to push images to, and what their names begin with; empty without a container node.
+	// Registry is the address to push images to, and the prefix of their names. It is empty without a container
+	// node.
 	Registry string `json:"registry,omitempty"`
-	// Egress: pods reach what this machine reaches.
+	// Egress reports whether pods can reach what this machine can reach.
 	Egress bool `json:"egress,omitempty"`
-	// Published are ports of this machine that lead to the node's, as IP:HOSTPORT:NODEPORT.
+	// Published are ports of this machine that are forwarded to ports of the node, as IP:HOSTPORT:NODEPORT.
 	Published []string `json:"published,omitempty"`
-	// Data is the folder that keeps the state, if one does.
+	// Data is the directory that keeps the state, if there is one.
 	Data string `json:"data,omitempty"`
 	// Plain reports whether all accelerations are off.
 	Plain bool `json:"plain,omitempty"`
-	// TTL is after how long without use the cluster stops by itself, empty for never.
+	// TTL is the time without use after which the cluster stops by itself. Empty: never.
 	TTL          string    `json:"ttl,omitempty"`
 	StartedAt    time.Time `json:"startedAt,omitzero"`
 	ReadySeconds float64   `json:"readySeconds,omitempty"`
 	// Log is the path of the cluster's log.
 	Log string `json:"log,omitempty"`
-	// MergedInto is the user's kubeconfig that has the cluster's context, if one does.
+	// MergedInto is the user's kubeconfig that contains the cluster's context, if one does.
 	MergedInto string `json:"mergedInto,omitempty"`
 }
 
-// Up starts a cluster, or finds it running, and returns when its API and controllers serve.
+// Up starts a cluster, unless it is running already, and returns when its API and its controllers are ready.
 func Up(ctx context.Context, options Options) (*Cluster, error) {
 	cluster := &Cluster{}
 	if err := call(ctx, options.Progress, cluster, append([]string{"up"}, options.arguments()...)...); err != nil {
@@ -107,13 +109,13 @@ func Up(ctx context.Context, options Options) (*Cluster, error) {
 	return cluster, nil
 }
 
-// Down stops a cluster and removes all that it left. A cluster that nobody knows is an error.
+// Down stops a cluster and removes everything that it left. It returns an error if the cluster is unknown.
 func Down(ctx context.Context, name string) error {
 	return call(ctx, nil, nil, "down", "--cluster", name)
 }
 
-// RESTConfig is a client's configuration for the cluster, with an administrator's rights
-// and without throttling on the client's side.
+// RESTConfig returns a client configuration for the cluster, with the permissions of an administrator and without
+// client-side throttling.
 func (c *Cluster) RESTConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	if err != nil {

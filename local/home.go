@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Home is the folder that all of Operon's state lies in: $OPERON_HOME, or .operon in the
-// user's home folder. It need not exist.
+// Home returns the directory of all of Operon's state: $OPERON_HOME, or .operon in the user's home directory. It
+// need not exist.
 func Home() (string, error) {
 	if home := os.Getenv("OPERON_HOME"); home != "" {
 		return filepath.Abs(home)
@@ -19,7 +19,8 @@ func Home() (string, error) {
 	return filepath.Join(home, ".operon"), nil
 }
 
-// Folder returns the path of a folder below Home, made if need be, for this user alone.
+// Folder returns the path of a directory below Home. If the directory does not exist, it is created for the
+// current user only.
 func Folder(elements ...string) (string, error) {
 	home, err := Home()
 	if err != nil {

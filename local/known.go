@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Status describes a cluster. A cluster that nobody knows is an error. Nothing is built for that.
+// Status returns a cluster. It returns an error if the cluster is unknown. It never builds the binary.
 func Status(_ context.Context, name string) (*Cluster, error) {
 	folder, names, err := known()
 	if err != nil {
@@ -28,7 +28,8 @@ func Status(_ context.Context, name string) (*Cluster, error) {
 	return cluster, err
 }
 
-// TakesImages tells why images cannot be put into the nodes of a cluster, and how to have one that takes some. Nothing is built for that.
+// TakesImages returns an error if images cannot be loaded into the nodes of a cluster. The error states why, and
+// how to start a cluster that accepts images. It never builds the binary.
 func TakesImages(ctx context.Context, name string) error {
 	up := "`operon cluster up --node container`"
 	if name != DefaultName {
@@ -48,7 +49,7 @@ func TakesImages(ctx context.Context, name string) error {
 	return nil
 }
 
-// List describes all clusters, by name. Nothing is built for that.
+// List returns all clusters, by name. It never builds the binary.
 func List(context.Context) ([]Cluster, error) {
 	folder, names, err := known()
 	if err != nil {

@@ -12,13 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrLocked says that another process holds a lock.
+// ErrLocked reports that another process holds a lock.
 var ErrLocked = errors.New("locked by another process")
 
 // Lock is a lock between processes, held until Unlock or the end of the process, however it ends.
 type Lock struct{ file *os.File }
 
-// TryLock takes the lock at path, or returns ErrLocked. What the holder of a lock renames or removes is no lock any more.
+// TryLock acquires the lock at path, or returns ErrLocked. A lock file that its holder renames or removes is not a
+// lock anymore.
 func TryLock(path string) (*Lock, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -27,7 +28,7 @@ func TryLock(path string) (*Lock, error) {
 	return lockFile(file, path)
 }
 
-// TryLockFolder takes the lock of a folder itself, where nobody wants a file for that, or returns ErrLocked.
+// TryLockFolder locks a directory itself, without a lock file, or returns ErrLocked.
 func TryLockFolder(dir string) (*Lock, error) {
 	folder, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -60,13 +61,13 @@ func inPlace(file *os.File, path string) bool {
 	return err == nil && os.SameFile(locked, named)
 }
 
-// WaitLock takes the lock at path, calling waiting once if another process holds it.
+// WaitLock acquires the lock at path. It calls waiting once if another process holds it.
 func WaitLock(ctx context.Context, path string, waiting func()) (*Lock, error) {
 	return waitFor(ctx, func() (*Lock, error) { return TryLock(path) }, waiting)
 }
 
-// WaitLockFolder takes the lock of a folder, calling waiting once if another process holds it. A folder that its holder
-// removes is an error, fs.ErrNotExist.
+// WaitLockFolder acquires the lock of a directory. It calls waiting once if another process holds it. If the
+// holder removes the directory, it returns the error fs.ErrNotExist.
 func WaitLockFolder(ctx context.Context, dir string, waiting func()) (*Lock, error) {
 	return waitFor(ctx, func() (*Lock, error) { return TryLockFolder(dir) }, waiting)
 }
@@ -90,7 +91,7 @@ func waitFor(ctx context.Context, try func() (*Lock, error), waiting func()) (*L
 	}
 }
 
-// Note writes text into the lock's file, for those who find it locked.
+// Note writes text into the file of the lock, for processes that find it locked.
 func (l *Lock) Note(text string) error {
 	if err := l.file.Truncate(0); err != nil {
 		return err
@@ -99,7 +100,7 @@ func (l *Lock) Note(text string) error {
 	return err
 }
 
-// NoteIn reads what the holder of a lock noted, "" when nothing.
+// NoteIn returns the note of a lock's holder, or "" if there is none.
 func NoteIn(path string) string {
 	file, err := os.Open(path)
 	if err != nil {
@@ -113,8 +114,7 @@ func NoteIn(path string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// Unlock gives the lock back, also where a process that is being started still holds a copy of
-// the file.
+// Unlock releases the lock, even if a process that is being started still holds a copy of the file.
 func (l *Lock) Unlock() error {
 	return errors.Join(unix.Flock(int(l.file.Fd()), unix.LOCK_UN), l.file.Close())
 }

@@ -10,58 +10,55 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Case is what there is, what happens, and what is expected of the operator then.
+// Case is a test case: the objects that exist, what happens, and what the operator is expected to do.
 //
-// Objects are copied before they are used. Those whose kind is in a namespace and that name
-// none are put in [Namespace], or in the test's own on a real cluster.
+// Objects are copied before they are used. Namespaced objects that do not set a namespace are created in
+// Namespace, or on a real cluster in the namespace of the test.
 type Case[T client.Object] struct {
-	// Name is that of the subtest.
+	// Name is the name of the subtest.
 	Name string
-	// Given are the objects that exist before, with their status.
+	// Given are the objects that exist beforehand, with their status.
 	Given []client.Object
-	// Clusters are those that the operator reads besides its own, by the names that
-	// operon.Cluster gives them, and the objects that exist there. They are in memory only.
+	// Clusters are the other clusters that the operator reads, by the names that operon.Cluster gives them, with
+	// the objects that exist there. They are in memory only.
 	Clusters map[string][]client.Object
-	// Object is the one that is created and reconciled.
+	// Object is the object that is created and reconciled.
 	Object T
-	// Reads are what the composer reads besides its own children: "Pod", or all that there is
-	// to say of it: "Pod app=web", "Secret key", "Secret key in other", "Node a", "Pod app=web
-	// in all namespaces", "Secret key in cluster east". Reading anything else fails the case,
-	// and so does reading nothing of one of them.
+	// Reads are what the composer reads besides its own children, by kind or in full: "Pod", "Pod app=web",
+	// "Secret key", "Secret key in other", "Node a", "Pod app=web in all namespaces", "Secret key in cluster
+	// east". A read that is not listed fails the case, and so does an entry that is never read.
 	Reads []string
-	// Expect is what comes of the creation.
+	// Expect is what is expected after the object is created.
 	Expect Expect[T]
-	// Then are further steps, one after the other.
+	// Then are further steps, which run in order.
 	Then []Step[T]
 }
 
-// Step is something that happens and what is expected then.
+// Step is something that happens, and what is expected afterwards.
 type Step[T client.Object] struct {
-	// Name is told when the step fails.
+	// Name is reported when the step fails.
 	Name string
-	// Do happens first.
+	// Do are the changes that are made first.
 	Do []Change
-	// Wait is time that passes then. Offline no real time does.
+	// Wait is the time that passes then. Without a cluster, no real time passes.
 	Wait time.Duration
-	// Expect is what comes of it.
+	// Expect is what is expected afterwards.
 	Expect Expect[T]
 }
 
-// Expect is what is expected of the operator in a step, which ends when nothing is left to
-// do but to wait. What is not expected fails the case. The zero value expects that nothing
-// is written and no event is sent.
+// Expect is what is expected of the operator in a step, which ends when the operator has nothing left to do but
+// wait. Anything else fails the case. The zero value expects no writes and no events.
 type Expect[T client.Object] struct {
-	// Writes are all requests that change something, in their order: "create", "change" or
-	// "delete" with kind and name, "status" with those of the object. Names in other
-	// namespaces than the object's are namespace/name.
+	// Writes are all requests that change something, in order: "create", "change" or "delete" with the kind and
+	// name of the object, and "status" with those of the object whose status is written. Names in a namespace
+	// other than the object's are written as namespace/name.
 	Writes []string
-	// Events are all events, in any order: a reason, or "Reason: text" where text is a part
-	// of the note.
+	// Events are all events, in any order: a reason, or "Reason: text" where text is part of the note.
 	Events []string
-	// Conditions that the object has: "Ready=True" or "Ready=False Reason", and then a part
-	// of the message after a colon, if it matters. Others may be there as well.
+	// Conditions are conditions that the object has: "Ready=True" or "Ready=False Reason", optionally followed by
+	// a colon and part of the message. The object may have others.
 	Conditions []string
-	// Status tells what is wrong with the object, its status above all. It may be nil.
+	// Status returns an error if something is wrong with the object, in particular with its status. It may be nil.
 	Status func(T) error
 }
 
@@ -76,10 +73,9 @@ func (o *Operator[T]) Run(t *testing.T, cases ...Case[T]) {
 	}
 }
 
-// RunOne runs a case without a cluster: the real steps of a reconcile on an API in memory.
-// The object is reconciled when it, a child, or something else that was read changes, and
-// when a reconcile wants to be repeated after a while and that time has passed. An operator
-// that does not come to rest fails the case.
+// RunOne runs a case without a cluster: the real steps of a reconcile on an API in memory. The object is
+// reconciled when it, a child, or something else that was read changes, and when a requested requeue is due. An
+// operator that never stops reconciling fails the case.
 func (o *Operator[T]) RunOne(t testing.TB, c Case[T]) {
 	t.Helper()
 	log := funcr.New(func(_, line string) { t.Log(line) }, funcr.Options{})

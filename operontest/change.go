@@ -13,10 +13,10 @@ import (
 // somebody is the field manager of what is not the operator.
 const somebody = "somebody"
 
-// Place is where a case happens: an API and a namespace in it.
+// Place is the API and the namespace in which a case runs.
 type Place struct {
 	client.Client
-	// Namespace is that of objects that name no other.
+	// Namespace is the namespace of objects that do not set one.
 	Namespace string
 
 	real    bool
@@ -25,8 +25,8 @@ type Place struct {
 	refuse  func(write string, err error)
 }
 
-// Change is something that happens, and that the operator did not do. A function of this
-// type may do anything; Create, Edit, EditStatus and Delete make the usual ones.
+// Change is something that happens in a case and that the operator did not do. A function of this type may do
+// anything. Create, Edit, EditStatus and Delete return the usual changes.
 type Change func(context.Context, Place) error
 
 // Create creates an object, with its status.
@@ -53,14 +53,14 @@ func Create(object client.Object) Change {
 	}
 }
 
-// Edit changes the object of the kind and name of object to what edit makes of it.
+// Edit updates the object with the kind and name of object: edit changes the stored object.
 func Edit[O client.Object](object O, edit func(O)) Change {
 	return edited(object, edit, func(ctx context.Context, p Place, own client.Object, patch client.Patch) error {
 		return p.Patch(ctx, own, patch, client.FieldOwner(somebody))
 	})
 }
 
-// EditStatus changes the status of the object of the kind and name of object.
+// EditStatus updates the status of the object with the kind and name of object.
 func EditStatus[O client.Object](object O, edit func(O)) Change {
 	return edited(object, edit, func(ctx context.Context, p Place, own client.Object, patch client.Patch) error {
 		return p.Status().Patch(ctx, own, patch, client.FieldOwner(somebody))
@@ -82,7 +82,7 @@ func edited[O client.Object](object O, edit func(O), send func(context.Context, 
 	}
 }
 
-// Delete deletes the object of the kind and name of object.
+// Delete deletes the object with the kind and name of object.
 func Delete(object client.Object) Change {
 	return func(ctx context.Context, p Place) error {
 		own, err := placed(p, object)
@@ -96,15 +96,15 @@ func Delete(object client.Object) Change {
 	}
 }
 
-// Restart lets the operator end and start again, without what it remembers. It must write
-// nothing then that it has written before. Do it first in a step: on a real cluster, what the
-// operator is about to do as it ends may be done without anybody knowing.
+// Restart stops the operator and starts it again, without what it had in memory. The operator must not repeat
+// writes then that it has already made. Make it the first change of a step: on a real cluster, what the operator
+// writes while it stops may not be recorded.
 func Restart() Change {
 	return func(ctx context.Context, p Place) error { return p.restart(ctx) }
 }
 
-// Refuse lets the API answer a write, as Expect names it, with an error from now on, such as
-// apierrors.NewForbidden; nil lets it pass again. It is for APIs in memory.
+// Refuse makes the API answer a write, named as in Expect, with an error from now on, such as
+// apierrors.NewForbidden. A nil error allows the write again. It works only with the API in memory.
 func Refuse(write string, err error) Change {
 	return func(_ context.Context, p Place) error {
 		if p.refuse == nil {

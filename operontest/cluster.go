@@ -7,19 +7,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// RunOn runs a case with the real operator on a real API server, whose CRDs are installed,
-// in a namespace that is the case's own, as garbage collection may take its time with the
-// children of an earlier one:
+// RunOn runs a case with the real operator on a real API server on which its CRDs are installed. Use a separate
+// namespace for each case, because garbage collection may take a while to delete the children of an earlier one:
 //
 //	env := localtest.Shared(t)
 //	env.InstallCRDs(t, "config/crd")
 //	memcached.RunOn(t, env.Config, env.Namespace, c)
 //
-// There the cluster's own controllers work too, and time is real. So what a case expects is
-// judged by what does not depend on them: each write has to happen, and none but those, but
-// how often and in which order is left open, and so is how often the status is written.
-// Events that tell of readiness may be more. Conditions and status have to be so at some
-// time in the step. Reads are judged by kind.
+// The cluster's own controllers run as well, and time is real. A case is therefore checked by what does not depend
+// on them: each expected write must happen, and no others, but their number and order do not matter, nor does the
+// number of status writes. There may be more events about readiness. Conditions and status must match at some time
+// in the step. Reads are checked by kind.
 func (o *Operator[T]) RunOn(t testing.TB, cluster *rest.Config, namespace string, c Case[T]) {
 	t.Helper()
 	if len(c.Clusters) > 0 {
@@ -41,7 +39,8 @@ func (o *Operator[T]) RunOn(t testing.TB, cluster *rest.Config, namespace string
 	}
 }
 
-// Patience is how long a real cluster has for what a step expects. Without it, five minutes.
+// Patience sets the time limit in which a real cluster must meet the expectations of a step. The default is five
+// minutes.
 func (o *Operator[T]) Patience(limit time.Duration) *Operator[T] {
 	with := *o
 	with.patience = limit

@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/author"
 )
 
-// In lets a change happen in another cluster of the case.
+// In makes a change in another cluster of the case.
 func In(cluster string, change Change) Change {
 	return func(ctx context.Context, p Place) error {
 		other, ok := p.others[cluster]

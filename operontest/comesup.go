@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// ComesUp lets the object of the kind and name of object become ready, as its controllers
-// would: workloads, pods and volumes, and others by a Ready condition. On a real cluster it
-// does nothing, as they do.
+// ComesUp makes the object with the kind and name of object ready, as its controllers would: workloads, pods and
+// volumes by their status, and others by a Ready condition. On a real cluster it does nothing, because the
+// controllers do it.
 func ComesUp(object client.Object) Change {
 	return func(ctx context.Context, p Place) error {
 		if p.real {

@@ -18,17 +18,16 @@ import (
 // rounds is how many objects RoundTrip makes for each way between two versions.
 const rounds = 300
 
-// Conversions are the conversions between the versions of one kind, as something to test:
+// Conversions tests the conversions between the versions of one kind:
 //
 //	operontest.Conversion(&v1.Site{}, &v1beta1.Site{}).CRDs("config/crd").RoundTrip(t)
 //
-// Guarantees: what a conversion drops, changes, refuses or panics on is found in what its author's
-// Go types can hold, if it shows in one of some hundred objects with every field set half of the
-// time; what is told is the smallest object that shows it. The same objects are made each time.
-// Assumptions: a version is named in TypeMeta, or else by the Go package of its type.
-// Caveats: an annotation that a conversion adds, to keep what the other version has no field for,
-// is no difference; nor is that between a list that is empty and one that is absent. Rules in CEL
-// are not evaluated: see Adjust.
+// Guarantees: for objects that the author's Go types can hold, it finds what a conversion drops, changes, rejects
+// or panics on, if one of some hundred objects shows it, in each of which every field is set with a probability of
+// one half. It reports the smallest object that shows the problem. The objects are the same in each run.
+// Assumptions: a version is named in TypeMeta, or else by the Go package of its type. Caveats: an annotation that
+// a conversion adds, to keep fields that the other version does not have, is not a difference. Neither is that
+// between an empty list and an absent one. CEL rules are not evaluated: see Adjust.
 type Conversions struct {
 	hub         version
 	spokes      []spoke
@@ -48,7 +47,7 @@ type spoke struct {
 	from, to func(source, target runtime.Object) error
 }
 
-// Conversion returns the conversions that spokes have as their methods.
+// Conversion returns the conversions that the spokes have as their methods.
 func Conversion(hub conversion.Hub, spokes ...conversion.Convertible) *Conversions {
 	c := &Conversions{hub: versionOf(hub)}
 	for _, s := range spokes {
@@ -65,8 +64,7 @@ func Conversion(hub conversion.Hub, spokes ...conversion.Convertible) *Conversio
 	return c
 }
 
-// Converters returns the conversions that controller-runtime's converters do, which API types
-// need no methods for.
+// Converters returns the conversions of controller-runtime's converters, for which API types need no methods.
 func Converters[H runtime.Object](hub H, spokes ...webhook.SpokeConverter[H]) *Conversions {
 	c := &Conversions{hub: versionOf(hub)}
 	for _, s := range spokes {
@@ -99,26 +97,25 @@ func (v version) empty() runtime.Object {
 	return object
 }
 
-// CRDs lets objects be what CustomResourceDefinitions in files and folders define: those that are
-// made fit the schemas, and what comes of a conversion has its unknown fields dropped and its
-// defaults set, as an API server does.
+// CRDs reads CRDs from files and directories. Generated objects then match their schemas. As in an API server,
+// unknown fields are dropped from the result of a conversion, and its defaults are set.
 func (c *Conversions) CRDs(paths ...string) *Conversions {
 	with := *c
 	with.definitions = slices.Concat(c.definitions, paths)
 	return &with
 }
 
-// Adjust lets a function make objects valid before they are converted, where what makes them so
-// is more than a schema says. It is called for objects of all versions.
+// Adjust sets a function that makes objects valid before they are converted, if a schema is not enough to do so.
+// It is called for objects of all versions.
 func (c *Conversions) Adjust(adjust func(runtime.Object)) *Conversions {
 	with := *c
 	with.adjust = append(slices.Clone(c.adjust), adjust)
 	return &with
 }
 
-// RoundTrip converts objects of each version to the other and back: hub, spoke, hub and spoke,
-// hub, spoke. What does not come back as it was fails the test, once for each way, with the smallest
-// object that shows it.
+// RoundTrip converts objects of each version to the other and back: from hub to spoke to hub, and from spoke to
+// hub to spoke. An object that does not return unchanged fails the test, once for each direction, with the
+// smallest object that shows the problem.
 func (c *Conversions) RoundTrip(t testing.TB) {
 	t.Helper()
 	trips, err := c.trips()
@@ -132,7 +129,7 @@ func (c *Conversions) RoundTrip(t testing.TB) {
 	}
 }
 
-// Fuzz is RoundTrip as a target of `go test -fuzz`, which makes other objects each time.
+// Fuzz is RoundTrip as a target of `go test -fuzz`, which generates other objects in each run.
 func (c *Conversions) Fuzz(f *testing.F) {
 	f.Helper()
 	trips, err := c.trips()

@@ -13,10 +13,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// CRDs lets the API in memory serve what CustomResourceDefinitions in files and folders
-// define: it sets defaults, and refuses what their schemas do, as fixtures and children may
-// be wrong as well. A field that a schema does not have is refused too, where a real API
-// server would drop it. Rules in CEL are not evaluated.
+// CRDs makes the API in memory serve the CRDs in files and directories: it sets defaults, and rejects what their
+// schemas reject, so that invalid fixtures and children are found. It also rejects a field that a schema does not
+// have, which a real API server would drop. CEL rules are not evaluated.
 func (o *Operator[T]) CRDs(paths ...string) *Operator[T] {
 	with := *o
 	with.definitions = slices.Concat(o.definitions, paths)

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Object returns a copy of base with changes, so that a test says only what matters to it:
+// Object returns a copy of base with changes, so that a test states only what matters to it:
 //
 //	big := operontest.Object(sample, func(m *v1alpha1.Memcached) { m.Spec.Size = 9 })
 func Object[O client.Object](base O, changes ...func(O)) O {
@@ -21,9 +21,9 @@ func Object[O client.Object](base O, changes ...func(O)) O {
 	return own
 }
 
-// Sample reads an object from a file of YAML documents, such as the sample that a project
-// ships, with changes: the first document whose kind is the name of the Go type. A field
-// that the type does not have fails the test, as a sample with a typing error would.
+// Sample reads an object from a file of YAML documents, such as the sample that a project ships, and applies
+// changes to it. It uses the first document whose kind is the name of the Go type. A field that the type does not
+// have, such as a misspelled one, fails the test.
 func Sample[O client.Object](t testing.TB, file string, changes ...func(O)) O {
 	t.Helper()
 	own, err := readSample[O](file)

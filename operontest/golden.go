@@ -29,13 +29,12 @@ func rewriting() bool {
 	return *rewriteGolden || own != nil && own.Value.String() == "true"
 }
 
-// Golden composes an object, without a cluster, and compares the children as they are
-// declared with a file of YAML documents, in their order, with their options and what is
-// waited for in comments. given are the objects that exist, for a composer that reads some. A
-// composition that cannot be, such as two children of one name, fails the test.
+// Golden composes an object, without a cluster, and compares the declared children with a file of YAML documents,
+// in order. Comments in the file record their options and what the composer waits for. given are the objects that
+// exist, for a composer that reads some. An invalid composition, such as two children with one name, fails the
+// test.
 //
-// The flag -operontest.rewrite writes the file; it should stand after the package:
-// go test . -operontest.rewrite.
+// The flag -operontest.rewrite writes the file. Put it after the package: go test . -operontest.rewrite.
 func (o *Operator[T]) Golden(t testing.TB, object T, file string, given ...client.Object) {
 	t.Helper()
 	got, err := o.Children(t.Context(), object, given...)
@@ -67,8 +66,8 @@ func write(file, content string) error {
 	return os.WriteFile(file, []byte(content), 0o644)
 }
 
-// Children composes an object, without a cluster, and returns what Golden compares. What is
-// composed is what the API in memory makes of the object: see CRDs.
+// Children composes an object, without a cluster, and returns what Golden compares. Defaults and validation apply
+// to the object first, as in the API in memory: see CRDs.
 func (o *Operator[T]) Children(ctx context.Context, object T, given ...client.Object) (string, error) {
 	api, err := o.newAPI(clocktesting.NewFakePassiveClock(epoch))
 	if err != nil {

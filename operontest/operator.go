@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// Manager is the name that operators have in tests: their field manager.
+	// Manager is the name of the operator in tests, and so its field manager.
 	Manager = "operontest"
-	// Namespace is where objects are that name no other.
+	// Namespace is the namespace of objects that do not set one.
 	Namespace = "default"
 )
 
-// Operator is what is tested: a composer and the API that it works on. It may be used by
-// several tests at the same time.
+// Operator is the operator under test: a composer and the API that it works on. Several tests may use it at the
+// same time.
 type Operator[T client.Object] struct {
 	composer operon.Composer[T]
 	api      []func(*runtime.Scheme) error
@@ -36,14 +36,14 @@ type Operator[T client.Object] struct {
 	patience    time.Duration
 }
 
-// New returns the operator that a composer makes. api registers its Go types, as with
-// operon.API; those of Kubernetes are known.
+// New returns the operator of a composer. api registers its Go types, as with operon.API. Those of Kubernetes are
+// known.
 func New[T client.Object](composer operon.Composer[T], api ...func(*runtime.Scheme) error) *Operator[T] {
 	return &Operator[T]{composer: composer, api: api, patience: 5 * time.Minute}
 }
 
-// Kind lets the API in memory serve a kind that has no Go type, or that is in no namespace.
-// Without it, kinds are those of Go types, and all but Kubernetes' own are namespaced.
+// Kind makes the API in memory serve a kind that has no Go type, or that is cluster-scoped. By default, it serves
+// the kinds of Go types, and all but those of Kubernetes are namespaced.
 func (o *Operator[T]) Kind(served schema.GroupVersionKind, namespaced bool) *Operator[T] {
 	with := *o
 	with.kinds = append(slices.Clone(o.kinds), kind{served, namespaced})

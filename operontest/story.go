@@ -11,9 +11,8 @@ import (
 	"github.com/operon-framework/operon/internal/core/condition"
 )
 
-// Story plays a case without a cluster and returns what happened in each of its steps,
-// whatever is expected: a quick way to see what an operator does, and to what an Expect
-// may be set.
+// Story runs a case without a cluster and returns what happened in each of its steps, without checking
+// expectations: a quick way to see what an operator does, and what to write in an Expect.
 func (o *Operator[T]) Story(ctx context.Context, c Case[T]) (string, error) {
 	w, err := o.newWorld(ctx, logr.Discard(), c)
 	if err != nil {

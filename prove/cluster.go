@@ -15,8 +15,8 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// StartCluster starts a cluster for one session, with one simulated node, and returns an
-// administrator's connection and what stops it.
+// StartCluster starts a cluster for one session, with one simulated node, and returns a connection as administrator and
+// a function that stops the cluster.
 func StartCluster(ctx context.Context, progress io.Writer) (config *rest.Config, stop func() error, err error) {
 	name := "prove-" + strings.ToLower(rand.Text()[:6])
 	cluster, err := local.Up(ctx, local.Options{Name: name, TTL: timing.clusterLife, Progress: progress})
@@ -35,8 +35,8 @@ func StartCluster(ctx context.Context, progress io.Writer) (config *rest.Config,
 	return config, stop, nil
 }
 
-// Folder makes a folder for the files of one session, for this user alone, and returns what
-// removes it. What sessions that were killed left is removed first.
+// Folder creates a directory for the files of one session, which only the current user can access, and returns a
+// function that removes it. It first removes the directories of sessions that were killed.
 func Folder() (path string, remove func() error, err error) {
 	parent, err := local.Folder("prove")
 	if err != nil {

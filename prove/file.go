@@ -20,28 +20,26 @@ import (
 // fileFormat is that of a file that repeats a finding. Another one cannot be read.
 const fileFormat = "operon-prove/1"
 
-// File is all that is needed to show a finding once more.
+// File is a plan file: all that is needed to reproduce a finding.
 type File struct {
-	// Format is that of this program.
+	// Format is the file format, which must be that of this program.
 	Format string `json:"format"`
 	// Target is what is tested. Paths are absolute.
 	Target Target `json:"target"`
-	// Finding is the Key of what the plan shows, for the reader.
+	// Finding is the Key of the finding that the plan shows, for the reader.
 	Finding string `json:"finding"`
-	// Seed is the session's.
+	// Seed is the seed of the session.
 	Seed int64 `json:"seed"`
 	// Settle is as in [Options].
 	Settle time.Duration `json:"settle"`
-	// Plan is what is done.
+	// Plan is the plan to run.
 	Plan testplan.Plan `json:"plan"`
 }
 
-// ReadFile reads a file that [File.Write] wrote. An error says what is wrong with it and, where that
-// can be told, in which line.
+// ReadFile reads a file that File.Write wrote. An error states what is wrong with it and, if known, in which line.
 //
-// Guarantees: what is returned without an error can be carried out: its format is that of this
-// program, it has no field that is not known, a workload that can be carried out, and faults that are
-// possible.
+// Guarantees: a file that is returned without an error can be run: it has the format of this program, no unknown
+// fields, a valid workload, and faults that are possible.
 func ReadFile(path string) (*File, error) {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -104,7 +102,7 @@ var lineBreaks = regexp.MustCompile(`:?\n\s*`)
 // oneLine is an error in one line.
 func oneLine(err error) string { return lineBreaks.ReplaceAllString(err.Error(), "; ") }
 
-// Write writes the file, for this user alone: its objects may be Secrets.
+// Write writes the file so that only the current user can read it, because its objects may be Secrets.
 func (f File) Write(path string) error {
 	f.Format = fileFormat
 	var content bytes.Buffer
@@ -116,7 +114,7 @@ func (f File) Write(path string) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content.Bytes(), 0o600))
 }
 
-// Absolute is the target with absolute paths, so that it means the same from every folder.
+// Absolute returns the target with absolute paths, so that it means the same in every working directory.
 func (t Target) Absolute() (Target, error) {
 	for _, path := range []*string{&t.Dir, &t.CRDs, &t.Samples, &t.Setup, &t.RBAC, &t.Steps} {
 		if *path == "" {

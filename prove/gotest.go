@@ -16,42 +16,41 @@ import (
 	"github.com/operon-framework/operon/internal/prove/runner"
 )
 
-// Test says what [Run] tests.
+// Test configures Run.
 type Test struct {
-	// Start runs the operator until ctx ends: it makes a manager from the connection and starts it,
-	// as main does, and returns what that returns. It is called again after each fault that ends the
-	// operator, and in parallel, so that it must not use what is global: with controller-runtime, set
-	// SkipNameValidation and no metrics server.
+	// Start runs the operator until ctx is canceled: like main, it creates a manager from the connection, starts
+	// it, and returns its result. It is called again after each fault that ends the operator, and in parallel, so
+	// it must not use global state: with controller-runtime, set SkipNameValidation and disable the metrics
+	// server.
 	Start func(ctx context.Context, config *rest.Config, namespace string) error
-	// CRDs, Samples and Setup are manifests, each a file or a folder; Setup may be empty.
+	// CRDs, Samples and Setup are manifests, each a file or a directory. Setup may be empty.
 	CRDs, Samples, Setup string
-	// RBAC are the operator's Roles, a file or a folder. Empty: it may do anything.
+	// RBAC is a file or directory with the Roles of the operator. Empty: it has all permissions.
 	RBAC string
-	// Steps is a file of workloads beside those derived from the samples.
+	// Steps is a file of workloads, in addition to those that are derived from the samples.
 	Steps string
-	// Budget bounds the time in which plans are begun, by default [TestBudget].
+	// Budget is the time in which plans are started. Default: [TestBudget].
 	Budget time.Duration
-	// Plans bounds their number. By default the time alone does.
+	// Plans is the maximum number of plans. By default, only Budget limits it.
 	Plans int
-	// FailFast: no plan is begun after the first finding that is not flaky.
+	// FailFast starts no further plan after the first finding that is not flaky.
 	FailFast bool
-	// Seed chooses between equals. The same seed gives the same plans.
+	// Seed chooses between plans of equal priority. The same seed results in the same plans.
 	Seed int64
 }
 
-// TestBudget is the time that a test takes for its plans where nothing else is said.
+// TestBudget is the default time budget for the plans of a test.
 const TestBudget = 8 * time.Second
 
-// Run tests an operator's reliability, and fails the test with what it finds. It returns the report.
+// Run tests the reliability of an operator, fails the test if there are findings, and returns the report.
 //
-// Guarantees: the operator runs in this process, on a cluster that is started for it in about a
-// second and is gone afterwards. Tests that run side by side share one.
+// Guarantees: the operator runs in this process, on a cluster that is started for it in about a second and removed
+// afterwards. Parallel tests share a cluster.
 //
-// Assumptions: as [Test] says of Start. Of kinds without a namespace, one test at a time uses objects
-// of the same name.
+// Assumptions: those of Test.Start. Only one test at a time uses cluster-scoped objects of the same name.
 //
-// Caveats: an instance that is "killed" cannot send any more, but its goroutines end only when they
-// look at their context.
+// Caveats: an instance that is "killed" cannot send anything anymore, but its goroutines end only when they check
+// their context.
 func Run(t *testing.T, test Test) *report.Report {
 	t.Helper()
 	found := test.prove(t)

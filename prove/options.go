@@ -15,57 +15,58 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// Options of a session.
+// Options are the options of a session.
 type Options struct {
-	// Name is the operator's, for people, and Command what starts it, where that is a program.
+	// Name is the display name of the operator. Command is the command that starts it, if it is a program.
 	Name    string
 	Command []string
-	// Operator is what is tested.
+	// Operator is the operator under test.
 	Operator runner.Operator
-	// Config is an administrator's connection to the cluster that it is tested on.
+	// Config is a connection, as administrator, to the cluster on which it is tested.
 	Config *rest.Config
-	// Disposable: the cluster is thrown away afterwards. Nothing is removed from it before.
+	// Disposable states that the cluster is discarded afterwards, so that nothing has to be removed from it first.
 	Disposable bool
-	// CRDs are the operator's kinds, and Samples objects of them that it can deal with, with those
-	// that they refer to.
+	// CRDs are the CRDs of the operator. Samples are objects of these kinds that the operator can reconcile, with
+	// the objects that they refer to.
 	CRDs, Samples []*unstructured.Unstructured
-	// Setup are objects that are in each world before the operator starts.
+	// Setup are objects that exist in each sandbox before the operator starts.
 	Setup []*unstructured.Unstructured
-	// Webhooks are names of webhook configurations that belong to the operator. None is called, nor is
-	// one in Setup, and the report says so.
+	// Webhooks are names of webhook configurations that belong to the operator. Neither these webhooks nor those
+	// in Setup are called, and the report states so.
 	Webhooks []string
-	// Grants are the operator's permissions. Nil: all, and none is judged.
+	// Grants are the permissions of the operator. Nil: all permissions, and permissions are not checked.
 	Grants []project.Grant
-	// Workloads are carried out beside those that are derived from the samples.
+	// Workloads are run in addition to those that are derived from the samples.
 	Workloads []workload.Workload
-	// Namespace is the one that the operator insists on. Plans follow one another then.
+	// Namespace is the only namespace in which the operator can run. Plans then run one after the other.
 	Namespace string
-	// Plans bounds their number, by default [DefaultPlans].
+	// Plans is the maximum number of plans. Default: [DefaultPlans].
 	Plans int
-	// Budget bounds the time in which plans are begun, by default [DefaultBudget]. What was
-	// begun is ended, and what was found made sure of.
+	// Budget is the time in which plans are started. Default: [DefaultBudget]. Plans that have started are
+	// completed, and their findings are confirmed.
 	Budget time.Duration
-	// Seed chooses between equals.
+	// Seed chooses between plans of equal priority.
 	Seed int64
-	// Workers is how many plans are under way at once, by default twice the processors.
+	// Workers is the number of plans that run at the same time. Default: twice the number of processors.
 	Workers int
-	// Settle is how long an operator without faults has to be silent to be done, by default
+	// Settle is how long an operator must be quiescent in a run without faults to count as converged. Default:
 	// [DefaultSettle].
 	Settle time.Duration
-	// FailFast: no plan is begun after the first finding that is not flaky.
+	// FailFast starts no further plan after the first finding that is not flaky.
 	FailFast bool
-	// Witness watches the cluster, where several sessions share one. By default a session has its own.
+	// Witness watches the cluster, if several sessions share one. By default, a session has its own.
 	Witness *clusterwatch.Witness
-	// Turns bounds how many runs are under way at once, where several sessions share a cluster.
+	// Turns limits how many runs are active at the same time, if several sessions share a cluster.
 	Turns runner.Turns
-	// Folder takes what has to be in files while plans are under way.
+	// Folder is the directory for files that are needed while plans run.
 	Folder string
-	// Observe is called with how far the work is, when that changes. It must return soon.
+	// Observe is called with the progress whenever it changes. It must return quickly.
 	Observe func(report.Standing)
 }
 
 // What is taken where nothing else is said.
 const (
+	// The defaults of the fields Plans, Budget and Settle of Options.
 	DefaultPlans  = 200
 	DefaultBudget = 2 * time.Minute
 	DefaultSettle = time.Second

@@ -12,12 +12,13 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// Replay carries out the plan of a file, after the runs without faults that it is compared with, and
-// returns what it shows. These go as far as the plan does; what shows without any fault needs no more
-// than them. Where the file names a finding and the plan does not show it, the plan is tried three times,
-// with more patience, as a race is not won by the same one each time; the report has a run for each.
+// Replay runs the plan of a file, after the runs without faults that it is compared with, and returns what it
+// shows. These runs go only as far as the plan does. A finding that needs no fault needs only these runs. If the
+// file names a finding and the plan does not show it, the plan is tried three times, with longer time limits,
+// because the outcome of a race varies. The report then has one run for each try.
 //
-// Guarantees: what is found is neither confirmed by another run nor made smaller: it was.
+// Guarantees: findings are neither confirmed by another run nor minimized, because the session that wrote the file
+// has done both.
 func Replay(ctx context.Context, options Options, file *File) (*report.Report, error) {
 	return run(ctx, options, file, (*session).repetition)
 }

@@ -49,9 +49,9 @@ type session struct {
 	left       int
 }
 
-// Prove tests an operator and returns what was found. Findings are no error: an error says why the
-// operator could not be tested. Where ctx ends before, or a cluster is lost, the report says what
-// was known until then, beside the error.
+// Prove tests an operator and returns a report of its findings. Findings are not an error: an error states why the
+// operator could not be tested. If ctx is canceled early or a cluster is lost, Prove returns the report of what
+// was known until then along with the error.
 func Prove(ctx context.Context, options Options) (*report.Report, error) {
 	return run(ctx, options, nil, (*session).chosen)
 }

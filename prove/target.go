@@ -16,30 +16,29 @@ import (
 	"github.com/operon-framework/operon/internal/tools/up/process"
 )
 
-// Target says what is tested, by its files. A plan file keeps it, so that the plan can be repeated.
+// Target describes what is tested, by its files. A plan file contains it, so that the plan can be repeated.
 type Target struct {
-	// Dir is the folder of an operator's project, and Main that of its main package, relative to it,
-	// where it has several. Empty where Run says how to start the operator.
+	// Dir is the directory of an operator's project. Main is the directory of its main package, relative to Dir,
+	// if the project has several. Both are empty if Run states how to start the operator.
 	Dir  string `json:"dir,omitempty"`
 	Main string `json:"main,omitempty"`
-	// Run is a shell command that starts the operator, in any language. {port} stands for a free
-	// port, {namespace} for the namespace that it has to itself.
+	// Run is a shell command that starts the operator, in any language. {port} is replaced with a free port,
+	// {namespace} with the namespace that is reserved for the operator.
 	Run string `json:"run,omitempty"`
-	// CRDs, Samples, Setup and RBAC are manifests, each a file or a folder. With Dir they are
-	// those of the project where they are empty.
+	// CRDs, Samples, Setup and RBAC are manifests, each a file or a directory. With Dir, the defaults are those of
+	// the project.
 	CRDs    string `json:"crds,omitempty"`
 	Samples string `json:"samples,omitempty"`
 	Setup   string `json:"setup,omitempty"`
 	RBAC    string `json:"rbac,omitempty"`
-	// Steps is a file of workloads of the user's own.
+	// Steps is a file of your own workloads.
 	Steps string `json:"steps,omitempty"`
-	// Namespace is one that the operator insists on.
+	// Namespace is the only namespace in which the operator can run.
 	Namespace string `json:"namespace,omitempty"`
 }
 
-// Load reads the target's files, builds the operator into a folder where it is a project, and returns
-// the options that say what is tested. Before it builds, which takes a while, it says so to observe,
-// which may be nil.
+// Load reads the files of the target, builds the operator into a directory if the target is a project, and returns
+// the options for testing it. A build takes a while, so Load calls observe, which may be nil, before it.
 func (t Target) Load(ctx context.Context, folder string, observe func(report.Standing)) (Options, error) {
 	options := Options{Namespace: t.Namespace, Folder: folder, Observe: observe}
 	load := t.loadProject

@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/report"
 )
 
-// Output is the folder that a session's reports are written to, where nothing else is said.
+// Output is the default directory for the reports of a session.
 const Output = "operon-prove"
 
 // outputs are the forms of a report.
@@ -25,9 +25,9 @@ var outputs = []struct {
 	{"SARIF", "report.sarif", report.SARIF},
 }
 
-// Write writes a report in all its forms into a folder, and a plan file for each finding that can be
-// repeated, whose path it sets. What an earlier session left there is replaced. It returns the files
-// for people to open.
+// Write writes a report in all formats to a directory, and a plan file for each finding that can be repeated,
+// whose path it sets in the report. It replaces what an earlier session left there. It returns the files that are
+// meant for people to open.
 func Write(folder string, r *report.Report, target Target, options Options) ([]report.File, error) {
 	if err := prepare(folder); err != nil {
 		return nil, err

@@ -16,20 +16,20 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// S3 is a bucket of an object store that speaks S3. The bucket has to be there. Only these fields say
-// where it is and who asks: no variable of the environment and no file does. A request that fails for
-// now is sent again, twice at most and for no longer than its context lasts.
+// S3 is a bucket of an object store with an S3 API. The bucket must exist. Only these fields configure it:
+// environment variables and configuration files are ignored. A request that fails temporarily is retried at most
+// twice, and no longer than its context allows.
 type S3 struct {
-	// Endpoint is where the store is, with its scheme. The bucket is the first part of paths.
+	// Endpoint is the URL of the store, with its scheme. The bucket is the first part of paths.
 	Endpoint string
-	// Region of the store. Default: us-east-1.
+	// Region is the region of the store. Default: us-east-1.
 	Region string
-	// Bucket is its name, Prefix what the names of all files begin with; the latter may be empty.
+	// Bucket is the name of the bucket. Prefix is a prefix of the names of all files, and may be empty.
 	Bucket, Prefix string
-	// Credentials are asked for by each request, so that they may expire and be renewed. They are in no
-	// error.
+	// Credentials is called for each request, so that credentials may expire and be renewed. Errors do not contain
+	// them.
 	Credentials func(ctx context.Context) (Credentials, error)
-	// Client may be nil.
+	// Client is the HTTP client. It may be nil.
 	Client *http.Client
 }
 

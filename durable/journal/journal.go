@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Version is that of the journals which this package writes. It leaves newer ones alone.
+// Version is the version of the journals that this package writes. It does not change newer ones.
 const Version = 1
 
 const (
@@ -52,7 +52,7 @@ const (
 	Cancelled Phase = "Cancelled"
 )
 
-// Over tells whether nothing is left to do.
+// Over reports whether nothing is left to do.
 func (p Phase) Over() bool { return p == Succeeded || p == Failed || p == Cancelled }
 
 // State is where a step stands.
@@ -156,9 +156,8 @@ func identify(object string, n int32) string {
 	return digest(object, strconv.Itoa(int(n)))
 }
 
-// Key is what a step can give to others, so that they know it again when it is done a second
-// time: 32 hexadecimal digits, which are the same in each attempt of the step in this run, also
-// when it is undone, and in no other.
+// Key returns the idempotency key of a step: 32 hexadecimal digits, which are the same in each attempt of the step
+// in this run, also when it is undone, and differ from those of all others.
 func (j *Journal) Key(step string) string { return digest(j.ID, step) }
 
 func digest(parts ...string) string {

@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// Next is what is to be done about a step that the work has come to.
+// Next is what to do about a step that the work has reached.
 type Next string
 
 const (
-	// Begin: write down that an attempt begins, then do it.
+	// Begin: record that an attempt begins, then run it.
 	Begin Next = "begin"
-	// Look: the step waits; see whether it can go on. Nothing has to be written first.
+	// Look: the step waits. Check whether it can continue. Nothing has to be written first.
 	Look Next = "look"
 	// Later: not before the step's NextAt.
 	Later Next = "later"
-	// Recall: it is done; its result is in the journal.
+	// Recall: the step is done. Its result is in the journal.
 	Recall Next = "recall"
-	// Fail: it failed for good; why is in the journal.
+	// Fail: the step failed for good. The journal has the reason.
 	Fail Next = "fail"
-	// Stop: the work goes no further than here.
+	// Stop: the work cannot go further.
 	Stop Next = "stop"
 )
 
-// ChangedError says that the steps which the code takes are not those that the journal tells of.
+// ChangedError reports that the steps of the code are not those in the journal.
 type ChangedError struct{ Why string }
 
 func (e *ChangedError) Error() string {
 	return e.Why + "; the steps of a workflow that has started must not change: run the version of the operator that started it, delete the object, or remove status.journal if the workflow may start over"
 }
 
-// Reach tells what to do about the step that the work reaches at a place, from 0.
+// Reach returns what to do about the step that the work reaches at a place, counted from 0.
 func (j *Journal) Reach(place int, name string, now time.Time) (Next, error) {
 	if j.Phase.Over() {
 		return j.recall(place, name), nil
@@ -89,7 +89,7 @@ func (j *Journal) reachNew(place int, name string) (Next, error) {
 	return Begin, nil
 }
 
-// Begun notes an attempt of the step at a place, which Reach said to begin.
+// Begun records an attempt of the step at a place, for which Reach returned Begin.
 func (j *Journal) Begun(place int, name string, now time.Time) {
 	if place == len(j.Steps) {
 		j.Steps = append(j.Steps, Step{Name: name, StartedAt: at(now)})
@@ -99,7 +99,7 @@ func (j *Journal) Begun(place int, name string, now time.Time) {
 	s.Attempts++
 }
 
-// Done notes the result of a step. One that is too long fails the step, and is an error.
+// Done records the result of a step. A result that is too long fails the step and is an error.
 func (j *Journal) Done(place int, result string, now time.Time) error {
 	total := len(j.Input) + len(result)
 	for _, s := range j.Steps {
@@ -117,21 +117,20 @@ func (j *Journal) Done(place int, result string, now time.Time) error {
 	return nil
 }
 
-// Wait notes that the step at a place waits.
+// Wait records that the step at a place waits.
 func (j *Journal) Wait(place int, message string) {
 	s := &j.Steps[place]
 	s.State, s.Message, s.NextAt, s.Failures = StepWaiting, short(message), nil, 0
 }
 
-// Retry is how often a step is tried, and how soon again.
+// Retry configures how often a step is attempted, and with which backoff.
 type Retry struct {
-	// Attempts is how often it may fail in a row. 0: five times. An attempt that a crash ends is
-	// not one that failed.
+	// Attempts is how many consecutive attempts may fail. 0: five. An attempt that a crash ended does not count as
+	// failed.
 	Attempts int
-	// First is how long after the first failure it is tried again; each further time is twice as
-	// long. 0: a second.
+	// First is the delay after the first failure. It doubles with each further failure. 0: one second.
 	First time.Duration
-	// Max is the longest time. 0: five minutes.
+	// Max is the longest delay. 0: five minutes.
 	Max time.Duration
 }
 
@@ -159,7 +158,7 @@ func (r Retry) after(failures int32) time.Duration {
 	return min(wait, most)
 }
 
-// Failed notes that an attempt failed. It tells whether that was the last one.
+// Failed records that an attempt failed. It reports whether that was the last one.
 func (j *Journal) Failed(place int, message string, final bool, retry Retry, now time.Time) (last bool) {
 	s := &j.Steps[place]
 	s.Failures++
@@ -185,23 +184,22 @@ func (j *Journal) Finish(steps int) error {
 	return nil
 }
 
-// Break ends a run that cannot go on. What was done is to be undone.
+// Break ends a run that cannot continue. The steps that were done will be undone.
 func (j *Journal) Break(message string) {
 	if j.Phase == Running {
 		j.Phase, j.Message = Undoing, short(message)
 	}
 }
 
-// Cancel ends a run that somebody does not want any more. It comes too late for one that has
-// come to its end.
+// Cancel cancels a run. It has no effect on one that has ended.
 func (j *Journal) Cancel(why string) {
 	if j.Phase == Running {
 		j.Phase, j.Cancelled, j.Message = Undoing, true, short(why)
 	}
 }
 
-// Undo tells which step is to be undone next, the last one first, of those that can be; and
-// whether that is to be done now or Later. Without one, ok is false.
+// Undo returns the step to undo next, the last one first, of those that can be undone, and whether to do so now or
+// Later. If there is none, ok is false.
 func (j *Journal) Undo(can func(place int) bool, now time.Time) (place int, next Next, ok bool) {
 	for place = len(j.Steps) - 1; place >= 0; place-- {
 		s := &j.Steps[place]
@@ -216,7 +214,7 @@ func (j *Journal) Undo(can func(place int) bool, now time.Time) (place int, next
 	return 0, Stop, false
 }
 
-// UndoBegun notes that undoing a step begins.
+// UndoBegun records that the compensation of a step begins.
 func (j *Journal) UndoBegun(place int) {
 	s := &j.Steps[place]
 	if s.State != StepUndoing {
@@ -225,27 +223,27 @@ func (j *Journal) UndoBegun(place int) {
 	s.State, s.NextAt, s.Message = StepUndoing, nil, ""
 }
 
-// UndoFailed notes that undoing a step failed. It is tried again for as long as it takes: what
-// was done would be left behind otherwise.
+// UndoFailed records that the compensation of a step failed. It is retried until it succeeds, because otherwise
+// the effects of the step would remain.
 func (j *Journal) UndoFailed(place int, message string, retry Retry, now time.Time) {
 	s := &j.Steps[place]
 	s.Failures++
 	s.Message, s.NextAt = short(message), at(now.Add(retry.after(s.Failures)))
 }
 
-// UndoWaits notes that undoing a step waits for something.
+// UndoWaits records that the compensation of a step waits for something.
 func (j *Journal) UndoWaits(place int, message string) {
 	s := &j.Steps[place]
 	s.Message, s.NextAt = short(message), nil
 }
 
-// Undone notes that a step is undone.
+// Undone records that a step is undone.
 func (j *Journal) Undone(place int) {
 	s := &j.Steps[place]
 	s.State, s.NextAt, s.Message, s.Failures = StepUndone, nil, "", 0
 }
 
-// Close ends the run when nothing is left to be undone.
+// Close ends the run if nothing is left to undo.
 func (j *Journal) Close(now time.Time) {
 	switch {
 	case j.Phase == Finishing:

@@ -12,15 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// UnreadableError says that a journal is not one that this version of the operator can go on
-// with. It is left as it is.
+// UnreadableError reports that this version of the operator cannot continue a journal, which remains unchanged.
 type UnreadableError struct{ Why string }
 
 func (e *UnreadableError) Error() string {
 	return "the journal of the work on this object " + e.Why + "; it is left untouched"
 }
 
-// Check tells whether a journal can be gone on with.
+// Check returns an error if the run of the journal cannot be continued.
 func (j *Journal) Check() error {
 	if j.unread == nil {
 		return nil
@@ -39,8 +38,7 @@ func (j *Journal) Check() error {
 // fields are a journal without its methods.
 type fields Journal
 
-// UnmarshalJSON takes a journal that it cannot read as it is, so that the object around it can
-// be read.
+// UnmarshalJSON keeps a journal that it cannot read unchanged, so that the object around it can be read.
 func (j *Journal) UnmarshalJSON(data []byte) error {
 	*j = Journal{}
 	if string(data) == "null" {
@@ -89,7 +87,7 @@ func known(j *fields) bool {
 	return slices.Contains([]Phase{Running, Finishing, Undoing, Succeeded, Failed, Cancelled}, j.Phase)
 }
 
-// MarshalJSON writes a journal that could not be read as it was.
+// MarshalJSON writes a journal. One that could not be read is written as it was stored.
 func (j Journal) MarshalJSON() ([]byte, error) {
 	if j.unread != nil {
 		return j.unread, nil
@@ -97,7 +95,7 @@ func (j Journal) MarshalJSON() ([]byte, error) {
 	return json.Marshal(fields(j))
 }
 
-// Same tells whether two journals say the same. Nil is one that says nothing.
+// Same reports whether two journals have the same content. A nil journal has none.
 func Same(a, b *Journal) bool { return reflect.DeepEqual(a.DeepCopy(), b.DeepCopy()) }
 
 // DeepCopy returns a copy, which is in the form that a journal has after it was stored.
@@ -123,8 +121,7 @@ func (j *Journal) DeepCopyInto(out *Journal) {
 	}
 }
 
-// DropMessages empties what steps say of themselves while they wait, so that what is left can
-// be compared.
+// DropMessages clears the messages of waiting steps, so that the rest can be compared.
 func (j *Journal) DropMessages() {
 	for i := range j.Steps {
 		if j.Steps[i].State == StepWaiting {
@@ -133,7 +130,7 @@ func (j *Journal) DropMessages() {
 	}
 }
 
-// Summary tells how far a run is, in a sentence.
+// Summary returns a sentence about the progress of the run.
 func (j *Journal) Summary() string {
 	done, last := 0, ""
 	for _, step := range j.Steps {

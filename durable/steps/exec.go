@@ -19,20 +19,20 @@ import (
 	"github.com/operon-framework/operon/durable/journal"
 )
 
-// Command is what is run in a container.
+// Command is a command that runs in a container.
 type Command struct {
-	// Namespace, Pod and Container say where. Container may be left out where a pod has one.
+	// Namespace, Pod and Container state where it runs. Container is optional if the pod has only one.
 	Namespace, Pod, Container string
-	// Command is the program and its arguments. $STEP_KEY is not set there: give it the attempt's Key,
-	// by Keyed, where it must not be done twice.
+	// Command is the program and its arguments. $STEP_KEY is not set for it: if it must not be done twice, use
+	// Keyed to pass the attempt's Key.
 	Command []string
 	// Keyed returns the command for a key, instead of Command.
 	Keyed func(key string) []string
-	// Stdin returns the command's input for an attempt. It may be nil, and is of no interest to Load.
+	// Stdin returns the command's standard input for an attempt. It may be nil. Load ignores it.
 	Stdin func() io.Reader
 }
 
-// Output is what a command wrote, its last part where that is much.
+// Output is what a command wrote. If that is long, only the last part is kept.
 type Output struct {
 	Stdout string `json:"stdout,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
@@ -41,11 +41,11 @@ type Output struct {
 // most is how much of each output is kept: what is stored of a step is short.
 const most = journal.MaxResult / 8
 
-// Exec runs a command in a container, by the API server. An exit code other than 0 is a failed attempt.
-// A connection that breaks is one too, and the command may go on then: whether it is begun a second
-// time beside the first, the command itself has to know, by its key.
+// Exec runs a command in a container, through the API server. An exit code other than 0 is a failed attempt. So is
+// a broken connection, after which the command may still be running: use the key if the command must not run twice
+// at the same time.
 //
-// The operator needs create of pods/exec (and get, before Kubernetes 1.35).
+// The operator needs the permission to create pods/exec (and to get it, before Kubernetes 1.35).
 func Exec(name string, command Command) durable.Step[Output] {
 	return durable.Step[Output]{
 		Name: name,

@@ -16,12 +16,12 @@ type Files interface {
 	Delete(ctx context.Context, name string) error
 }
 
-// Save runs a command in a container and keeps all that it writes to its output as a file of a name,
-// which gets the step's key, so that there is one however often the step is done. It returns the name that
-// the file got. The file is there as a whole or not at all, and goes where the run is undone. Until the
-// command has ended, what it writes is in a file of the operator's folder for temporary ones.
+// Save runs a command in a container and stores its standard output as a file. The step's key becomes part of the
+// file's name, so that there is only one file even if the step is repeated. It returns the name of the file. The
+// file exists either completely or not at all, and is deleted if the run is undone. Until the command has ended,
+// its output is in a file in the operator's temporary directory.
 //
-// The operator needs what Exec needs.
+// The operator needs the permissions of Exec.
 func Save(name string, command Command, files Files, file string) durable.Step[string] {
 	keyed := func(a *durable.Attempt) string { return fmt.Sprintf("%s-%s", file, a.Key) }
 	return durable.Step[string]{
@@ -42,9 +42,9 @@ func Save(name string, command Command, files Files, file string) durable.Step[s
 	}
 }
 
-// Load runs a command in a container, whose input is a file.
+// Load runs a command in a container, with a file as its standard input.
 //
-// The operator needs what Exec needs.
+// The operator needs the permissions of Exec.
 func Load(name string, command Command, files Files, file string) durable.Step[Output] {
 	return durable.Step[Output]{
 		Name: name,

@@ -14,21 +14,21 @@ import (
 	"github.com/operon-framework/operon/durable"
 )
 
-// KeyLabel on what a step makes is the step's key.
+// KeyLabel is the label that holds a step's key on the objects that the step creates.
 const KeyLabel = "operon.dev/step"
 
-// JobDone is what a Job came to.
+// JobDone is the result of a Job.
 type JobDone struct {
 	Name      string      `json:"name"`
 	StartedAt metav1.Time `json:"startedAt,omitzero"`
 	EndedAt   metav1.Time `json:"endedAt,omitzero"`
 }
 
-// Job runs a Job to its end. Its name gets the step's key, so that it is made once. One that fails
-// fails the step: how often its pods are tried, the Job says. It is deleted with its pods when the run
-// is over.
+// Job runs a Job until it ends. The step's key becomes part of its name, so that it is created once. A Job that
+// fails fails the step: the Job itself configures how often its pods are retried. It is deleted with its pods when
+// the run has ended.
 //
-// The operator needs get, list, watch, create and delete of jobs.
+// The operator needs permissions to get, list, watch, create and delete jobs.
 func Job(name string, job *batchv1.Job) durable.Step[JobDone] {
 	keyed := func(a *durable.Attempt) *batchv1.Job {
 		made := job.DeepCopy()

@@ -15,15 +15,15 @@ import (
 // subresource scale, which cannot be watched.
 const settle = 2 * time.Second
 
-// Scale scales a workload, by its kind, namespace and name, and waits until it has so many pods. It
-// returns how many it had. These are two steps, name-before and name: what there was is written down
-// before it is changed. With back, it is scaled back when the run is over, else only if the run is
-// undone.
+// Scale scales a workload, given by its kind, namespace and name, and waits until it has that number of pods. It
+// returns the number of replicas before. It consists of two steps, name-before and name: the previous number is
+// recorded before it is changed. With back, the workload is scaled back when the run has ended, otherwise only if
+// the run is undone.
 //
-// A child of the operator's own is put back by the operator where it is composed with replicas: leave
-// the field out there, or let Compose say it by the object's status.
+// If the workload is a child that declares replicas, the operator reverts the change as drift: leave the field out
+// of the child, or have Compose set it from the object's status.
 //
-// The operator needs get and update of the kind's subresource scale.
+// The operator needs permissions to get and update the scale subresource of the kind.
 func Scale(ctx context.Context, run *durable.Run, name string, workload client.Object, replicas int32, back bool) (before int32, err error) {
 	before, err = durable.Do(ctx, run, durable.Step[int32]{
 		Name: name + "-before",

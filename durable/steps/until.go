@@ -12,12 +12,11 @@ import (
 	"github.com/operon-framework/operon/durable"
 )
 
-// Until waits until an expression is true of an object, by its apiVersion, kind and name, in the
-// namespace that it names or else the run's: self.status.phase == 'Up'. It is looked at again when the
-// object changes, and no worker is held. An object that is not there is waited for. Give the step a
-// Timeout.
+// Until waits until an expression is true for an object, given by its apiVersion, kind and name, in its namespace
+// or else that of the run: self.status.phase == 'Up'. It is evaluated again when the object changes, and no worker
+// is blocked. If the object does not exist, Until waits for it. Set a Timeout on the step.
 //
-// The operator needs get, list and watch of the kind.
+// The operator needs permissions to get, list and watch the kind.
 func Until(name string, object client.Object, expression string) durable.Step[bool] {
 	return durable.Step[bool]{
 		Name: name,

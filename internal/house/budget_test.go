@@ -13,7 +13,7 @@ type budget struct{ lines, exported int }
 var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together. The goal is 98,000.
-const totalLines = 112_600
+const totalLines = 112_100
 
 // budgets of packages that need more. Raise one only with a reason in its commit message; lower it when a package shrinks.
 var budgets = map[string]budget{
@@ -28,14 +28,14 @@ var budgets = map[string]budget{
 	"operontest":                 {3660, 21},
 
 	"internal/prove/oracle":     {1930, 8},
-	"internal/prove/proxy":      {2860, 8},
+	"internal/prove/proxy":      {2870, 8},
 	"internal/prove/report":     {2470, 26},
 	"internal/prove/runner":     {2770, 13},
 	"internal/prove/workload":   {1650, 18},
 	"prove":                     {1885, 12},
-	"internal/ship/deploy":      {2840, 11},
+	"internal/ship/deploy":      {2860, 11},
 	"internal/ship/image":       {1650, 20},
-	"internal/tools/generate":   {2510, 6},
+	"internal/tools/generate":   {2540, 6},
 	"internal/tools/project":    {1800, 31},
 	"internal/tools/scaffold":   {3300, 14},
 	"internal/tools/up":         {2700, 11},

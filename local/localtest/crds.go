@@ -11,8 +11,8 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// InstallCRDs applies the CustomResourceDefinitions in files and folders and returns when
-// they are served. They stay: other tests of the cluster may use them.
+// InstallCRDs applies the CRDs in files and directories and returns when they are served. They are not removed,
+// because other tests on the cluster may use them.
 func (e *Env) InstallCRDs(t testing.TB, paths ...string) {
 	t.Helper()
 	var definitions []*unstructured.Unstructured

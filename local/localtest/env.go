@@ -25,17 +25,16 @@ const startTimeout = 15 * time.Minute
 
 // Env is a cluster and a namespace for one test.
 type Env struct {
-	// Config is a client's configuration with an administrator's rights, not throttled.
+	// Config is a client configuration with the permissions of an administrator, without throttling.
 	Config *rest.Config
-	// Namespace is empty at first, and the test's own.
+	// Namespace is the namespace of this test. It is empty at first.
 	Namespace string
 	// Kubeconfig is the path of the kubeconfig that Config was read from.
 	Kubeconfig string
 }
 
-// Shared returns a fresh namespace on the cluster that all tests share. It fails the test
-// when there is no cluster to be had. The namespace and all that is in it is removed when
-// the test ends.
+// Shared returns a new namespace on the cluster that all tests share. It fails the test if there is no such
+// cluster and it cannot be started. The namespace and everything in it is deleted when the test ends.
 func Shared(t testing.TB) *Env {
 	t.Helper()
 	env := shared.join(t)
@@ -70,8 +69,8 @@ func (c *common) join(t testing.TB) *Env {
 	return &Env{Config: rest.CopyConfig(c.env.Config), Kubeconfig: c.env.Kubeconfig, Namespace: uniqueName(t.Name())}
 }
 
-// New starts a cluster for this test alone, which is stopped when the test ends. A name
-// and a time to live are chosen where options have none.
+// New starts a cluster for this test alone, and stops it when the test ends. It chooses a name and a time to live
+// if options do not set them.
 func New(t testing.TB, options local.Options) *Env {
 	t.Helper()
 	if options.Name == "" {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Patience is how long Eventually waits: long against what a cluster takes on a machine
-// that is busy with other tests.
+// Patience is how long Eventually waits by default. It is much longer than a cluster takes on a machine that is
+// busy with other tests.
 const Patience = 5 * time.Minute
 
 // patienceVariable names the variable that sets another, such as 10m, for machines that are much slower.
@@ -23,9 +23,9 @@ const (
 	slowest  = 250 * time.Millisecond
 )
 
-// Eventually calls check until it returns nil. After Patience, or what $OPERON_TEST_PATIENCE says (10m), it fails the
-// test with what was waited for and the error of the last check that could finish. The context that check gets ends
-// with the waiting.
+// Eventually calls check until it returns nil. After Patience, or the duration in $OPERON_TEST_PATIENCE (10m, for
+// example), it fails the test with what it waited for and the error of the last check that returned in time. The
+// context of check is canceled when the waiting ends.
 func Eventually(t testing.TB, what string, check func(context.Context) error) {
 	t.Helper()
 	limit, err := patience()
@@ -47,7 +47,7 @@ func patience() (time.Duration, error) {
 	return limit, nil
 }
 
-// Within is Eventually with a limit of the caller's.
+// Within is Eventually with its own time limit.
 func Within(t testing.TB, limit time.Duration, what string, check func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -57,7 +57,7 @@ func Within(t testing.TB, limit time.Duration, what string, check func(context.C
 	}
 }
 
-// Receive waits for something to come over a channel, or for its end, for as long as Eventually does.
+// Receive waits until a value arrives on a channel or the channel is closed, for as long as Eventually does.
 func Receive[T any](t testing.TB, what string, from <-chan T) T {
 	t.Helper()
 	limit, err := patience()
@@ -75,8 +75,8 @@ func Receive[T any](t testing.TB, what string, from <-chan T) T {
 	}
 }
 
-// Always calls check again and again during a time, and fails the test at its first error.
-// Use it for what must not happen, with a time that is long against how soon it would.
+// Always calls check repeatedly for a duration, and fails the test at its first error. Use it for what must not
+// happen, with a duration much longer than the time in which it would happen.
 func Always(t testing.TB, during time.Duration, what string, check func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), during)

@@ -9,10 +9,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Gate holds back what watches show, so that a test can see what its code does while its
-// caches are behind. It is open at first. It may be used by several goroutines.
+// Gate delays the events of watches, so that a test can check what its code does with a stale cache. It is open at
+// first. Several goroutines may use it.
 type Gate struct {
-	// Of tells which watches go through the gate. Nil: all. It is called for each request.
+	// Of reports whether a watch goes through the gate. Nil: all watches do. It is called for each request.
 	Of func(*http.Request) bool
 
 	mu      sync.Mutex
@@ -29,7 +29,7 @@ func (g *Gate) Config(config *rest.Config) *rest.Config {
 	return config
 }
 
-// Shut holds back what watches show from now on.
+// Shut delays the events of watches from now on.
 func (g *Gate) Shut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -38,7 +38,7 @@ func (g *Gate) Shut() {
 	}
 }
 
-// Open lets through what was held back, in order, and what comes.
+// Open passes on the delayed events, in order, and all that follow.
 func (g *Gate) Open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -48,9 +48,9 @@ func (g *Gate) Open() {
 	}
 }
 
-// Cut ends all watches, with what is held back of them, as a network does. They begin again
-// where they were. With expired, from now on they cannot: the API server has forgotten
-// where that was, and everything has to be read anew.
+// Cut ends all watches and drops their delayed events, as a network failure does. Clients resume the watches where
+// they were. With expired, they cannot do so from now on: the API server responds that the resource version is too
+// old, and clients have to list everything again.
 func (g *Gate) Cut(expired bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -69,9 +70,8 @@ func TestFilterAsksOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 300 { // more than are remembered
-		made := fmt.Sprint("Bearer made-up-", i)
-		err := answers(t.Context(), server+"/metrics", made, http.StatusUnauthorized)
-		if err != nil && answers(t.Context(), server+"/metrics", made, http.StatusTooManyRequests) != nil { // they are rate limited
+		err := answers(t.Context(), server+"/metrics", fmt.Sprint("Bearer made-up-", i), http.StatusUnauthorized)
+		if err != nil && !strings.HasPrefix(err.Error(), "429 ") { // they are rate limited
 			t.Fatal(err)
 		}
 	}
