@@ -19,7 +19,7 @@ const totalLines = 112_100
 var budgets = map[string]budget{
 	// What authors see in one place: the root package and the vocabularies of external resources and roles.
 	"":                        {3000, 66},
-	"external":                {850, 45},
+	"external":                {860, 45},
 	"internal/runtime/author": {700, 40},
 
 	"internal/runtime/reconcile": {3400, 17}, // fifteen steps, a file each
