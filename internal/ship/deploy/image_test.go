@@ -87,7 +87,7 @@ func TestDeployImageOptions(t *testing.T) {
 	elsewhere := deploy.Target{Where: up.Where{Context: "a"}}
 	for want, options := range map[string]deploy.Options{
 		"want --image NAME, or --push NAME":         {Target: elsewhere},
-		"leave out one or the other":                {Image: "a", Push: "b"},
+		"use one or the other":                      {Image: "a", Push: "b"},
 		"--push and --platform are":                 {Image: "a", Build: build.Options{Platforms: []string{"linux/arm64"}}},
 		`the image name "A"`:                        {Target: elsewhere, Push: "A"},
 		`the platform "linux/x": want linux/ARCH`:   {Build: build.Options{Platforms: []string{"linux/x"}}},

@@ -100,7 +100,7 @@ func TestArchivesAreWholeOrNotThere(t *testing.T) {
 	if left, _ := os.ReadDir(dir); len(left) != 1 {
 		t.Errorf("left %v", left)
 	}
-	for path, want := range map[string]string{dir: "is no file", filepath.Join(dir, "none", "image.tar"): "no such file or directory"} {
+	for path, want := range map[string]string{dir: "is not a file", filepath.Join(dir, "none", "image.tar"): "no such file or directory"} {
 		if err := store.WriteArchive(t.Context(), path, named(t, "web"), made); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -162,7 +162,7 @@ func TestFoldersThatAreNoLayout(t *testing.T) {
 	t.Parallel()
 	store := newStore(t)
 	made := sample(t, store, "program", "linux/amd64")
-	for file, want := range map[string]string{"photo.jpg": "is not an OCI layout, and contains files", indexFile: "is no index of an OCI layout"} {
+	for file, want := range map[string]string{"photo.jpg": "is not an OCI layout, and contains files", indexFile: "is not the index of an OCI layout"} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, file), "x")
 		if _, err := store.writeLayout(t.Context(), dir, named(t, "web"), made, func() {}); err == nil || !strings.Contains(err.Error(), want) {

@@ -111,7 +111,7 @@ func TestProjectsThatCannotBe(t *testing.T) {
 		`domain "a b" is no domain name`: {Dir: "a", Domain: "a b"},
 		`module path "a b": `:            {Dir: "a", Module: "a b"},
 		`module path "time/machine" begins like a package of the standard library: put a domain before it, as in example.com/time/machine`: {Dir: "a", Module: "time/machine"},
-		`the directory's name "---" has no letter or digit to name the operator by`:                                                        {Dir: "---"},
+		`the directory name "---" has no letter or digit for a name of the operator`:                                                       {Dir: "---"},
 		`--operon nowhere: it is neither a version, such as v0.1.0, nor the directory of a checkout`:                                       {Dir: "a", Operon: "nowhere"},
 		`--operon v2.1.0: module github.com/operon-framework/operon has versions v0 and v1 alone`:                                          {Dir: "a", Operon: "v2.1.0"},
 		`taken is a file: name another directory`:                                                                                          {Dir: "taken"},

@@ -26,7 +26,7 @@ func TestWhereOperonComesFrom(t *testing.T) {
 		"by go install …@v0.3.0":                   {source: "/home/me/go/pkg/mod/" + scaffold.Framework + "@v0.3.0/internal/tools/scaffold/source.go", around: checkout, wantVersion: "v0.3.0"},
 		"by go install …@v0.3.0, with -trimpath":   {source: scaffold.Framework + "@v0.3.0/internal/tools/scaffold/source.go", around: checkout, wantVersion: "v0.3.0"},
 		"for a release, with -trimpath, and moved": {source: trimmed, version: "v0.3.0", wantVersion: "v0.3.0"},
-		"in a checkout that is gone":               {source: "/gone/internal/tools/scaffold/source.go", wantError: "built from sources that are not there any more (/gone)"},
+		"in a checkout that is gone":               {source: "/gone/internal/tools/scaffold/source.go", wantError: "built from sources that no longer exist (/gone)"},
 		"with -trimpath, and moved":                {source: trimmed, wantError: "or a released version with --operon"},
 	} {
 		dir, version, err := scaffold.BuiltFrom(built.source, built.around, built.version)

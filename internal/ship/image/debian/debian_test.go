@@ -203,7 +203,7 @@ func TestTrees(t *testing.T) {
 	if err := tree.add("third", archive(t, tar.Header{Name: "./usr/bin/sh", Typeflag: tar.TypeReg})); err == nil || !strings.Contains(err.Error(), "first and third both hold /usr/bin/sh") {
 		t.Errorf("%v", err)
 	}
-	if err := tree.add("fourth", archive(t, tar.Header{Name: "./dev/null", Typeflag: tar.TypeChar})); err == nil || !strings.Contains(err.Error(), "no file, directory or link") {
+	if err := tree.add("fourth", archive(t, tar.Header{Name: "./dev/null", Typeflag: tar.TypeChar})); err == nil || !strings.Contains(err.Error(), "not a file, directory or link") {
 		t.Errorf("%v", err)
 	}
 }

@@ -46,7 +46,7 @@ func TestMounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { process.Stop(0) })
-	if got := localtest.Receive(t, "what is beside the file", lines); got != "[deep file directory link]" {
+	if got := localtest.Receive(t, "what is beside the file", lines); got != "[deep file folder link]" {
 		t.Errorf("beside it is %s", got)
 	}
 	if got := localtest.Receive(t, "the file", lines); got != "first" {
