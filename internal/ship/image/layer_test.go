@@ -86,11 +86,11 @@ func TestLayersAreOfFilesAndNothingElse(t *testing.T) {
 func TestFilesThatNoLayerCanHold(t *testing.T) {
 	t.Parallel()
 	for want, files := range map[string][]File{
-		"/a is in the layer twice":                   {Content("a", 0o644, nil), Content("/./a", 0o644, nil)},
+		"/a is in the layer twice":                       {Content("a", 0o644, nil), Content("/./a", 0o644, nil)},
 		"/a/b belongs into /a, which is not a directory": {Content("a", 0o644, nil), Content("a/b", 0o644, nil)},
-		"/a became shorter while it was read: 1 b":   {{Path: "a", Size: 2, Open: Content("", 0, []byte("x")).Open}},
-		"/a became longer while it was read: it h":   {{Path: "a", Size: 1, Open: Content("", 0, []byte("xy")).Open}},
-		"a/../../b has .. in it: want a path from":   {Content("a/../../b", 0o644, nil)},
+		"/a became shorter while it was read: 1 b":       {{Path: "a", Size: 2, Open: Content("", 0, []byte("x")).Open}},
+		"/a became longer while it was read: it h":       {{Path: "a", Size: 1, Open: Content("", 0, []byte("xy")).Open}},
+		"a/../../b has .. in it: want a path from":       {Content("a/../../b", 0o644, nil)},
 	} {
 		store := newStore(t)
 		_, err := store.Layer(t.Context(), "test", files)
