@@ -32,7 +32,7 @@ func Down(ctx context.Context, name string) (Facts, error) {
 		return Facts{}, err
 	}
 	if facts.MergedInto != "" {
-		err = unmerge(facts.MergedInto, name)
+		err = unmerge(facts, name)
 	}
 	return facts, errors.Join(err, f.remove())
 }

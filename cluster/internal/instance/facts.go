@@ -45,6 +45,8 @@ type Facts struct {
 	Log          string    `json:"log,omitempty"`
 	// MergedInto is the kubeconfig that got the cluster's context, and loses it on down.
 	MergedInto string `json:"mergedInto,omitempty"`
+	// MergedOver is the context that was current there before, which becomes current again.
+	MergedOver string `json:"mergedOver,omitempty"`
 }
 
 // UnknownError says that no cluster has a name.

@@ -10,7 +10,7 @@ import (
 func contextName(name string) string { return "operon-" + name }
 
 // Merge adds a running cluster to the user's own kubeconfig and makes it the current
-// context there. Down takes it out again. It returns the file's path.
+// context there. Down removes it, and makes the earlier context current again. It returns the file's path.
 func Merge(name string) (string, error) {
 	facts, err := Status(name)
 	if err != nil {
@@ -26,6 +26,11 @@ func Merge(name string) (string, error) {
 		return "", fmt.Errorf("the kubeconfig %s was not changed: %w", access.GetDefaultFilename(), err)
 	}
 	entry := contextName(name)
+	if theirs.CurrentContext != entry {
+		facts.MergedOver = theirs.CurrentContext
+	}
+	// An entry that knows its file of origin would be written there.
+	ours.Clusters[entry].LocationOfOrigin, ours.AuthInfos[entry].LocationOfOrigin, ours.Contexts[entry].LocationOfOrigin = "", "", ""
 	theirs.Clusters[entry], theirs.AuthInfos[entry] = ours.Clusters[entry], ours.AuthInfos[entry]
 	theirs.Contexts[entry], theirs.CurrentContext = ours.Contexts[entry], entry
 	if err := clientcmd.ModifyConfig(access, *theirs, false); err != nil {
@@ -39,9 +44,10 @@ func Merge(name string) (string, error) {
 	return facts.MergedInto, f.writeFacts(facts)
 }
 
-// unmerge takes a cluster out of the kubeconfig at path.
-func unmerge(path, name string) error {
-	config, err := clientcmd.LoadFromFile(path)
+// unmerge removes a cluster from the kubeconfig that it was merged into. If its context is still the current one, the earlier one
+// becomes current again, unless the user has removed that meanwhile.
+func unmerge(facts Facts, name string) error {
+	config, err := clientcmd.LoadFromFile(facts.MergedInto)
 	if err != nil {
 		return fmt.Errorf("remove cluster %q from the kubeconfig: %w", name, err)
 	}
@@ -51,6 +57,9 @@ func unmerge(path, name string) error {
 	delete(config.Contexts, entry)
 	if config.CurrentContext == entry {
 		config.CurrentContext = ""
+		if config.Contexts[facts.MergedOver] != nil {
+			config.CurrentContext = facts.MergedOver
+		}
 	}
-	return clientcmd.WriteToFile(*config, path)
+	return clientcmd.WriteToFile(*config, facts.MergedInto)
 }

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// A cluster that is added to the user's kubeconfig is the current one there until it is stopped. Then the earlier context is
+// current again, and all other entries are as they were.
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		current string
+		remove  bool // the user removes the earlier context meanwhile
+		chooses bool // the user chooses another context meanwhile
+		want    string
+	}{
+		"restored":             {current: "work", want: "work"},
+		"there was none":       {want: ""},
+		"removed meanwhile":    {current: "work", remove: true, want: ""},
+		"the user chose again": {current: "work", chooses: true, want: "other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHome(t)
+			file := filepath.Join(h.path, "users-kubeconfig")
+			h.env = append(h.env, "KUBECONFIG="+file)
+			mine := api.NewConfig()
+			for _, context := range []string{"work", "other"} {
+				mine.Clusters[context] = &api.Cluster{Server: "https://" + context + ".example.com"}
+				mine.Contexts[context] = &api.Context{Cluster: context}
+			}
+			mine.CurrentContext = c.current
+			write(t, *mine, file)
+			if facts := h.up("--merge"); facts.MergedInto != file {
+				t.Fatalf("merged into %q", facts.MergedInto)
+			}
+			h.must("up", "--merge") // again: the earlier context is still known
+			merged := read(t, file)
+			if merged.CurrentContext != "operon-default" || len(merged.Contexts) != 3 {
+				t.Fatalf("the current context is %q of %d", merged.CurrentContext, len(merged.Contexts))
+			}
+			if nodes := h.kubectlBy(file, "get", "nodes", "-o", "name"); nodes != "node/node-0" {
+				t.Errorf("by the merged kubeconfig there are %q", nodes)
+			}
+			if c.remove {
+				delete(merged.Contexts, "work")
+			}
+			if c.chooses {
+				merged.CurrentContext = "other"
+			}
+			write(t, *merged, file)
+			h.must("down")
+			after := read(t, file)
+			if after.CurrentContext != c.want || after.Contexts["operon-default"] != nil || after.Clusters["operon-default"] != nil || after.AuthInfos["operon-default"] != nil {
+				t.Errorf("the current context is %q, want %q; the clusters are %v", after.CurrentContext, c.want, after.Clusters)
+			}
+			if after.Clusters["work"] == nil || after.Clusters["work"].Server != "https://work.example.com" {
+				t.Errorf("the user's cluster is %v", after.Clusters["work"])
+			}
+		})
+	}
+}
+
+// kubectlBy runs kubectl with a kubeconfig.
+func (h *home) kubectlBy(file string, args ...string) string {
+	h.t.Helper()
+	return strings.TrimSpace(h.must(append([]string{"kubectl", "--kubeconfig", file}, args...)...))
+}
+
+func read(t *testing.T, file string) *api.Config {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+func write(t *testing.T, config api.Config, file string) {
+	t.Helper()
+	if err := clientcmd.WriteToFile(config, file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The commands that env prints point a shell's tools at the cluster.
+func TestEnv(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	facts := h.up()
+	shell := exec.Command("sh", "-c", h.must("env")+"\nprintf %s \"$KUBECONFIG\"")
+	shell.Env = append(os.Environ(), "KUBECONFIG=/nowhere")
+	said, err := shell.Output()
+	if err != nil || strings.TrimSpace(string(said)) != facts.Kubeconfig {
+		t.Errorf("$KUBECONFIG is %q, want %q (%v)", said, facts.Kubeconfig, err)
+	}
+}
