@@ -49,7 +49,7 @@ func TestCaseFails(t *testing.T) {
 			[]string{"the lamp goes: the object is gone"}},
 		{"a change of what is not there", func(c *lampCase) { c.Then[0].Do = []operontest.Change{operontest.Delete(config("none", "", ""))} },
 			[]string{"somebody turns it down: delete *v1.ConfigMap none", "not found"}},
-		{"no object", func(c *lampCase) { c.Object = nil }, []string{"there is no object"}},
+		{"no object", func(c *lampCase) { c.Object = nil }, []string{"no object: set"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

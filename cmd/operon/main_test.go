@@ -146,12 +146,12 @@ func TestFailuresAreOneLine(t *testing.T) {
 	t.Parallel()
 	for call, want := range map[string]string{
 		"up /nowhere":        "operon: there is no directory /nowhere; name the directory of an operator project\n",
-		"crd check /nowhere": "operon: there is no file and no directory /nowhere: name a file or a directory of CustomResourceDefinitions, such as config/crd\n",
+		"crd check /nowhere": "operon: there is no file or directory /nowhere: name a file or a directory of CustomResourceDefinitions, such as config/crd\n",
 		"crd check .":        "operon: . has no CustomResourceDefinition in it: name a file or a directory of CustomResourceDefinitions, such as config/crd\n",
 		"crd check crd.go":   "operon: crd.go:22: mapping values are not allowed in this context; want manifests in YAML or JSON: name a file or a directory of CustomResourceDefinitions, such as config/crd\n",
 		"crd check ../../examples/site/config/samples/site.yaml": "operon: ../../examples/site/config/samples/site.yaml has no CustomResourceDefinition in it: name a file or a directory of CustomResourceDefinitions, such as config/crd\n",
 		// Of several, the one that is of no use is named.
-		"crd check ../../examples/site/config/crd /nowhere": "operon: there is no file and no directory /nowhere: name a file or a directory of CustomResourceDefinitions, such as config/crd\n",
+		"crd check ../../examples/site/config/crd /nowhere": "operon: there is no file or directory /nowhere: name a file or a directory of CustomResourceDefinitions, such as config/crd\n",
 		"deploy /nowhere --image a":                         "operon: there is no directory /nowhere; name the directory of an operator project\n",
 		"undeploy /nowhere":                                 "operon: there is no directory /nowhere; name the directory of an operator project\n",
 		"logs /nowhere":                                     "operon: there is no directory /nowhere; name the directory of an operator project\n",

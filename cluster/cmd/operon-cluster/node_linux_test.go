@@ -199,7 +199,7 @@ func refuses(t *testing.T, h *home, program []byte) {
 	}{
 		{[]string{"image", "load", archive(t, "other:1", other, program)}, "image docker.io/library/other:1 is for linux/" + other + ", and this node is"},
 		{[]string{"image", "load", archive(t, "operon.local/pause:1", runtime.GOARCH, program)}, "which the node itself runs in each pod"},
-		{[]string{"image", "load", text}, "is no image: want a tar file"},
+		{[]string{"image", "load", text}, "is not an image: want a tar file"},
 		{[]string{"image", "load", text + "2"}, "no such file"},
 		{[]string{"image", "load"}, "FILE is required"},
 		{[]string{"image", "rm", "nothing:1"}, "there is no image docker.io/library/nothing:1; there are: [\"docker.io/library/app:1\"]"},

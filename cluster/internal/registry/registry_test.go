@@ -277,7 +277,7 @@ func TestBadRequests(t *testing.T) {
 		status             int
 		want               string
 	}{
-		{"PUT", "/v2/web/manifests/1", "garbage", 400, `"MANIFEST_INVALID","message":"the manifest cannot be used: it is no JSON`},
+		{"PUT", "/v2/web/manifests/1", "garbage", 400, `"MANIFEST_INVALID","message":"the manifest cannot be used: it is not the JSON`},
 		{"PUT", "/v2/web/manifests/1", "{}", 400, "that of no image and of no index"},
 		{"PUT", "/v2/web/manifests/1", manifest(config.String()), 400, "tells what it is"},
 		{"PUT", "/v2/web/manifests/1", manifest(missing), 400, "tells what it is"},

@@ -342,7 +342,7 @@ func TestChurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if step := seen.Steps[0]; step.Silent || !strings.HasPrefix(step.Why, "the operator goes on, and nothing else happens: update boxes") {
+	if step := seen.Steps[0]; step.Silent || !strings.HasPrefix(step.Why, "the operator keeps writing, and nothing else happens: update boxes") {
 		t.Errorf("after %s the step ends with %+v", time.Since(began), step)
 	}
 }
