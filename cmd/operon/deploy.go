@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/operon-framework/operon/internal/ship/build"
 	"github.com/operon-framework/operon/internal/ship/deploy"
@@ -48,6 +49,7 @@ no longer has are removed. The command waits until the operator is ready, or rep
 	set.StringVar(&options.Memory, "memory", "", "memory limit of each pod (default 256Mi)")
 	set.StringSliceVar(&options.Watch, "watch-namespaces", nil, "`NAMESPACES` that the operator watches (default: all)")
 	renamed(command, "watch", "watch-namespaces")
+	argFlag(set, &options.Args)
 	set.StringToStringVar(&options.PodAnnotations, "pod-annotation", nil, "annotations of the pods, `KEY=VALUE`")
 	set.BoolVar(&options.WithoutWebhooks, "without-webhooks", false, "deploy a kubebuilder project without its webhooks")
 	set.BoolVar(&options.UnsafeCRDs, "unsafe-crds", false, "apply changed CustomResourceDefinitions even if they break stored objects")
@@ -55,7 +57,7 @@ no longer has are removed. The command waits until the operator is ready, or rep
 	output.addFlag(command, "the result", formatName)
 	readsProjectFile(command, deploymentFlags(projectfile.Excluded{
 		"push": {"image"}, "image": {"push"}, "platform": {"image"},
-		"replicas": nil, "shards": nil, "memory": nil, "watch-namespaces": nil, "pod-annotation": nil,
+		"arg": nil, "replicas": nil, "shards": nil, "memory": nil, "watch-namespaces": nil, "pod-annotation": nil,
 	}))
 	command.RunE = func(command *cobra.Command, args []string) error {
 		if err := errors.Join(output.check(), resolveCluster(&options.Where)); err != nil {
@@ -78,6 +80,11 @@ no longer has are removed. The command waits until the operator is ready, or rep
 		})
 	}
 	return command
+}
+
+// argFlag adds the flag for arguments of the operator itself.
+func argFlag(set *pflag.FlagSet, args *[]string) {
+	set.StringArrayVar(args, "arg", nil, "pass `ARGUMENT` to the operator, such as --arg=--color=red; may be repeated")
 }
 
 // targetFlags add the flags that choose a deployment.

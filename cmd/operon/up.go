@@ -37,11 +37,12 @@ everything that "operon up" installed.`,
 	whereFlags(command, &options.Where)
 	set := command.Flags()
 	set.StringVar(&options.Main, "main", "", "`DIR` of the main package, if the project has several")
+	argFlag(set, &options.Args)
 	set.BoolVar(&once, "once", false, "exit when every sample is ready, and print its final state")
 	set.DurationVar(&options.Timeout, "timeout", up.DefaultTimeout, "with --once: time limit for the samples to become ready, from the start of the operator")
 	set.BoolVar(&options.UnsafeCRDs, "unsafe-crds", false, "apply changed CustomResourceDefinitions even if they break stored objects")
 	output.addFlag(command, "the final state, with --once", formatName)
-	readsProjectFile(command, projectfile.Excluded{"cluster": {"kubeconfig", "context"}, "main": nil})
+	readsProjectFile(command, projectfile.Excluded{"cluster": {"kubeconfig", "context"}, "main": nil, "arg": nil})
 	command.RunE = func(command *cobra.Command, args []string) error {
 		options.Dir = directoryOf(args)
 		options.Mode = up.Loop

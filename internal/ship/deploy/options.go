@@ -55,6 +55,8 @@ type Options struct {
 	Memory string
 	// Watch are the namespaces to work in, none for all.
 	Watch []string
+	// Args are further arguments of the operator, such as flags of its author's.
+	Args []string
 	// PodAnnotations are those of the pods.
 	PodAnnotations map[string]string
 	// WithoutWebhooks deploys a project whose webhooks need certificates that nobody makes here.
@@ -129,7 +131,7 @@ func (o Options) operator() (*project.Project, manifests.Operator, error) {
 	if err := o.withoutCertificates(p); err != nil {
 		return nil, made, err
 	}
-	made.Watch, made.Shards, made.PodAnnotations = o.Watch, o.Shards, o.PodAnnotations
+	made.Watch, made.Shards, made.PodAnnotations, made.Args = o.Watch, o.Shards, o.PodAnnotations, o.Args
 	if err := o.limit(&made); err != nil {
 		return nil, made, err
 	}

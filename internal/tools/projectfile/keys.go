@@ -35,6 +35,7 @@ var kinds = map[string]kind{
 	"memory":           quantity,
 	"watch-namespaces": texts("namespaces", checkLabel),
 	"pod-annotation":   mapping,
+	"arg":              texts("arguments of the operator", checkArgument),
 }
 
 func text(want string, check func(string) error) kind {
@@ -128,6 +129,13 @@ func checkPlatform(name string) error {
 func checkLabel(name string) error {
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
 		return fmt.Errorf("%.60q is not a valid name: %s", name, problems[0])
+	}
+	return nil
+}
+
+func checkArgument(argument string) error {
+	if argument == "" || strings.ContainsRune(argument, 0) {
+		return fmt.Errorf("%.60q is not an argument of a program", argument)
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func (v value) assign(to pflag.Value) error {
 }
 
 // order is that in which flags are set.
-var order = []string{Push, "image", "platform", "cluster", "main", "namespace", "replicas", "shards", "memory", "watch-namespaces", "pod-annotation"}
+var order = []string{Push, "image", "platform", "cluster", "main", "namespace", "replicas", "shards", "memory", "watch-namespaces", "pod-annotation", "arg"}
 
 // at returns an error at a line of the file.
 func (s *Settings) at(line int, format string, args ...any) error {

@@ -21,8 +21,8 @@ func TestMistakes(t *testing.T) {
 		"memory-limit: 1Gi\n":             `operon.yaml:1: unknown key "memory-limit"; did you mean "memory"?`,
 		"push: a.b/c\n":                   `operon.yaml:1: unknown key "push"; want "registry" and "image"`,
 		"context: staging\n":              `operon.yaml:1: unknown key "context"; clusters of a kubeconfig differ between machines: use the flag --context`,
-		"xyzzy: 3\n":                      `operon.yaml:1: unknown key "xyzzy"; the keys are cluster, image, main, memory, namespace, platform, pod-annotation, registry, replicas, shards, watch-namespaces`,
-		"? [a]\n: b\n":                    `operon.yaml:1: unknown key ""; the keys are cluster, image, main, memory, namespace, platform, pod-annotation, registry, replicas, shards, watch-namespaces`,
+		"xyzzy: 3\n":                      `operon.yaml:1: unknown key "xyzzy"; the keys are arg, cluster, image, main, memory, namespace, platform, pod-annotation, registry, replicas, shards, watch-namespaces`,
+		"? [a]\n: b\n":                    `operon.yaml:1: unknown key ""; the keys are arg, cluster, image, main, memory, namespace, platform, pod-annotation, registry, replicas, shards, watch-namespaces`,
 		"replicas: 3\n# x\nreplicas: 4\n": `operon.yaml:3: replicas is set twice, first in line 1`,
 		"replicas: three\n":               `operon.yaml:1: replicas: want a whole number, got "three"`,
 		"replicas: \"3\"\n":               `operon.yaml:1: replicas: want a whole number, got "3"`,
@@ -47,6 +47,7 @@ func TestMistakes(t *testing.T) {
 		"watch-namespaces: []\n":             `operon.yaml:1: watch-namespaces: want a list of namespaces such as [a, b], got an empty list`,
 		"platform: [linux/amd64, windows]\n": `operon.yaml:1: platform: want linux/ARCH such as linux/amd64, got "windows"`,
 		"main: ../other\n":                   `operon.yaml:1: main: want a directory in the project`,
+		"arg: ['']\n":                        `operon.yaml:1: arg: want text, got nothing, in line 1`,
 		"pod-annotation: {a: 1}\n":           `operon.yaml:1: pod-annotation: want text for a, got "1"; write it in quotes: "1"`,
 		"pod-annotation: {a: b, a: c}\n":     `operon.yaml:1: pod-annotation: a is set twice, again in line 1`,
 		"pod-annotation: {a b: c}\n":         `operon.yaml:1: pod-annotation: "a b" is not a valid name of an annotation: name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
@@ -78,6 +79,8 @@ watch-namespaces:
 - b
 pod-annotation:
   example.com/json: '{"a":1}'
+arg:
+- --color=red, blue
 `
 
 // flags are those of a command that has one for each key.
@@ -93,12 +96,13 @@ func flags() *pflag.FlagSet {
 		set.StringSlice(name, nil, "")
 	}
 	set.StringToString("pod-annotation", nil, "")
+	set.StringArray("arg", nil, "")
 	return set
 }
 
 var everything = projectfile.Excluded{
 	"push": {"image"}, "image": {"push"}, "platform": nil, "cluster": {"context"}, "main": nil, "namespace": nil,
-	"replicas": nil, "shards": nil, "memory": nil, "watch-namespaces": nil, "pod-annotation": nil,
+	"replicas": nil, "shards": nil, "memory": nil, "watch-namespaces": nil, "pod-annotation": nil, "arg": nil,
 }
 
 // A flag on the command line takes precedence over the file, and the file over the default.
@@ -115,7 +119,7 @@ func TestPrecedence(t *testing.T) {
 		{nil, map[string]string{
 			"push": "registry.example.com/team/web:1.0", "image": "", "platform": "[linux/amd64,linux/arm64]", "cluster": "dev", "main": "cmd/manager",
 			"namespace": "web-system", "replicas": "3", "shards": "12", "memory": "512Mi", "watch-namespaces": "[a,b]",
-			"pod-annotation": `["example.com/json={""a"":1}"]`,
+			"pod-annotation": `["example.com/json={""a"":1}"]`, "arg": `["--color=red, blue"]`,
 		}},
 		{[]string{"--image=other", "--context=staging", "--replicas=2", "--watch-namespaces=c", "--pod-annotation=b=c"}, map[string]string{
 			"push": "", "image": "other", "cluster": "", "context": "staging", "replicas": "2", "watch-namespaces": "[c]", "pod-annotation": "[b=c]",

@@ -77,6 +77,10 @@ func (r *remover) startOperator(ctx context.Context) (*operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &operator{project: p, folder: r.folder, who: who, log: process.NewLog(log, func(string) {})}
+	args, err := r.folder.keptArgs()
+	if err != nil {
+		return nil, err
+	}
+	o := &operator{project: p, folder: r.folder, who: who, log: process.NewLog(log, func(string) {}), args: args}
 	return o, o.start()
 }

@@ -49,6 +49,7 @@ func (f *folder) log() string             { return f.file("operator.log") }
 func (f *folder) kubeconfig() string      { return f.file("kubeconfig") }
 func (f *folder) token() string           { return f.file("token") }
 func (f *folder) where() string           { return f.file("where.json") }
+func (f *folder) args() string            { return f.file("args.json") }
 func (f *folder) endpoint() string        { return f.file(endpointFile) }
 
 // close removes the credentials and lets others have the folder.
@@ -93,6 +94,28 @@ func (f *folder) remembered() (Where, bool, error) {
 		return where, false, err
 	}
 	return where, true, json.Unmarshal(content, &where)
+}
+
+// keepArgs records the operator's own arguments, for a Down that has to run it once more.
+func (f *folder) keepArgs(args []string) error {
+	content, err := json.Marshal(args)
+	if err != nil {
+		return err
+	}
+	return writeFile(f.args(), content)
+}
+
+// keptArgs returns the arguments that were recorded, none if the operator has not run.
+func (f *folder) keptArgs() ([]string, error) {
+	content, err := os.ReadFile(f.args())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var args []string
+	return args, json.Unmarshal(content, &args)
 }
 
 // writeFile replaces a file at once, for this user's eyes only.

@@ -18,7 +18,8 @@ type operator struct {
 	folder  *folder
 	who     identity
 	log     *process.Log
-	asked   bool // the API server is on this machine, and can ask it
+	args    []string // the author's own
+	asked   bool     // the API server is on this machine, and can ask it
 
 	process     *process.Process
 	ports       []*ports.Port // kept for the process
@@ -47,7 +48,7 @@ func (o *operator) start() error {
 	o.tells = slices.ContainsFunc(flags, func(flag string) bool { return strings.HasSuffix(flag, "="+metrics.Address()) })
 	process, err := process.Start(process.Command{
 		Path: o.folder.operator(),
-		Args: flags,
+		Args: append(flags, o.args...),
 		Dir:  o.project.Dir,
 		Env:  o.environment(),
 		Log:  o.log,

@@ -41,6 +41,8 @@ type Options struct {
 	Dir string
 	// Main is the folder of the main package where the project has several.
 	Main string
+	// Args are further arguments of the operator, such as flags of its author's.
+	Args []string
 	// Where to run it, by default in the default local cluster.
 	Where Where
 	// Mode is Loop by default.

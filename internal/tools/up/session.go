@@ -175,8 +175,11 @@ func (s *session) run(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
+	if err := s.folder.keepArgs(s.options.Args); err != nil {
+		return err
+	}
 	s.operator = &operator{
-		project: s.project, folder: s.folder, who: identityOf(s.project), log: process.NewLog(log, s.logged),
+		project: s.project, folder: s.folder, who: identityOf(s.project), log: process.NewLog(log, s.logged), args: s.options.Args,
 		asked: s.options.Where.IsLocal(),
 	}
 	if err := s.startOperator(); err != nil {
