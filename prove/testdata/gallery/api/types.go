@@ -9,6 +9,9 @@ import (
 // Version is the group and version of all kinds.
 var Version = schema.GroupVersion{Group: "gallery.operon.dev", Version: "v1"}
 
+// AddToScheme is Add, by the name that projects usually have it.
+var AddToScheme = Add
+
 // Add adds the kinds to a scheme.
 func Add(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(Version,
