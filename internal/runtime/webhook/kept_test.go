@@ -133,7 +133,7 @@ func TestWhatIsKeptHasToFit(t *testing.T) {
 		"no certificate in it":   {keyBundle: []byte("nonsense")},
 		"of no CA":               {keyBundle: first[keyLeaf]},
 		"no key in it":           {keyCAKey: nil},
-		"no key of PKCS #8":      {keyCAKey: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("nonsense")})},
+		"no PKCS #8 key":         {keyCAKey: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("nonsense")})},
 		"has this key":           {keyCAKey: last[keyLeafKey]},
 		"do not match":           {keyLeafKey: first[keyCAKey]},
 		"is not signed by the C": {keyLeaf: last[keyLeaf], keyLeafKey: last[keyLeafKey]},
