@@ -13,7 +13,7 @@ type budget struct{ lines, exported int }
 var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together. The goal is 98,000.
-const totalLines = 112_100
+const totalLines = 112_200
 
 // budgets of packages that need more. Raise one only with a reason in its commit message; lower it when a package shrinks.
 var budgets = map[string]budget{
@@ -33,7 +33,7 @@ var budgets = map[string]budget{
 	"internal/prove/runner":     {2770, 13},
 	"internal/prove/workload":   {1650, 18},
 	"prove":                     {1885, 12},
-	"internal/ship/deploy":      {2860, 11},
+	"internal/ship/deploy":      {2880, 11},
 	"internal/ship/image":       {1650, 20},
 	"internal/tools/generate":   {2540, 6},
 	"internal/tools/project":    {1800, 31},

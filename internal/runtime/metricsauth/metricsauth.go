@@ -14,7 +14,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/time/rate"
@@ -29,15 +28,11 @@ import (
 )
 
 const (
-	// remembered is how long an answer holds: a right that is taken away is used no longer than that.
-	remembered = time.Minute
 	// most is how many answers are remembered, of those who are known to the API server and of those who are not.
 	most = 256
 	// questionsAtOnce and questionsEvery bound what callers with unknown tokens make the API server do.
 	questionsAtOnce = 50
 	questionsEvery  = rate.Limit(10)
-	// patience is how long the API server may take to answer.
-	patience = 10 * time.Second
 )
 
 // Filter is a metricsserver.Options.FilterProvider.
@@ -104,7 +99,7 @@ func (g *guard) status(ctx context.Context, token, path string) (int, error) {
 	if before != http.StatusOK && !g.questions.Allow() {
 		return http.StatusTooManyRequests, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timing.patience)
 	defer cancel()
 	status, err := g.ask(ctx, token, path)
 	if err == nil {
@@ -127,7 +122,7 @@ func (g *guard) remember(asked key, status int) {
 	if status == http.StatusUnauthorized {
 		answers = g.unknown
 	}
-	answers.Add(asked, status, remembered)
+	answers.Add(asked, status, timing.remembered)
 }
 
 // ask asks the API server whose the token is, and what that user may.

@@ -14,16 +14,6 @@ import (
 	"github.com/operon-framework/operon/external"
 )
 
-const (
-	// firstBackoff and lastBackoff bound how long a system is left alone that does not answer.
-	firstBackoff = time.Second
-	lastBackoff  = 2 * time.Minute
-	// maxQueue is how long a call waits for its turn; longer, and the reconcile comes back later.
-	maxQueue = time.Second
-	// idle is how long a system is remembered that nobody calls.
-	idle = 10 * time.Minute
-)
-
 // AwayError says that a system does not answer. While it does not, it is asked ever more rarely, by
 // one call for all resources.
 type AwayError struct {
@@ -97,7 +87,7 @@ func (g *gates) of(k Kind) *gate {
 // sweep forgets systems that nobody called for long. The lock is held.
 func (g *gates) sweep(now time.Time) {
 	for key, old := range g.all {
-		if now.Sub(old.used) > idle {
+		if now.Sub(old.used) > timing.idle {
 			delete(g.all, key)
 		}
 	}
@@ -111,7 +101,7 @@ func (g *gate) pass(ctx context.Context, owner types.NamespacedName) (left func(
 	}
 	turn := g.tokens.ReserveN(g.clock.Now(), 1)
 	wait := turn.DelayFrom(g.clock.Now())
-	if wait > maxQueue {
+	if wait > timing.maxQueue {
 		turn.Cancel()
 		g.left(ctx, owner, nil, false)
 		return nil, &busyError{system: g.system, after: wait}
@@ -132,7 +122,7 @@ func (g *gate) away(owner types.NamespacedName) error {
 		return nil
 	}
 	if g.probing || now.Before(g.until) {
-		return &AwayError{System: g.system, First: g.first, after: spread(max(g.until.Sub(now), firstBackoff))}
+		return &AwayError{System: g.system, First: g.first, after: spread(max(g.until.Sub(now), timing.firstBackoff))}
 	}
 	g.probing = true
 	return nil
@@ -169,7 +159,7 @@ func (g *gate) left(ctx context.Context, owner types.NamespacedName, err error, 
 	if g.clock.Now().Before(g.until) {
 		return // it was under way already when another one failed
 	}
-	g.until = g.clock.Now().Add(backoff(g.failures, firstBackoff, lastBackoff))
+	g.until = g.clock.Now().Add(backoff(g.failures, timing.firstBackoff, timing.lastBackoff))
 	g.failures++
 }
 
@@ -180,7 +170,7 @@ func (g *gate) told(err error) error {
 	if g.failures == 0 {
 		return fmt.Errorf("%s: %w", g.system, err)
 	}
-	return &AwayError{System: g.system, First: g.first, after: spread(max(g.until.Sub(g.clock.Now()), firstBackoff))}
+	return &AwayError{System: g.system, First: g.first, after: spread(max(g.until.Sub(g.clock.Now()), timing.firstBackoff))}
 }
 
 // backoff is how long to wait after so many failures before.

@@ -41,7 +41,7 @@ func TestAGateClosesForAllWhenTwoOwnersFail(t *testing.T) {
 	if call(good, nil) || call(other, nil) {
 		t.Error("the gate is open though two owners failed")
 	}
-	clock.Step(lastBackoff)
+	clock.Step(timing.lastBackoff)
 	if !call(good, nil) || !call(poison, nil) || !call(other, nil) {
 		t.Error("the system answers again, but the gate is closed")
 	}

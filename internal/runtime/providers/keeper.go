@@ -148,6 +148,3 @@ func (m *mark) of(entry external.Entry, process string, limit time.Duration, now
 // openFor is for how many limits of a call a creation may have an effect: one until it begins, one until
 // it has ended, and one until its effect shows.
 const openFor = 3
-
-// deleteAgain is when a deletion is asked for again that came to nothing.
-const deleteAgain = 5 * time.Minute

@@ -24,10 +24,6 @@ const (
 	ReasonBusy = "ExternalBusy"
 )
 
-// firstWait is how long to wait for what a system does by itself before it is looked at again; it
-// doubles each time.
-const firstWait = time.Second
-
 // result tells what the run came to, and keeps in mind what was seen.
 func (r *run) result() Result {
 	result := Result{Outcome: outcome.Done(), Deeds: r.deeds, WriteErr: r.err, Known: map[string][]external.Known[any]{}}
@@ -66,14 +62,11 @@ func (r *run) settle(it *item) outcome.Outcome {
 	if !recalled {
 		m.due = now.Add(it.pause())
 		if it.kind.Poll == 0 && it.action.Verb == external.Done {
-			m.due = now.Add(forever)
+			m.due = now.Add(timing.forever)
 		}
 	}
 	return it.told(m.due.Sub(now))
 }
-
-// forever is when nobody looks again.
-const forever = 100 * 365 * 24 * time.Hour
 
 // pause is when an item is looked at again.
 func (it *item) pause() time.Duration {
@@ -82,7 +75,7 @@ func (it *item) pause() time.Duration {
 		return spread(max(it.kind.Poll, time.Millisecond))
 	}
 	it.memory.tries++
-	return spread(backoff(it.memory.tries-1, firstWait, it.longest()))
+	return spread(backoff(it.memory.tries-1, timing.firstWait, it.longest()))
 }
 
 // longest is the longest time between two looks at what is not as it should be.
@@ -99,7 +92,7 @@ func (it *item) told(after time.Duration) outcome.Outcome {
 	case external.MarkIt:
 		return outcome.Retry(after, external.ReasonNotReady, it.Ref.String()+" is created after another one")
 	}
-	if after > forever/2 {
+	if after > timing.forever/2 {
 		return outcome.Done()
 	}
 	return outcome.Again(after)
@@ -148,7 +141,7 @@ func (it *item) retry() time.Duration {
 	case errors.As(it.err, &busy):
 		return spread(busy.after)
 	}
-	return spread(backoff(it.memory.tries-1, firstWait, it.longest()))
+	return spread(backoff(it.memory.tries-1, timing.firstWait, it.longest()))
 }
 
 // known is what is known of an item. It returns false where that is nothing.

@@ -343,7 +343,7 @@ func (r *run) after(it *item) {
 	case external.Delete:
 		it.Looked = false
 		m := it.memory
-		m.deleted, m.again, m.fresh = it.action.ID, r.clock.Now().Add(deleteAgain), time.Time{}
+		m.deleted, m.again, m.fresh = it.action.ID, r.clock.Now().Add(timing.deleteAgain), time.Time{}
 	}
 }
 

@@ -27,12 +27,6 @@ type client struct {
 	compress bool
 }
 
-// Pauses between attempts, where the receiver does not say.
-const (
-	firstPause = 500 * time.Millisecond
-	lastPause  = 5 * time.Second
-)
-
 // Start and Stop are nothing, as a connection is made with the first request.
 func (c *client) Start(context.Context) error { return nil }
 
@@ -54,7 +48,7 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 	if c.compress {
 		body = zipped(body)
 	}
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+	for pause := timing.firstPause; ; pause = min(2*pause, timing.lastPause) {
 		wait, err := c.post(ctx, body)
 		if err == nil || wait < 0 {
 			return err

@@ -20,9 +20,6 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// defaultTimeout is how long an export may take, by OpenTelemetry's specification.
-const defaultTimeout = 10 * time.Second
-
 // FromEnvironment returns a provider that exports spans as OpenTelemetry's standard variables
 // say, nil where they name no endpoint. It has to be shut down, which sends what is left.
 //
@@ -79,7 +76,7 @@ func newClient(endpoint string) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	timeout := defaultTimeout
+	timeout := timing.defaultTimeout
 	if text := variable("TIMEOUT"); text != "" {
 		ms, err := strconv.Atoi(text)
 		if err != nil || ms <= 0 {

@@ -162,7 +162,7 @@ func TestRejectedSpansAreAnError(t *testing.T) {
 	for want, body := range map[string][]byte{"rejected 3 spans: \"too many\"": answer, "": nil} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }))
 		t.Cleanup(server.Close)
-		err := (&client{endpoint: server.URL, timeout: defaultTimeout}).UploadTraces(t.Context(), []*tracepb.ResourceSpans{{}})
+		err := (&client{endpoint: server.URL, timeout: timing.defaultTimeout}).UploadTraces(t.Context(), []*tracepb.ResourceSpans{{}})
 		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}

@@ -9,12 +9,8 @@ import (
 )
 
 // Limits of the bodies that are read at a time. Any pod can reach the server.
-const (
-	// reviewsAtOnce bounds the bytes of all reviews that are being answered.
-	reviewsAtOnce = 32 << 20
-	// bodyTimeout is how long a body may take. API servers wait for 30 s at most.
-	bodyTimeout = 35 * time.Second
-)
+// reviewsAtOnce bounds the bytes of all reviews that are being answered.
+const reviewsAtOnce = 32 << 20
 
 var errBusy = errors.New("too many requests are being answered: try again later")
 
@@ -32,7 +28,7 @@ type bodies struct {
 func (b *bodies) limited(next http.Handler, size int64) http.Handler {
 	return http.MaxBytesHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A connection may be unused for minutes before its first request, so that only a body has a deadline.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // not supported: a test's recorder
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(timing.bodyTimeout)) // not supported: a test's recorder
 		body := &counted{ReadCloser: r.Body, of: b}
 		defer body.release()
 		r.Body = body

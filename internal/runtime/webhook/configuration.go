@@ -179,7 +179,7 @@ func (c *configuration) entry(hook Hook) (admissionv1.MutatingWebhook, error) {
 		MatchConditions:         append(slices.Clone(always(hook.Role)), hook.Conditions...),
 	}
 	if hook.Timeout == 0 {
-		*entry.TimeoutSeconds = int32(defaultTimeout.Seconds())
+		*entry.TimeoutSeconds = int32(timing.defaultTimeout.Seconds())
 	}
 	if hook.FailOpen {
 		*entry.FailurePolicy = admissionv1.Ignore

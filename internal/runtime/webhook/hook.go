@@ -45,9 +45,6 @@ type Options struct {
 	Conditions []admissionv1.MatchCondition
 }
 
-// defaultTimeout is what API servers take, too.
-const defaultTimeout = 10 * time.Second
-
 // Check refuses options that an API server would refuse, with better words.
 func (o Options) Check() error {
 	if o.Timeout != 0 && (o.Timeout < time.Second || o.Timeout > 30*time.Second || o.Timeout%time.Second != 0) {

@@ -16,27 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// never is as far away as matters.
-const never = 365 * 24 * time.Hour
-
-const (
-	// maxTurns bounds how often is looked again at once. Two turns for each decision are usual.
-	maxTurns = 20
-	// Pauses after a failure.
-	firstPause = 100 * time.Millisecond
-	lastPause  = 30 * time.Second
-	// standBy is how often is looked whether the process that stands in this one's place is still there.
-	standBy = time.Second
-	// forLong is how long a timer runs at most.
-	forLong = 10 * time.Minute
-)
+// maxTurns bounds how often is looked again at once. Two turns for each decision are usual.
+const maxTurns = 20
 
 // Of one and the same bundle, so many writes are made at once, and then one each so often: others may
 // want something else.
-const (
-	repairs     = 10
-	repairEvery = 30 * time.Second
-)
+const repairs = 10
 
 // keeper is the loop that brings everything to where it has to be.
 type keeper struct {
@@ -55,7 +40,7 @@ type keeper struct {
 // keep runs until life ends, or what it returns is called, which removes what nobody can answer any
 // more.
 func (s *Server) keep(life context.Context) (stop func()) {
-	k := &keeper{Server: s, source: s.source(), limit: rate.NewLimiter(rate.Every(repairEvery), repairs)}
+	k := &keeper{Server: s, source: s.source(), limit: rate.NewLimiter(rate.Every(timing.repairEvery), repairs)}
 	k.registry = &registry{wire: s.Wire, client: s.Client, operator: s.Operator}
 	ctx, cancel := context.WithCancel(life)
 	var running sync.WaitGroup
@@ -68,17 +53,17 @@ func (s *Server) keep(life context.Context) (stop func()) {
 }
 
 func (k *keeper) run(ctx context.Context) {
-	pause := firstPause
+	pause := timing.firstPause
 	for ctx.Err() == nil {
 		again, err := k.bring(ctx)
 		k.note(ctx, err)
 		if err == nil {
-			pause = firstPause
+			pause = timing.firstPause
 			k.wait(ctx, again)
 			continue
 		}
 		k.pause(ctx, pause)
-		pause = min(2*pause, lastPause)
+		pause = min(2*pause, timing.lastPause)
 	}
 }
 
@@ -88,7 +73,7 @@ func (k *keeper) leave(life context.Context) {
 	if k.Service.Name != "" || !k.recorded || k.stood {
 		return
 	}
-	ctx, cancel := context.WithTimeout(life, drain)
+	ctx, cancel := context.WithTimeout(life, timing.drain)
 	defer cancel()
 	var own []ident
 	for _, one := range k.registry.all {
@@ -154,7 +139,7 @@ func conflicts(err error) bool { return apierrors.IsConflict(err) || apierrors.I
 func (k *keeper) turn(ctx context.Context) (again time.Time, more bool, err error) {
 	now := k.Clock.Now()
 	found, unread := k.registry.read(ctx) // before the certificates, see there
-	current := certificates{again: now.Add(never)}
+	current := certificates{again: now.Add(timing.never)}
 	if k.serves() {
 		carried := func(id string) bool { return unread == nil && k.registry.carried(found, id) }
 		current, more, err = k.source.current(ctx, carried, now)
@@ -172,7 +157,7 @@ func (k *keeper) turn(ctx context.Context) (again time.Time, more bool, err erro
 	current.again = earlier(current.again, k.see(found, now))
 	more, err = k.register(ctx, found, current, now)
 	if k.stood {
-		current.again = now.Add(standBy)
+		current.again = now.Add(timing.standBy)
 	}
 	return current.again, more, err
 }
@@ -180,7 +165,7 @@ func (k *keeper) turn(ctx context.Context) (again time.Time, more bool, err erro
 // see tells when API servers ask for conversions. It returns when to look again, which may be never.
 func (k *keeper) see(found map[ident]*unstructured.Unstructured, now time.Time) (again time.Time) {
 	if k.converts {
-		return now.Add(never)
+		return now.Add(timing.never)
 	}
 	again = now
 	for _, one := range k.registry.all {
@@ -191,7 +176,7 @@ func (k *keeper) see(found map[ident]*unstructured.Unstructured, now time.Time) 
 		live := found[d.id()]
 		if live == nil || len(d.asked(live)) == 0 {
 			d.unconverted = true
-			again = now.Add(never) // a change makes the loop look
+			again = now.Add(timing.never) // a change makes the loop look
 			continue
 		}
 		if settled := d.settled(live, now); settled.After(again) {
@@ -203,7 +188,7 @@ func (k *keeper) see(found map[ident]*unstructured.Unstructured, now time.Time) 
 	}
 	k.converts = true
 	close(k.Server.converts)
-	return now.Add(never)
+	return now.Add(timing.never)
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -268,7 +253,7 @@ func (k *keeper) stands(ctx context.Context, who []asked) (bool, error) {
 		if err != nil || address.Host == k.place.address || !loopback(address.Hostname()) {
 			continue
 		}
-		dialer := net.Dialer{Timeout: standBy}
+		dialer := net.Dialer{Timeout: timing.standBy}
 		connection, err := dialer.DialContext(ctx, "tcp", address.Host)
 		if err == nil {
 			k.stood = true
@@ -285,7 +270,7 @@ func (k *keeper) wait(ctx context.Context, until time.Time) {
 		if left <= 0 {
 			return
 		}
-		timer := k.Clock.NewTimer(min(left, forLong)) // machines sleep, and their timers with them
+		timer := k.Clock.NewTimer(min(left, timing.forLong)) // machines sleep, and their timers with them
 		select {
 		case <-ctx.Done():
 		case <-timer.C():

@@ -85,7 +85,7 @@ func (r *replicas) replica(from source, options Options) *keeper {
 	}
 	s.Add(Hook{Role: Validate, Kind: kind, Handler: http.NotFoundHandler(), Options: options})
 	s.place = place{service: s.Service, port: s.ServicePort}
-	k := &keeper{Server: s, source: from, limit: rate.NewLimiter(rate.Every(repairEvery), repairs)}
+	k := &keeper{Server: s, source: from, limit: rate.NewLimiter(rate.Every(timing.repairEvery), repairs)}
 	k.registry = &registry{wire: s.Wire, client: s.Client, operator: s.Operator}
 	if k.registry.all, err = s.registrations(); err != nil {
 		r.Fatal(err)

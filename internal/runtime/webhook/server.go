@@ -17,11 +17,6 @@ import (
 
 // Limits of the server.
 const (
-	// headerTimeout is longer than API servers keep a connection that they do not use, 90 s: they may open one that is
-	// not needed any more when it is there, and a request that meets its end here is lost.
-	headerTimeout = 2 * time.Minute
-	// drain is how long requests that are under way may take at the end.
-	drain = 10 * time.Second
 	// maxReview bounds a request: an object may have 3 MiB, and a review carries it twice.
 	maxReview = 16 << 20
 	// maxConversion bounds a conversion, which is asked for many objects at once, and all of them together.
@@ -159,12 +154,12 @@ func (s *Server) listen(life context.Context) (stop func(), err error) {
 		return nil, fmt.Errorf("serve webhooks at %s (--webhook-bind-address says where): %w", s.Address, err)
 	}
 	s.setPlace()
-	server := &http.Server{Handler: s.parting(s.routes), ReadHeaderTimeout: headerTimeout, TLSConfig: &tls.Config{
+	server := &http.Server{Handler: s.parting(s.routes), ReadHeaderTimeout: timing.headerTimeout, TLSConfig: &tls.Config{
 		MinVersion:     tls.VersionTLS12,
 		GetCertificate: s.certificate,
 		ClientAuth:     s.clientAuth(),
 	}}
-	server.IdleTimeout = headerTimeout
+	server.IdleTimeout = timing.headerTimeout
 	server.ErrorLog = quiet
 	// API servers speak HTTP/1.1 to Services. On loopback they would take HTTP/2, by which an answer takes a third
 	// longer; and there are no streams that anybody could open and reset by the thousand.
@@ -192,7 +187,7 @@ func (s *Server) end(server *http.Server) {
 	if left := s.Linger - time.Since(*s.left.Load()); left > 0 {
 		time.Sleep(left) // API servers go on asking until they have heard of it, which nothing tells
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), drain)
+	ctx, cancel := context.WithTimeout(context.Background(), timing.drain)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
 		s.Log.Error(err, "webhooks: requests were interrupted")

@@ -73,8 +73,8 @@ func TestConnectionsCloseWithAnAnswer(t *testing.T) {
 // has carried no request yet, the time for the header of the first one runs.
 func TestConnectionsAreClosedByWhoOpenedThem(t *testing.T) {
 	t.Parallel()
-	if theirs := utilnet.SetTransportDefaults(&http.Transport{}).IdleConnTimeout; headerTimeout <= theirs || theirs == 0 {
-		t.Errorf("the server closes a connection after %s, API servers do after %s", headerTimeout, theirs)
+	if theirs := utilnet.SetTransportDefaults(&http.Transport{}).IdleConnTimeout; timing.headerTimeout <= theirs || theirs == 0 {
+		t.Errorf("the server closes a connection after %s, API servers do after %s", timing.headerTimeout, theirs)
 	}
 }
 

@@ -67,10 +67,6 @@ func (o *own) current(ctx context.Context, carried func(string) bool, now time.T
 	return certificates{leaf: after.leaf}, true, nil
 }
 
-// lookEvery is how often files are read. It takes no request, and those who renew them do so days
-// before they have to.
-const lookEvery = 10 * time.Second
-
 // files are certificates that somebody else puts into a folder and renews there, with the names that
 // cert-manager gives them: tls.crt, tls.key and ca.crt.
 type files struct {
@@ -99,7 +95,7 @@ func (f files) current(_ context.Context, _ func(string) bool, now time.Time) (c
 	if now.After(leaf.Leaf.NotAfter) {
 		err = errors.Join(err, fmt.Errorf("certificates of webhooks in %s: %s has expired at %s: it was not renewed", f.folder, keyLeaf, leaf.Leaf.NotAfter))
 	}
-	return certificates{leaf: leaf, bundle: bundle, adds: true, again: now.Add(lookEvery)}, false, err
+	return certificates{leaf: leaf, bundle: bundle, adds: true, again: now.Add(timing.lookEvery)}, false, err
 }
 
 // with adds to a bundle what is in another one and has not expired: replicas do not see new files

@@ -194,7 +194,7 @@ func (u *undeployer) removeResources(ctx context.Context, going []*unstructured.
 	}
 	patience := u.options.timeout() / 2 // for an operator that runs
 	if why != "" {
-		patience = grace / 5 // for objects that nobody has to finalize
+		patience = timing.grace / 5 // for objects that nobody has to finalize
 	}
 	left, err := remover.WaitFor(ctx, patience, going)
 	if err != nil || len(left) == 0 {

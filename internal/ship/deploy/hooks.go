@@ -23,7 +23,7 @@ func (d *deployer) hooksAnswer(ctx context.Context) error {
 	if !d.operator.Webhooks {
 		return nil
 	}
-	tick := time.NewTicker(lookInterval)
+	tick := time.NewTicker(timing.lookInterval)
 	defer tick.Stop()
 	var last error
 	for {

@@ -16,11 +16,6 @@ import (
 )
 
 const (
-	// lookInterval is how often pods are looked at.
-	lookInterval = 200 * time.Millisecond
-	// grace is how long a trouble has to stand to be believed: a registry that hiccups, a pod that
-	// starts before its Secret is there.
-	grace = 5 * time.Second
 	// revision is which template a ReplicaSet is of, and which one is the Deployment's.
 	revision = "deployment.kubernetes.io/revision"
 	// simulatedLabel marks nodes that run no program.
@@ -49,7 +44,7 @@ type rollout struct {
 // wait returns nil when all pods are ready and of the newest template. It ends with the reason when
 // they will not be, or when ctx ends.
 func (r *rollout) wait(ctx context.Context) error {
-	tick := time.NewTicker(lookInterval)
+	tick := time.NewTicker(timing.lookInterval)
 	defer tick.Stop()
 	for {
 		done, err := r.look(ctx)
@@ -148,7 +143,7 @@ func (r *rollout) judge(ctx context.Context, deployment *appsv1.Deployment, pods
 		r.since, r.told = time.Now(), false
 	}
 	r.trouble = found
-	stands := time.Since(r.since) >= grace
+	stands := time.Since(r.since) >= timing.grace
 	if found.text != "" && !r.told && (stands || !found.usual) {
 		r.told = true
 		r.target.say("%s", found.text)

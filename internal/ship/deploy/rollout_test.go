@@ -44,7 +44,7 @@ func TestTroubleIsToldWhenItIsNotUsual(t *testing.T) {
 				t.Errorf("%s: at first %d lines were said\n%s", name, got, &said)
 			}
 			for range 3 {
-				time.Sleep(grace) // which takes no time in a bubble
+				time.Sleep(timing.grace) // which takes no time in a bubble
 				if got := look(); got != test.later {
 					t.Errorf("%s: later %d lines were said\n%s", name, got, &said)
 				}

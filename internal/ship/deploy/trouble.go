@@ -55,9 +55,9 @@ var gone = []string{"unable to retrieve container logs", "failed to try resolvin
 // tail is the end of the log of a container that is in trouble. The kubelet keeps that of the one that ended last: where
 // the container has ended again since it was looked at, that one is not the previous one any more.
 func (r *rollout) tail(ctx context.Context, t trouble) ([]string, error) {
-	tick := time.NewTicker(lookInterval)
+	tick := time.NewTicker(timing.lookInterval)
 	defer tick.Stop()
-	until := time.Now().Add(grace)
+	until := time.Now().Add(timing.grace)
 	for previous := t.previous; ; previous = !previous {
 		lines, err := r.cluster.tail(ctx, r.namespace, t.pod, t.container, previous)
 		removed := len(lines) == 1 && slices.ContainsFunc(gone, func(word string) bool { return strings.HasPrefix(lines[0], word) })

@@ -14,9 +14,6 @@ import (
 	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
-// undoTimeout bounds the removal of what a failed first deployment made: as much as Undeploy has.
-const undoTimeout = DefaultTimeout
-
 // carryOut writes, prunes and waits.
 func (d *deployer) carryOut(ctx context.Context) error {
 	if err := d.write(ctx); err != nil {
@@ -135,7 +132,7 @@ func (d *deployer) takeBack(ctx context.Context, failed error) error {
 	if d.before != nil {
 		return fmt.Errorf("%w\nthe deployment is incomplete: run `operon deploy` again to continue it", failed)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timing.undoTimeout)
 	defer cancel()
 	d.options.say("removing what was made so far")
 	err := d.undo(ctx)
