@@ -119,6 +119,9 @@ func (c *Composition) Child(object client.Object, options ...ChildOption) {
 //		}
 //	})
 //
+// Caveats: if the Secret or a key is deleted before the operator's cache shows it, the deleted value is restored. To rotate a value,
+// delete the key once more then, or use a new key.
+//
 // Before anything is generated, the Secret is read from the API server, so that neither a stale cache nor a restart
 // replaces a password. generate may be called twice; the first result is then dropped.
 func (c *Composition) GeneratedSecret(ctx context.Context, secret *corev1.Secret, generate func(data map[string][]byte), options ...ChildOption) error {

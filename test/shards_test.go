@@ -421,17 +421,23 @@ func TestNoObjectHasTwoOwners(t *testing.T) {
 	t.Logf("seed %d", play.Seed)
 	w.must(play.Begin())
 	t.Cleanup(func() { w.must(play.End()) })
-	w.must(play.Run(t.Context(), 7*time.Second))
-	play.Thaw()
-	for _, b := range all {
-		w.isReady(b)
+	var verdict sharddrill.Verdict
+	for range 6 { // on a busy machine, replicas take so long to start that one round shows little
+		w.must(play.Run(t.Context(), 7*time.Second))
+		play.Thaw()
+		for _, b := range all {
+			w.isReady(b)
+		}
+		for _, b := range all {
+			w.poke(b) // tells the log what was seen to
+		}
+		writes, err := sharddrill.Read(audit)
+		w.must(err)
+		verdict = sharddrill.Judge(writes, 40*time.Second) // 12 s were seen on a machine that had other tests to run
+		if verdict.Replicas >= 2 && verdict.Handovers >= 6 && verdict.Writes >= 40 {
+			break
+		}
 	}
-	for _, b := range all {
-		w.poke(b) // tells the log what was seen to
-	}
-	writes, err := sharddrill.Read(audit)
-	w.must(err)
-	verdict := sharddrill.Judge(writes, 40*time.Second) // 12 s were seen on a machine that had other tests to run
 	t.Logf("%v\n%s", play.Acts, verdict)
 	if len(verdict.Late) > 1 { // a process may have frozen between its last look at the clock and the sending
 		t.Errorf("%d writes came late: replicas write what is not theirs any more", len(verdict.Late))
