@@ -378,7 +378,7 @@ func TestActionsWhereReplicasShare(t *testing.T) {
 	for _, a := range asked {
 		d.comes(a, journal.Succeeded, "Ready", "")
 		for _, step := range a.Status.Journal.Steps {
-			if step.Attempts > 2 { // one more where it was interrupted
+			if step.Attempts > 3 { // one more for each hand-over that interrupted it: a replica joins, and another one stops
 				t.Errorf("the step %s of %s was begun %d times", step.Name, a.Name, step.Attempts)
 			}
 		}
