@@ -219,7 +219,7 @@ func (s *script) repeat(method, path, body string, holds func(code int, answer d
 	if s.err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(s.ctx, 6*time.Minute) // longer than the resync of quotas, which heals a missed event
 	defer cancel()
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
