@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// After a change of this file, `operon generate` brings all that follows from it up to date.
+// Run "operon generate" after a change of this file.
 
 // GroupVersion is the group and version of the kinds in this package.
 var GroupVersion = schema.GroupVersion{Group: "pod.jewzaam.org", Version: "v1alpha1"}
@@ -39,7 +39,7 @@ type PodRequest struct {
 	Status PodRequestStatus `json:"status,omitempty"`
 }
 
-// PodRequestSpec is what the user wants.
+// PodRequestSpec is the desired state of a PodRequest.
 type PodRequestSpec struct {
 	// Name is that of the container.
 	//
@@ -54,12 +54,11 @@ type PodRequestSpec struct {
 	Command []string `json:"command"`
 }
 
-// PodRequestStatus is what there is.
+// PodRequestStatus is the observed state of a PodRequest.
 type PodRequestStatus struct {
-	// ObservedGeneration is the generation of the spec that the conditions speak of.
+	// ObservedGeneration is the generation of the spec that the conditions are about. Operon sets it.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions are Ready, and Reconciling or Stalled while they are true. The operator keeps them
-	// by itself.
+	// Conditions include Ready, and Reconciling or Stalled while they are true. Operon sets them.
 	//
 	// +listType=map
 	// +listMapKey=type
