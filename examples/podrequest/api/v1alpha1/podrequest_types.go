@@ -22,7 +22,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// PodRequest asks for a pod of its name.
+// PodRequest requests a pod with its name.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -41,16 +41,16 @@ type PodRequest struct {
 
 // PodRequestSpec is the desired state of a PodRequest.
 type PodRequestSpec struct {
-	// Name is that of the container.
+	// Name of the container.
 	//
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
-	// Image is what the container runs.
+	// Image of the container.
 	//
 	// +kubebuilder:validation:MinLength=1
 	Image string `json:"image"`
-	// Command is the program and its arguments; if it is empty, the image's own.
+	// Command and its arguments. If it is empty, the entrypoint of the image runs.
 	Command []string `json:"command"`
 }
 
