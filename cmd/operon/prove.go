@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/operon-framework/operon/internal/prove/report"
+	"github.com/operon-framework/operon/internal/tools/generate/kustomize"
 	"github.com/operon-framework/operon/internal/tools/projectfile"
 	"github.com/operon-framework/operon/prove"
 )
@@ -145,6 +146,7 @@ func (v *proving) test(ctx context.Context, folder string, progress *report.Prog
 			return nil, prove.Options{}, err
 		}
 	}
+	v.target.Kustomize = kustomize.BuildDirectory
 	options, err := v.target.Load(ctx, folder, progress.Update)
 	if err != nil {
 		return nil, options, err
