@@ -202,6 +202,7 @@ func (s *session) learn(ctx context.Context) error {
 	for i := range s.learnt {
 		s.uses(&s.learnt[i])
 	}
+	s.Accept.Mark(findings)
 	for _, f := range findings {
 		f.Plan = s.unharmed()
 		s.confirmed(f, &s.learnt[0])

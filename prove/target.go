@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/operon-framework/operon/internal/prove/accept"
 	"github.com/operon-framework/operon/internal/prove/report"
 	"github.com/operon-framework/operon/internal/prove/runner"
 	"github.com/operon-framework/operon/internal/prove/workload"
@@ -33,6 +34,8 @@ type Target struct {
 	RBAC    string `json:"rbac,omitempty"`
 	// Steps is a file of your own workloads.
 	Steps string `json:"steps,omitempty"`
+	// Accept is a file with the findings that are accepted: see docs/prove/properties.md.
+	Accept string `json:"accept,omitempty"`
 	// Namespace is the only namespace in which the operator can run.
 	Namespace string `json:"namespace,omitempty"`
 	// Kustomize builds an RBAC or Setup directory that has a kustomization, and returns its objects as YAML. Without it,
@@ -112,6 +115,11 @@ func (t Target) loadCommand(o *Options) (build func(context.Context) error, err 
 
 // loadFiles reads the files that are named.
 func (t Target) loadFiles(o *Options) (err error) {
+	if t.Accept != "" {
+		if o.Accept, err = accept.Read(t.Accept); err != nil {
+			return err
+		}
+	}
 	if t.Steps != "" {
 		if o.Workloads, err = workload.Read(t.Steps); err != nil {
 			return err

@@ -68,7 +68,7 @@ func (s *session) failed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.found {
-		if !f.Flaky {
+		if !f.Flaky && f.Fails() {
 			return true
 		}
 	}
@@ -128,6 +128,9 @@ func (s *session) once(ctx context.Context, p testplan.Plan, pace runner.Pace) e
 		if verdict != report.Passed {
 			run.Findings = append(run.Findings, f.Key())
 		}
+		if !f.Fails() {
+			continue
+		}
 		if run.Verdict != report.Failed && verdict != report.Passed {
 			run.Verdict = verdict
 		}
@@ -154,7 +157,9 @@ func (s *session) carry(ctx context.Context, p testplan.Plan, pace runner.Pace) 
 		return nil, nil, err
 	}
 	s.uses(seen)
-	return seen, oracle.Judge(refs, p, *seen), nil
+	findings := oracle.Judge(refs, p, *seen)
+	s.Accept.Mark(findings)
+	return seen, findings, nil
 }
 
 // patient is the pace of a run that makes sure of a finding: an operator may need longer.
@@ -292,11 +297,13 @@ func (s *session) finish() error {
 			s.report.Checked = append(s.report.Checked, check.Property)
 		}
 	}
+	s.report.Notes = append(s.report.Notes, s.Accept.Unseen()...)
 	for _, f := range s.found {
 		s.report.Findings = append(s.report.Findings, *f)
 	}
 	slices.SortFunc(s.report.Findings, func(a, b finding.Finding) int {
 		return cmp.Or(
+			compareBools(!a.Fails(), !b.Fails()),
 			compareBools(a.Flaky, b.Flaky),
 			cmp.Compare(slices.Index(s.report.Checked, a.Property), slices.Index(s.report.Checked, b.Property)),
 			cmp.Compare(a.Key(), b.Key()),
