@@ -29,7 +29,7 @@ var budgets = map[string]budget{
 
 	"internal/prove/oracle":     {2000, 8},
 	"internal/prove/proxy":      {2870, 8},
-	"internal/prove/report":     {2470, 26},
+	"internal/prove/report":     {2560, 26},
 	"internal/prove/runner":     {2770, 13},
 	"internal/prove/workload":   {1650, 18},
 	"prove":                     {2000, 14},
