@@ -39,7 +39,7 @@ func TestPython(t *testing.T) {
 	needs(t, "python3")
 	target := Target{Run: "exec python3 testdata/shell/notes.py", CRDs: "testdata/shell/crd.yaml", Samples: "testdata/shell/sample.yaml"}
 	found, _ := proven(t, target, func(o *Options) { o.Plans, o.Budget = 8, 30*time.Second })
-	if len(found.Findings) > 0 || found.Plans.Run == 0 {
+	if found.Failures() > 0 || found.Plans.Run == 0 {
 		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, told(t, found))
 	}
 }
@@ -69,7 +69,7 @@ func TestFixedPort(t *testing.T) {
 	const listening = `exec python3 -c 'import runpy, socket; s = socket.create_server(("127.0.0.1", %d)); runpy.run_path("testdata/shell/notes.py", run_name="__main__")'`
 	target := Target{Run: fmt.Sprintf(listening, quietPort(t)), CRDs: "testdata/shell/crd.yaml", Samples: "testdata/shell/sample.yaml"}
 	found, _ := proven(t, target, func(o *Options) { o.Plans, o.Budget = 2, 30*time.Second })
-	if len(found.Findings) > 0 || found.Plans.Run == 0 {
+	if found.Failures() > 0 || found.Plans.Run == 0 {
 		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, told(t, found))
 	}
 	if notes := strings.Join(found.Notes, "; "); !strings.Contains(notes, "same port") {
@@ -107,7 +107,7 @@ func TestKubebuilder(t *testing.T) {
 	skipRaced(t)
 	t.Parallel()
 	found, _ := proven(t, Target{Dir: "testdata/kubebuilder"}, func(o *Options) { o.Plans, o.Budget = 8, 30*time.Second })
-	if len(found.Findings) > 0 || found.Plans.Run == 0 {
+	if found.Failures() > 0 || found.Plans.Run == 0 {
 		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, told(t, found))
 	}
 }

@@ -296,18 +296,19 @@ func pause(ctx context.Context, while time.Duration) error {
 	}
 }
 
-// chosen are plans in the order in which they are carried out: first the sweeps, then in turn one with a fault, one with a
+// chosen are plans in the order in which they are carried out: in turn one with faults, of which sweeps come first, one with a
 // changed field, and, of each two, one with another workload.
 func (s *session) chosen() []testplan.Plan {
 	if s.restless() {
 		s.report.Notes = append(s.report.Notes, s.unrest()+": no plan was run, as there is no state to compare with")
 		return nil
 	}
-	all := testplan.Sweeps(s.learnt, s.base)
 	faulty := testplan.Of(s.learnt, s.base, testplan.Options{Seed: s.Seed, Limit: s.Plans})
 	for i := range faulty {
 		faulty[i] = short(faulty[i])
 	}
+	faulty = append(testplan.Sweeps(s.learnt, s.base), faulty...)
+	var all []testplan.Plan
 	changes, others := s.changes(), plain(s.workloads())
 	for len(faulty)+len(changes)+len(others) > 0 {
 		for _, from := range []*[]testplan.Plan{&faulty, &changes, &others, &faulty, &changes} {

@@ -110,8 +110,11 @@ type Finding struct {
 	// Plan is what was done, shrunk where that was possible. What shows without any fault has a plan
 	// without one, the runs that others are compared with.
 	Plan *testplan.Plan `json:"plan,omitempty"`
-	// Flaky: a second run did not show it.
+	// Flaky: it did not show twice. Seen is in how many of the Runs of its plan it did; 0 if it is not flaky, or if runs
+	// without faults show it.
 	Flaky bool `json:"flaky,omitempty"`
+	Seen  int  `json:"seen,omitempty"`
+	Runs  int  `json:"runs,omitempty"`
 	// File is the plan file that replays it, File empty where there is none.
 	File string `json:"file,omitempty"`
 	// Also is how many other plans showed the same.

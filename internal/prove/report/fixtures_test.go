@@ -278,7 +278,7 @@ func stale(t *testing.T) report.Report {
 		Property: finding.DataKept, Class: finding.Stale, Step: "recreate", Of: of("PersistentVolumeClaim", "data-demo-0"),
 		Message: "PersistentVolumeClaim/data-demo-0 is deleted and recreated without its data",
 		Diff:    []finding.Difference{{Of: "PersistentVolumeClaim/data-demo-0", Path: "metadata.uid", Want: `"the same"`, Got: `"another one"`}},
-		Last:    failing.Requests[2:], Plan: &p, File: "prove-report/01 data kept.plan.yaml", Flaky: true,
+		Last:    failing.Requests[2:], Plan: &p, File: "prove-report/01 data kept.plan.yaml", Flaky: true, Seen: 1, Runs: 3,
 		Log: []string{`{"level":"info","msg":"cache is gone, removing its claim","cache":"demo"}`, `{"level":"error","msg":"Operation cannot be fulfilled"}`},
 	}
 	r.Findings = []finding.Finding{f}

@@ -88,7 +88,7 @@ type card struct {
 	Advice, Class, Property, Step string
 	Also                          string
 	Flaky, Note                   bool
-	Accepted                      string
+	Accepted, Flakiness           string
 	// Planned: there is a plan, whose Faults may be none.
 	Planned  bool
 	Faults   [][]part
@@ -199,7 +199,7 @@ func (r *Report) card(i int) card {
 	about := about(f.Property)
 	c := card{
 		Number: i + 1, Title: upper(about.broken), Message: upper(terminal.Clean(short(f.Message, shown))), Means: about.means, Advice: about.advice,
-		Class: string(f.Class), Property: string(f.Property), Step: terminal.Line(f.Step), Flaky: f.Flaky, Note: f.Level == finding.Note, Accepted: terminal.Clean(f.Accepted), Planned: f.Plan != nil, Faults: parted(faultsOf(f)),
+		Class: string(f.Class), Property: string(f.Property), Step: terminal.Line(f.Step), Flaky: f.Flaky, Flakiness: flakiness(f), Note: f.Level == finding.Note, Accepted: terminal.Clean(f.Accepted), Planned: f.Plan != nil, Faults: parted(faultsOf(f)),
 		Requests: requestRows(f.Last),
 	}
 	if f.Of != nil {

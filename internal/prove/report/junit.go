@@ -119,7 +119,7 @@ func (r *Report) caseOf(i int) testCase {
 	switch {
 	case len(shown) > 0:
 		c.Failure = r.failureOf(shown)
-	case run.Verdict == Failed, run.Verdict == Flaky:
+	case run.Verdict == Failed:
 		c.Failure = &failure{Message: "the test case is " + string(run.Verdict), Type: string(run.Verdict)}
 	case run.Verdict == Void:
 		c.Skipped = &skipped{"the fault did not fire"}

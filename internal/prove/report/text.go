@@ -124,7 +124,7 @@ func (p *page) finding(number int, f *finding.Finding) {
 		p.labelled("also", plain, "in "+counted(f.Also, "other test case"))
 	}
 	if f.Flaky {
-		p.labelled("flaky", yellow, "a second run of the same test case did not show it")
+		p.labelled("flaky", yellow, flakiness(f))
 	}
 	p.requests(f)
 	p.differences(f)
@@ -132,6 +132,14 @@ func (p *page) finding(number int, f *finding.Finding) {
 	if f.File != "" {
 		p.put("", "   "+p.Paint(bold, ReplayCommand(f.File)))
 	}
+}
+
+// flakiness says how often a flaky finding showed.
+func flakiness(f *finding.Finding) string {
+	if f.Runs == 0 {
+		return "not every run of the test case showed it"
+	}
+	return fmt.Sprintf("seen in %d of %d runs of the same test case", f.Seen, f.Runs)
 }
 
 // toneOfFinding is the color of a finding's title.

@@ -52,7 +52,9 @@ update configmaps/b unchanged
 			t.Errorf("no sweep\n%s\nin\n%s", want, strings.Join(got, "\n"))
 		}
 	}
-	if slices.ContainsFunc(got, func(one string) bool { return strings.Contains(one, "configmaps b") || strings.HasPrefix(one, "sweep: failing reads") }) {
+	if slices.ContainsFunc(got, func(one string) bool {
+		return strings.Contains(one, "configmaps b") || strings.HasPrefix(one, "sweep: failing reads")
+	}) {
 		t.Errorf("a fault at a write without effect, or a sweep with a single fault:\n%s", strings.Join(got, "\n"))
 	}
 }
