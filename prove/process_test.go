@@ -15,6 +15,7 @@ import (
 
 	"github.com/operon-framework/operon/internal/prove/finding"
 	"github.com/operon-framework/operon/internal/prove/report"
+	"github.com/operon-framework/operon/internal/testing/testaid"
 )
 
 // proven tests a target that is a program.
@@ -98,7 +99,7 @@ func TestUnknownKind(t *testing.T) {
 func needs(t *testing.T, program string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
-		t.Skipf("this test runs an operator in another language, and there is no %s", program)
+		testaid.Lacks(t, "this test runs an operator in another language, and there is no %s", program)
 	}
 }
 
