@@ -16,6 +16,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/finding"
 	"github.com/operon-framework/operon/internal/prove/report"
 	"github.com/operon-framework/operon/internal/testing/testaid"
+	"github.com/operon-framework/operon/local"
 )
 
 // proven tests a target that is a program.
@@ -41,6 +42,24 @@ func TestPython(t *testing.T) {
 	target := Target{Run: "exec python3 testdata/shell/notes.py", CRDs: "testdata/shell/crd.yaml", Samples: "testdata/shell/sample.yaml"}
 	found, _ := proven(t, target, func(o *Options) { o.Plans, o.Budget = 8, 30*time.Second })
 	if found.Failures() > 0 || found.Plans.Run == 0 {
+		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, told(t, found))
+	}
+}
+
+// An operator in shell, which is kubectl in a loop, and its planted mistake: what it creates has no owner.
+func TestShell(t *testing.T) {
+	skipRaced(t)
+	t.Parallel()
+	needs(t, "bash")
+	binary, err := local.Binary(t.Context(), t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := Target{
+		Run: fmt.Sprintf("KUBECTL='%s kubectl' exec bash testdata/shell/notes.sh", binary), CRDs: "testdata/shell/crd.yaml", Samples: "testdata/shell/sample.yaml",
+	}
+	found, _ := proven(t, target, func(o *Options) { o.Plans, o.Budget = 2, 30*time.Second })
+	if !slices.ContainsFunc(found.Findings, func(f finding.Finding) bool { return f.Property == finding.NothingLeft && f.Of.Kind == "ConfigMap" }) {
 		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, told(t, found))
 	}
 }
