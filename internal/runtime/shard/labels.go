@@ -134,7 +134,7 @@ func (l *labeller) label(ctx context.Context, m mark) bool {
 		l.done(m)
 		return true
 	case apierrors.IsConflict(err):
-		return true // the watch shows what it is now
+		return false // the watch shows a newer version, unless the server refused the write for another reason
 	}
 	l.member.Log.Error(err, "cannot set the shard label of an object; no replica reconciles it until one can", "kind", l.kind.Kind, "namespace", m.namespace, "name", m.name)
 	return false

@@ -2,24 +2,49 @@ package shard
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// patched is a client that takes note of what is patched.
+// patched is a client that records the names of patched objects. err is what it answers.
 type patched struct {
 	client.WithWatch
 	names []string
+	err   error
 }
 
 // Patch implements client.Client.
 func (p *patched) Patch(_ context.Context, object client.Object, _ client.Patch, _ ...client.PatchOption) error {
 	p.names = append(p.names, object.GetName())
-	return nil
+	return p.err
+}
+
+// A label that was refused with a conflict is written again, even if the watch shows no newer version of the object.
+func TestAConflictIsRetried(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, server := holding(t), &patched{err: apierrors.NewConflict(schema.GroupResource{Resource: "widgets"}, "one", errors.New("modified"))}
+		m.Client = server
+		l := newLabeller(&union{member: m})
+		l.note(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "one", UID: "uid"}}, false)
+		again := l.round(t.Context())
+		select {
+		case <-again:
+		case <-time.After(m.timing.lease):
+			t.Fatal("the label is not written again")
+		}
+		server.err = nil
+		if again := l.round(t.Context()); again != nil || len(server.names) != 2 || len(l.bare) > 0 {
+			t.Errorf("patched %q, still without a label: %v", server.names, l.bare)
+		}
+	})
 }
 
 // An object appears while the member's lease is late: it is labelled when the lease has been renewed,
