@@ -79,8 +79,9 @@ func (w *world) calm() int {
 const (
 	// perWrite is what a harmless change of an object costs: a child and a status.
 	perWrite = 2
-	// perAttack are opened watches, each with a list before it, and what is read once.
-	perAttack = 12
+	// perAttack is what an operator looks up once: eight kinds that are unknown, with two requests each, and lists
+	// before watches.
+	perAttack = 24
 )
 
 // isBounded compares the operator's requests with the writes of the hostile tenant.
