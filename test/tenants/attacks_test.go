@@ -31,7 +31,7 @@ type attack struct {
 }
 
 // attacks are all attacks, each in a world of its own.
-var attacks = slices.Concat(onAnnotations, onChildren)
+var attacks = slices.Concat(onAnnotations, onChildren, onMarks, onLimits)
 
 // TestTenants runs each attack on an operator of its own, and checks what must hold for all of them: the victim's
 // objects and external resources are as before, the hostile tenant has none of the victim's data, the operator

@@ -115,7 +115,7 @@ func (w *world) run(env *localtest.Env) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- operon.Run(ctx, operatorName, config, operon.Config{Namespaces: []string{w.a.namespace, w.b.namespace}},
-			operon.API(box.AddToScheme), operon.Manage(shop{w.system}))
+			operon.API(box.AddToScheme), operon.Manage(shop{w.system}, operon.ApplySets()))
 	}()
 	w.Cleanup(func() {
 		w.clear()
