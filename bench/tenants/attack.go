@@ -22,19 +22,26 @@ type attacker struct {
 	client.Client
 	namespace string
 	settings
-	limit *rate.Limiter
-	sent  atomic.Int64
 	// victims are the UIDs of the other tenant's objects.
 	victims []types.UID
+	sent    atomic.Int64
 }
 
-// attack runs all attacks at the same time until ctx ends, and returns how many writes were accepted.
+// limited bounds the writes of one kind of attack.
+type limited struct {
+	*attacker
+	*rate.Limiter
+}
+
+// attack runs all attacks at the same time until ctx ends, and returns how many writes were accepted. Each has an equal
+// share of the rate; objects are created in a burst.
 func attack(ctx context.Context, c client.Client, namespace string, victims []types.UID, s settings) int {
-	a := &attacker{Client: c, namespace: namespace, settings: s, limit: rate.NewLimiter(rate.Limit(s.rate), 1), victims: victims}
+	a := &attacker{Client: c, namespace: namespace, settings: s, victims: victims}
+	kinds := []func(limited, context.Context){limited.numerous, limited.flood, limited.drift, limited.large, limited.plant}
 	var all errgroup.Group
-	for _, one := range []func(context.Context){a.numerous, a.flood, a.drift, a.large, a.plant} {
+	for _, one := range kinds {
 		all.Go(func() error {
-			one(ctx)
+			one(limited{a, rate.NewLimiter(rate.Limit(s.rate/float64(len(kinds))), s.boxes)}, ctx)
 			return nil
 		})
 	}
@@ -42,9 +49,9 @@ func attack(ctx context.Context, c client.Client, namespace string, victims []ty
 	return int(a.sent.Load())
 }
 
-// do sends a write when the rate allows it, and reports whether to go on.
-func (a *attacker) do(ctx context.Context, write func() error) bool {
-	if a.limit.Wait(ctx) != nil {
+// do sends a write when the rate allows it, and reports whether to continue.
+func (a limited) do(ctx context.Context, write func() error) bool {
+	if a.Wait(ctx) != nil {
 		return false
 	}
 	if write() == nil {
@@ -53,18 +60,18 @@ func (a *attacker) do(ctx context.Context, write func() error) bool {
 	return ctx.Err() == nil
 }
 
-func (a *attacker) box(name string) *box.Box {
+func (a limited) box(name string) *box.Box {
 	return &box.Box{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: name}, Spec: box.BoxSpec{Data: map[string]string{}}}
 }
 
-func (a *attacker) patch(ctx context.Context, object client.Object, format string, n int) bool {
+func (a limited) patch(ctx context.Context, object client.Object, format string, n int) bool {
 	return a.do(ctx, func() error {
 		return a.Patch(ctx, object, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, format, n)))
 	})
 }
 
 // numerous creates objects whose annotation lists kinds that do not exist.
-func (a *attacker) numerous(ctx context.Context) {
+func (a limited) numerous(ctx context.Context) {
 	for i := range a.boxes {
 		b := a.box(fmt.Sprint("many-", i))
 		b.Annotations = map[string]string{plan.KindsAnnotation: fmt.Sprintf("A.x%d.example.com,B.x%d.example.com", i, i)}
@@ -77,7 +84,7 @@ func (a *attacker) numerous(ctx context.Context) {
 }
 
 // flood changes one object.
-func (a *attacker) flood(ctx context.Context) {
+func (a limited) flood(ctx context.Context) {
 	b := a.box("flood")
 	a.do(ctx, func() error { return a.Create(ctx, b) })
 	for i := 0; a.patch(ctx, b, `{"spec":{"data":{"n":"%d"}}}`, i); i++ {
@@ -85,7 +92,7 @@ func (a *attacker) flood(ctx context.Context) {
 }
 
 // drift changes a child, which the operator reverts.
-func (a *attacker) drift(ctx context.Context) {
+func (a limited) drift(ctx context.Context) {
 	a.do(ctx, func() error { return a.Create(ctx, a.box("drift")) })
 	child := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "drift"}}
 	for i := 0; a.patch(ctx, child, `{"spec":{"selector":{"app":"hostile-%d"}}}`, i); i++ {
@@ -93,9 +100,9 @@ func (a *attacker) drift(ctx context.Context) {
 }
 
 // large has a few objects of almost 1 MiB, and one of thousands of keys.
-func (a *attacker) large(ctx context.Context) {
+func (a limited) large(ctx context.Context) {
 	keys := a.box("keys")
-	for i := range 5000 {
+	for i := range 1000 {
 		keys.Spec.Data[fmt.Sprint("key-", i)] = "value"
 	}
 	a.do(ctx, func() error { return a.Create(ctx, keys) })
@@ -107,7 +114,7 @@ func (a *attacker) large(ctx context.Context) {
 }
 
 // plant changes an object that looks like a child of the other tenant.
-func (a *attacker) plant(ctx context.Context) {
+func (a limited) plant(ctx context.Context) {
 	planted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: a.namespace, Name: "planted", Labels: map[string]string{plan.OwnerLabel: string(a.victims[0])},
 	}}
