@@ -56,7 +56,7 @@ func keys(n int) map[string]string {
 }
 
 func manyKeys(w *world) {
-	w.isReady(w.create(w.a, "keys", keys(10000)))
+	w.isReady(w.create(w.a, "keys", keys(3000)))
 }
 
 // longMessage makes the operator's code fail with a message that a status cannot hold.
@@ -76,9 +76,9 @@ func longMessage(w *world) {
 }
 
 func largePlanted(w *world) {
-	for i := range 5 {
+	for i := range 3 {
 		planted := w.planted(fmt.Sprint("large-", i))
-		planted.Data = keys(10000)
+		planted.Data = keys(3000)
 		w.must(w.a.Create(w.Context(), planted))
 	}
 }

@@ -24,11 +24,16 @@ const (
 	mirrorField = "mirror"
 	// badField makes the operator reject the Box.
 	badField = "bad"
+	// slowField makes the operator wait for a turn before it composes the Box.
+	slowField = "slow"
 )
 
 // shop composes a ConfigMap, a Service after it, a Secret with the address of a database, and a Deployment without
 // replicas. A Box may ask for a copy of the ConfigMap in another namespace.
-type shop struct{ system *databases }
+type shop struct {
+	system *databases
+	turns  <-chan struct{}
+}
 
 func (s shop) ComposeExternal(_ context.Context, b *box.Box, out *operon.ExternalComposition) error {
 	kind := operon.ExternalKind(out, "database", external.Provider[database, database](s.system), external.Poll(0))
@@ -38,7 +43,14 @@ func (s shop) ComposeExternal(_ context.Context, b *box.Box, out *operon.Externa
 	return nil
 }
 
-func (shop) Compose(_ context.Context, b *box.Box, out *operon.Composition) error {
+func (s shop) Compose(ctx context.Context, b *box.Box, out *operon.Composition) error {
+	if b.Spec.Data[slowField] != "" {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.turns:
+		}
+	}
 	if why := b.Spec.Data[badField]; why != "" {
 		return fmt.Errorf("the field is not valid: %s", why)
 	}

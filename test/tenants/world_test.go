@@ -5,9 +5,11 @@ package tenants_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -36,12 +38,26 @@ const operatorName = "shop-operator"
 // quiet is how long the operator sends nothing when it has finished.
 const quiet = 700 * time.Millisecond
 
+// atOnce is how many tests run at the same time. They wait most of the time.
+const atOnce = "3"
+
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", atOnce); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
 // world is an operator and its two tenants.
 type world struct {
 	*testing.T
 	admin  client.Client
 	system *databases
-	sent   *traffic
+	// turns are those of slow Boxes.
+	turns chan struct{}
+	// free ends the waiting for turns.
+	free func()
+	sent *traffic
 	// a is hostile, b is the victim.
 	a, b *tenant
 }
@@ -58,12 +74,14 @@ type tenant struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, system: &databases{byID: map[string]database{}}, sent: &traffic{}}
+	w := &world{T: t, system: &databases{byID: map[string]database{}}, turns: make(chan struct{}), sent: &traffic{}}
 	env := localtest.Shared(t)
 	env.InstallCRDs(t, "../testdata/boxes.yaml")
 	w.admin = newClient(t, env.Config)
 	w.a, w.b = w.tenant("hostile", env), w.tenant("victim", localtest.Shared(t))
 	w.run(env)
+	w.free = sync.OnceFunc(func() { close(w.turns) })
+	t.Cleanup(w.free)
 	return w
 }
 
@@ -104,7 +122,16 @@ func (w *world) tenant(name string, env *localtest.Env) *tenant {
 	config, sent := rest.CopyConfig(env.Config), &traffic{}
 	config.Impersonate.UserName = user
 	config.Wrap(sent.count)
-	return &tenant{Client: newClient(w.T, config), namespace: env.Namespace, sent: sent}
+	t := &tenant{Client: newClient(w.T, config), namespace: env.Namespace, sent: sent}
+	localtest.Eventually(w.T, "the Role of "+user, func(ctx context.Context) error {
+		for _, list := range []client.ObjectList{&box.BoxList{}, &corev1.ConfigMapList{}} {
+			if err := t.List(ctx, list, client.InNamespace(t.namespace)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return t
 }
 
 // run runs the operator until the test ends. It serves both namespaces.
@@ -115,7 +142,7 @@ func (w *world) run(env *localtest.Env) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- operon.Run(ctx, operatorName, config, operon.Config{Namespaces: []string{w.a.namespace, w.b.namespace}},
-			operon.API(box.AddToScheme), operon.Manage(shop{w.system}, operon.ApplySets()))
+			operon.API(box.AddToScheme), operon.Manage(shop{w.system, w.turns}, operon.ApplySets()))
 	}()
 	w.Cleanup(func() {
 		w.clear()
@@ -153,7 +180,7 @@ func (w *world) clear() {
 
 // release removes the finalizers of what the hostile tenant holds, and of its Boxes whose records cannot be used.
 func (w *world) release(ctx context.Context, namespace string) error {
-	for _, o := range w.objects(ctx, namespace) {
+	for _, o := range w.objects(ctx, namespace, &box.BoxList{}, &corev1.ConfigMapList{}) {
 		_, isBox := o.(*box.Box)
 		if !slices.Contains(o.GetFinalizers(), never) && (!isBox || namespace != w.a.namespace || len(o.GetFinalizers()) == 0) {
 			continue
@@ -224,12 +251,13 @@ func (w *world) isQuiet() {
 	})
 }
 
-// objects are those of a namespace that tenants and the operator create, without Events.
-func (w *world) objects(ctx context.Context, namespace string) []client.Object {
-	var all []client.Object
-	for _, list := range []client.ObjectList{
-		&box.BoxList{}, &corev1.ConfigMapList{}, &corev1.SecretList{}, &corev1.ServiceList{}, &appsv1.DeploymentList{},
-	} {
+// everything returns the objects of a namespace that tenants and the operator create, without Events.
+func (w *world) everything(namespace string) []client.Object {
+	return w.objects(w.Context(), namespace, &box.BoxList{}, &corev1.ConfigMapList{}, &corev1.SecretList{}, &corev1.ServiceList{}, &appsv1.DeploymentList{})
+}
+
+func (w *world) objects(ctx context.Context, namespace string, lists ...client.ObjectList) (all []client.Object) {
+	for _, list := range lists {
 		if err := w.admin.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			w.Errorf("list %T: %v", list, err)
 		}
@@ -248,7 +276,7 @@ func (w *world) objects(ctx context.Context, namespace string) []client.Object {
 func (w *world) state(of *tenant, databases []string) []string {
 	w.Helper()
 	var state []string
-	for _, o := range w.objects(w.Context(), of.namespace) {
+	for _, o := range w.everything(of.namespace) {
 		state = append(state, fmt.Sprintf("%T %s, version %s", o, o.GetName(), o.GetResourceVersion()))
 	}
 	var events eventsv1.EventList
@@ -264,7 +292,7 @@ func (w *world) state(of *tenant, databases []string) []string {
 func (w *world) leaks(to *tenant, texts ...string) []string {
 	w.Helper()
 	var found []string
-	for _, o := range w.objects(w.Context(), to.namespace) {
+	for _, o := range w.everything(to.namespace) {
 		if secret, ok := o.(*corev1.Secret); ok {
 			secret.StringData = map[string]string{}
 			for key, value := range secret.Data {
