@@ -22,7 +22,7 @@ var budgets = map[string]budget{
 	"external":                {860, 45},
 	"internal/runtime/author": {700, 40},
 
-	"internal/runtime/reconcile": {3400, 17}, // fifteen steps, a file each
+	"internal/runtime/reconcile": {3440, 17}, // fifteen steps, a file each
 	"internal/runtime/shard":     {1800, 8},
 	"internal/runtime/webhook":   {2780, 17},
 	"operontest":                 {3660, 21},

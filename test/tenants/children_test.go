@@ -69,7 +69,7 @@ func plantChild(w *world) {
 }
 
 // floods is how often a flood changes an object.
-const floods = 200
+const floods = 100
 
 // floodPlanted would use up the rate at which the victim's Box is reconciled.
 func floodPlanted(w *world) {

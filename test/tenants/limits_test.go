@@ -23,7 +23,7 @@ var onLimits = []attack{
 	{"a Box has thousands of keys", manyKeys},
 	{"an error message has hundreds of kilobytes", longMessage},
 	{"objects with a child's label have thousands of keys", largePlanted},
-	{"dozens of Boxes are created and deleted", manyBoxes},
+	{"a dozen Boxes are created and deleted", manyBoxes},
 	{"a Box changes in a loop", floodBox},
 	{"a child is changed in a loop", floodChild},
 	{"a child is deleted in a loop", deleteChild},
@@ -85,7 +85,7 @@ func largePlanted(w *world) {
 
 func manyBoxes(w *world) {
 	var boxes []*box.Box
-	for i := range 24 {
+	for i := range 12 {
 		boxes = append(boxes, w.create(w.a, fmt.Sprint("many-", i), map[string]string{"text": "many"}))
 	}
 	for _, b := range boxes {

@@ -36,7 +36,7 @@ import (
 const operatorName = "shop-operator"
 
 // quiet is how long the operator sends nothing when it has finished.
-const quiet = 700 * time.Millisecond
+const quiet = 500 * time.Millisecond
 
 // atOnce is how many tests run at the same time. They wait most of the time.
 const atOnce = "3"
