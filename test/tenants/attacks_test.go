@@ -96,7 +96,7 @@ func (w *world) isBounded(cost int, sentBefore, ownBefore map[string]int) {
 		method, path, _ := strings.Cut(request, " ")
 		switch {
 		case method == "GET":
-		case method == "POST" && strings.HasSuffix(path, "/boxes"):
+		case method == "POST" && (strings.HasSuffix(path, "/boxes") || strings.HasSuffix(path, "/actions")):
 			limit += 2 * cost * n
 		case strings.Contains(path, "/boxes"):
 			limit += 2 * perWrite * n

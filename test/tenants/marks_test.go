@@ -1,14 +1,22 @@
 package tenants_test
 
 import (
+	"context"
+	"fmt"
+	"slices"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/api/actions/v1alpha1"
+	"github.com/operon-framework/operon/durable"
 	"github.com/operon-framework/operon/durable/journal"
 	"github.com/operon-framework/operon/external"
 	"github.com/operon-framework/operon/internal/core/plan"
 	"github.com/operon-framework/operon/internal/testing/box"
+	"github.com/operon-framework/operon/local/localtest"
 )
 
 // onMarks are attacks by what the operator writes on Boxes itself.
@@ -17,6 +25,7 @@ var onMarks = []attack{
 	{"a Box refers to the victim's Box as its owner", stealOwner},
 	{"a Box is paused and keeps finalizers of its own and of the operator", holdFinalizers},
 	{"the status of a Box is written", writeStatus},
+	{"an action names the Box of the victim", actOnVictim},
 	{"objects of the victim are read and written", reachVictim},
 }
 
@@ -61,6 +70,37 @@ func writeStatus(w *world) {
 	if err := w.a.Status().Update(w.Context(), w.a.box); !apierrors.IsForbidden(err) {
 		w.Errorf("writing the subresource returned %v", err)
 	}
+}
+
+// actOnVictim exports a Box whose name both tenants use, and asks for the artifacts of an Action of the victim's namespace.
+func actOnVictim(w *world) {
+	target := v1alpha1.Target{APIGroup: "test.operon.dev", Kind: "Box", Name: w.b.box.Name}
+	export := func(by *tenant, name, artifactsFrom string) *v1alpha1.Action {
+		a := &v1alpha1.Action{ObjectMeta: metav1.ObjectMeta{Namespace: by.namespace, Name: name}}
+		a.Spec = v1alpha1.ActionSpec{Target: target, Action: "export", ArtifactsFrom: artifactsFrom}
+		w.must(by.Create(w.Context(), a))
+		return a
+	}
+	reports := func(a *v1alpha1.Action, reason string) {
+		localtest.Eventually(w.T, a.Name+" to report "+reason, func(ctx context.Context) error {
+			if err := w.admin.Get(ctx, client.ObjectKeyFromObject(a), a); err != nil {
+				return err
+			}
+			if c := meta.FindStatusCondition(a.Status.Conditions, "Ready"); c == nil || c.Reason != reason {
+				return fmt.Errorf("status %+v", a.Status)
+			}
+			return nil
+		})
+	}
+	reports(export(w.a, "first", ""), "Ready")
+	reports(export(w.b, "of-the-victim", ""), "Ready")
+	reports(export(w.a, "second", "of-the-victim"), durable.ReasonWaiting)
+	w.system.do(func() {
+		want := []string{w.a.namespace + "/" + w.a.box.Name, w.b.namespace + "/" + w.b.box.Name}
+		if !slices.Equal(w.system.exported, want) {
+			w.Errorf("exported were %q, want %q", w.system.exported, want)
+		}
+	})
 }
 
 // reachVictim checks that the tenants of these tests are separated by the API server.

@@ -87,6 +87,15 @@ func (s shop) Compose(ctx context.Context, b *box.Box, out *operon.Composition) 
 	return nil
 }
 
+// Actions offers an export, which notes whose Box it exported.
+func (s shop) Actions() operon.Actions[*box.Box] {
+	return operon.Actions[*box.Box]{"export": func(_ context.Context, b *box.Box, act *operon.ActionContext) error {
+		s.system.do(func() { s.system.exported = append(s.system.exported, b.Namespace+"/"+b.Name) })
+		act.Artifact("text", b.Spec.Data["text"])
+		return nil
+	}}
+}
+
 // database is what the operator creates outside of the cluster.
 type database struct{ size, key string }
 
@@ -95,6 +104,8 @@ type databases struct {
 	mu   sync.Mutex
 	byID map[string]database
 	made int
+	// exported are the Boxes that actions exported.
+	exported []string
 }
 
 func (s *databases) do(change func()) {

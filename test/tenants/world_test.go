@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/api/actions/v1alpha1"
 	"github.com/operon-framework/operon/internal/testing/box"
 	"github.com/operon-framework/operon/local/localtest"
 )
@@ -76,7 +77,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{T: t, system: &databases{byID: map[string]database{}}, turns: make(chan struct{}), sent: &traffic{}}
 	env := localtest.Shared(t)
-	env.InstallCRDs(t, "../testdata/boxes.yaml")
+	env.InstallCRDs(t, "../testdata/boxes.yaml", "../../api/actions/v1alpha1/crd")
 	w.admin = newClient(t, env.Config)
 	w.a, w.b = w.tenant("hostile", env), w.tenant("victim", localtest.Shared(t))
 	w.run(env)
@@ -88,7 +89,7 @@ func newWorld(t *testing.T) *world {
 func newClient(t *testing.T, config *rest.Config) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, box.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, box.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +108,7 @@ func (w *world) tenant(name string, env *localtest.Env) *tenant {
 	role := &rbacv1.Role{
 		ObjectMeta: metav1.ObjectMeta{Name: "boxes", Namespace: env.Namespace},
 		Rules: []rbacv1.PolicyRule{{
-			APIGroups: []string{"test.operon.dev"}, Resources: []string{"boxes"},
+			APIGroups: []string{"test.operon.dev", "actions.operon.dev"}, Resources: []string{"boxes", "actions"},
 			Verbs: []string{"create", "get", "list", "watch", "update", "patch", "delete"},
 		}},
 	}
@@ -282,6 +283,9 @@ func (w *world) state(of *tenant, databases []string) []string {
 	var events eventsv1.EventList
 	w.must(w.admin.List(w.Context(), &events, client.InNamespace(of.namespace)))
 	for _, e := range events.Items {
+		if e.Regarding.Kind == "Action" {
+			continue // of the victim's own
+		}
 		state = append(state, fmt.Sprintf("Event %s of %s: %s", e.Reason, e.Regarding.Name, e.Note))
 	}
 	slices.Sort(state)
@@ -292,7 +296,7 @@ func (w *world) state(of *tenant, databases []string) []string {
 func (w *world) leaks(to *tenant, texts ...string) []string {
 	w.Helper()
 	var found []string
-	for _, o := range w.everything(to.namespace) {
+	for _, o := range append(w.everything(to.namespace), w.objects(w.Context(), to.namespace, &v1alpha1.ActionList{})...) {
 		if secret, ok := o.(*corev1.Secret); ok {
 			secret.StringData = map[string]string{}
 			for key, value := range secret.Data {
