@@ -128,6 +128,13 @@ func (c *Composition) GeneratedSecret(ctx context.Context, secret *corev1.Secret
 	return c.out.GeneratedSecret(ctx, secret, generate, options...)
 }
 
+// Label declares a label of the object itself, which may be of a kind that is not yours: see WithoutStatus. It is set again
+// if another client changes it, and removed when it is no longer declared.
+func (c *Composition) Label(key, value string) { c.out.Label(key, value) }
+
+// Annotate declares an annotation of the object itself, as Label declares a label.
+func (c *Composition) Annotate(key, value string) { c.out.Annotate(key, value) }
+
 // Partial reports that not all children could be declared: nothing is pruned in this reconcile. Unlike Wait, it does
 // not change the Ready condition.
 func (c *Composition) Partial() { c.out.Partial() }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -164,4 +165,26 @@ func ExampleAddToManager() {
 		}))
 	}
 	_ = setup // called by main, before the manager starts
+}
+
+// quotas is a composer of Namespaces, a kind that is not its own: it labels each that has an owner, and gives it a ResourceQuota.
+type quotas struct{}
+
+func (quotas) Compose(_ context.Context, n *corev1.Namespace, out *operon.Composition) error {
+	team := n.Annotations["example.com/team"]
+	if team == "" {
+		return nil // the label and the ResourceQuota are removed, if they exist
+	}
+	out.Label("example.com/team", team)
+	out.Annotate("example.com/quota", "default")
+	out.Child(&corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: n.Name},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("20")}},
+	})
+	return nil
+}
+
+// An operator of a built-in kind: labels, annotations and children of each Namespace.
+func ExampleWithoutStatus() {
+	operon.Main("quota-operator", operon.Manage(quotas{}, operon.WithoutStatus()))
 }

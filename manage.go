@@ -136,16 +136,17 @@ func manage[T client.Object](o *operator, roles author.Roles[T], settings manage
 		API: reconcile.API{
 			Client: o.manager.GetClient(), Direct: o.direct, REST: o.manager.GetConfig(), Endpoints: o.wire, Writes: o.writes,
 		},
-		Telemetry: reconcile.Telemetry{Tracer: o.tracer, History: o.history, Watches: o.tracker.Watches},
-		Reads:     func(reader types.NamespacedName) author.Reads { return o.read(waiting, reader) },
-		Mine:      o.mine(),
-		Record:    o.record,
-		ApplySets: settings.applySets,
-		Rate:      settings.rate,
-		Timeout:   settings.timeout,
-		DryRun:    o.dryRun,
-		Clock:     o.clock,
-		Events:    o.manager.GetEventRecorder(o.name),
+		Telemetry:     reconcile.Telemetry{Tracer: o.tracer, History: o.history, Watches: o.tracker.Watches},
+		Reads:         func(reader types.NamespacedName) author.Reads { return o.read(waiting, reader) },
+		Mine:          o.mine(),
+		Record:        o.record,
+		ApplySets:     settings.applySets,
+		WithoutStatus: settings.withoutStatus,
+		Rate:          settings.rate,
+		Timeout:       settings.timeout,
+		DryRun:        o.dryRun,
+		Clock:         o.clock,
+		Events:        o.manager.GetEventRecorder(o.name),
 	})
 	if err != nil {
 		return err

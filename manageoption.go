@@ -16,15 +16,16 @@ type ManageOption func(*manageSettings)
 
 // manageSettings are what the options of a Manage add up to.
 type manageSettings struct {
-	concurrency int
-	applySets   bool
-	rate        queue.Rate
-	timeout     time.Duration
-	only        predicate.Predicate // which objects of the kind
-	migrate     bool
-	webhooks    webhook.Options
-	rules       []webhook.Rule
-	triggers    []<-chan types.NamespacedName
+	concurrency   int
+	applySets     bool
+	rate          queue.Rate
+	timeout       time.Duration
+	only          predicate.Predicate // which objects of the kind
+	migrate       bool
+	webhooks      webhook.Options
+	rules         []webhook.Rule
+	withoutStatus bool
+	triggers      []<-chan types.NamespacedName
 }
 
 func (s *manageSettings) validate() error {
@@ -73,6 +74,16 @@ func Timeout(d time.Duration) ManageOption {
 // reconciles, so senders must not rely on a buffer.
 func Trigger(names <-chan types.NamespacedName) ManageOption {
 	return func(s *manageSettings) { s.triggers = append(s.triggers, names) }
+}
+
+// WithoutStatus manages a kind that is not yours: one whose status belongs to others, such as Namespace or Service, or
+// one without a status, such as ConfigMap. Nothing is written to status. Failures are reported by events, logs and
+// metrics, and "operon explain" shows them.
+//
+// A composer of such a kind declares children, and labels and annotations of the object itself by Composition.Label and
+// Annotate. It must not have the methods Observe, RunWorkflow and Upgrade, which need a status.
+func WithoutStatus() ManageOption {
+	return func(s *manageSettings) { s.withoutStatus = true }
 }
 
 // MigrateStorage rewrites the stored objects of the kind after its CRD has a new storage version, and then removes the

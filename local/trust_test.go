@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/operon-framework/operon/internal/testing/testaid"
 )
 
 // plantable returns the path of a file in new directories with modes, below a directory that is trusted.
@@ -47,7 +49,7 @@ func TestTrusted(t *testing.T) {
 			file := plantable(t, test.modes...)
 			if test.modes[0]&os.ModeSetgid != 0 {
 				if err := os.Chown(filepath.Dir(file), -1, 4242); err != nil {
-					t.Skip("only root can give files to other groups")
+					testaid.Lacks(t, "only root can give files to other groups")
 				}
 			}
 			err := Trusted(file)
@@ -62,7 +64,7 @@ func TestAFileOfAnotherUserIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	file := plantable(t, 0o755)
 	if err := os.Chown(file, 4242, 4242); err != nil {
-		t.Skip("only root can give files to other users")
+		testaid.Lacks(t, "only root can give files to other users")
 	}
 	if err := Trusted(file); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
 		t.Errorf("%v", err)

@@ -34,6 +34,8 @@ type Operator[T client.Object] struct {
 	// definitions are files and folders of CustomResourceDefinitions.
 	definitions []string
 	patience    time.Duration
+	// withoutStatus: the kind is managed with operon.WithoutStatus.
+	withoutStatus bool
 }
 
 // New returns the operator of a composer. api registers its Go types, as with operon.API. Those of Kubernetes are
@@ -48,6 +50,21 @@ func (o *Operator[T]) Kind(served schema.GroupVersionKind, namespaced bool) *Ope
 	with := *o
 	with.kinds = append(slices.Clone(o.kinds), kind{served, namespaced})
 	return &with
+}
+
+// WithoutStatus tests a kind that is managed with operon.WithoutStatus.
+func (o *Operator[T]) WithoutStatus() *Operator[T] {
+	with := *o
+	with.withoutStatus = true
+	return &with
+}
+
+// options are those of operon.Manage.
+func (o *Operator[T]) options() []operon.ManageOption {
+	if o.withoutStatus {
+		return []operon.ManageOption{operon.WithoutStatus()}
+	}
+	return nil
 }
 
 // scheme knows Kubernetes' types and the operator's. Each API in memory gets one of its
@@ -66,6 +83,7 @@ func (o *Operator[T]) scheme() (*runtime.Scheme, error) {
 // events and time.
 func (o *Operator[T]) reconciler(api client.WithWatch, with reconcile.Config[T]) (*reconcile.Reconciler[T], error) {
 	with.Roles, with.Manager = author.RolesIn(operon.Manage(o.composer))[0].(author.Roles[T]), Manager
+	with.WithoutStatus = o.withoutStatus
 	with.Record = reconcile.NewRecord(api, Namespace, Manager)
 	if with.Client == nil {
 		with.Client, with.Direct = api, api

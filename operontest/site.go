@@ -97,7 +97,7 @@ func (s *site[T]) end() error {
 
 // parts are what an operator's main function gives to operon.Main.
 func (o *Operator[T]) parts() []operon.Option {
-	parts := []operon.Option{operon.Manage(o.composer)}
+	parts := []operon.Option{operon.Manage(o.composer, o.options()...)}
 	for _, add := range o.api {
 		parts = append(parts, operon.API(add))
 	}

@@ -28,15 +28,13 @@ func (o *Operator[T]) Story(ctx context.Context, c Case[T]) (string, error) {
 			return "", fmt.Errorf("%s: %w", step.title(i), err)
 		}
 		fmt.Fprintf(&b, "%s\n", step.title(i))
-		if err := seen.tell(&b); err != nil {
-			return "", err
-		}
+		seen.tell(&b)
 	}
 	return b.String(), nil
 }
 
 // tell writes what happened, a line for each thing.
-func (s seen[T]) tell(b *strings.Builder) error {
+func (s seen[T]) tell(b *strings.Builder) {
 	for _, write := range s.writes {
 		fmt.Fprintf(b, "  write %s\n", write)
 	}
@@ -47,24 +45,19 @@ func (s seen[T]) tell(b *strings.Builder) error {
 		fmt.Fprintf(b, "  gone\n")
 	}
 	for _, object := range s.states {
-		ready, err := readiness(object)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(b, "  %s\n", ready)
+		fmt.Fprintf(b, "  %s\n", readiness(object))
 	}
-	return nil
 }
 
 // readiness is the Ready condition in words.
-func readiness(object client.Object) (string, error) {
+func readiness(object client.Object) string {
 	all, err := condition.Of(object)
 	if err != nil {
-		return "", err
+		return "exists" // a kind that is managed without status
 	}
 	ready := all.Ready()
 	if ready.Type == "" {
-		return "Ready is not told", nil
+		return "no Ready condition"
 	}
-	return fmt.Sprintf("Ready=%s %s: %s", ready.Status, ready.Reason, ready.Message), nil
+	return fmt.Sprintf("Ready=%s %s: %s", ready.Status, ready.Reason, ready.Message)
 }

@@ -30,7 +30,7 @@ func TestChildrenFail(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if found.Plans.Run != failures || len(found.Findings) > 0 {
+			if found.Plans.Run != failures || found.Failures() > 0 {
 				t.Errorf("%d of %d plans, and there is found:\n%s", found.Plans.Run, failures, told(t, found))
 			}
 			for _, r := range found.Runs {

@@ -29,6 +29,8 @@ type Test struct {
 	RBAC string
 	// Steps is a file of workloads, in addition to those that are derived from the samples.
 	Steps string
+	// Accept is a file with the findings that do not fail the test, each with the reason: see docs/prove/properties.md.
+	Accept string
 	// Budget is the time in which plans are started. Default: [TestBudget].
 	Budget time.Duration
 	// Plans is the maximum number of plans. By default, only Budget limits it.
@@ -42,7 +44,7 @@ type Test struct {
 // TestBudget is the default time budget for the plans of a test.
 const TestBudget = 8 * time.Second
 
-// Run tests the reliability of an operator, fails the test if there are findings, and returns the report.
+// Run tests the reliability of an operator, fails the test if there are failures among the findings, and returns the report.
 //
 // Guarantees: the operator runs in this process, on a cluster that is started for it in about a second and removed
 // afterwards. Parallel tests share a cluster.
@@ -60,6 +62,10 @@ func Run(t *testing.T, test Test) *report.Report {
 	var text strings.Builder
 	if err := report.Text(&text, *found, report.Look{}); err != nil {
 		t.Fatal(err)
+	}
+	if found.Failures() == 0 {
+		t.Log("\n" + text.String())
+		return found
 	}
 	t.Error("\n" + text.String())
 	return found
@@ -82,7 +88,7 @@ func (test Test) prove(t *testing.T) *report.Report {
 }
 
 func (test Test) options(folder string) (Options, error) {
-	target := Target{CRDs: test.CRDs, Samples: test.Samples, Setup: test.Setup, RBAC: test.RBAC, Steps: test.Steps}
+	target := Target{CRDs: test.CRDs, Samples: test.Samples, Setup: test.Setup, RBAC: test.RBAC, Steps: test.Steps, Accept: test.Accept}
 	options := Options{
 		Plans: test.Plans, Budget: test.Budget, Seed: test.Seed, FailFast: test.FailFast, Settle: timing.testSettle, Folder: folder,
 		Operator: runner.Function(func(ctx context.Context, access runner.Access) error {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
+	"github.com/operon-framework/operon/internal/prove/accept"
 	"github.com/operon-framework/operon/internal/prove/clusterwatch"
 	"github.com/operon-framework/operon/internal/prove/report"
 	"github.com/operon-framework/operon/internal/prove/runner"
@@ -54,6 +55,8 @@ type Options struct {
 	Settle time.Duration
 	// FailFast starts no further plan after the first finding that is not flaky.
 	FailFast bool
+	// Accept lists the findings that are accepted; nil: none.
+	Accept *accept.List
 	// Witness watches the cluster, if several sessions share one. By default, a session has its own.
 	Witness *clusterwatch.Witness
 	// Turns limits how many runs are active at the same time, if several sessions share a cluster.

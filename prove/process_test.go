@@ -15,6 +15,8 @@ import (
 
 	"github.com/operon-framework/operon/internal/prove/finding"
 	"github.com/operon-framework/operon/internal/prove/report"
+	"github.com/operon-framework/operon/internal/testing/testaid"
+	"github.com/operon-framework/operon/local"
 )
 
 // proven tests a target that is a program.
@@ -39,7 +41,25 @@ func TestPython(t *testing.T) {
 	needs(t, "python3")
 	target := Target{Run: "exec python3 testdata/shell/notes.py", CRDs: "testdata/shell/crd.yaml", Samples: "testdata/shell/sample.yaml"}
 	found, _ := proven(t, target, func(o *Options) { o.Plans, o.Budget = 8, 30*time.Second })
-	if len(found.Findings) > 0 || found.Plans.Run == 0 {
+	if found.Failures() > 0 || found.Plans.Run == 0 {
+		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, told(t, found))
+	}
+}
+
+// An operator in shell, which is kubectl in a loop, and its planted mistake: what it creates has no owner.
+func TestShell(t *testing.T) {
+	skipRaced(t)
+	t.Parallel()
+	needs(t, "bash")
+	binary, err := local.Binary(t.Context(), t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := Target{
+		Run: fmt.Sprintf("KUBECTL='%s kubectl' exec bash testdata/shell/notes.sh", binary), CRDs: "testdata/shell/crd.yaml", Samples: "testdata/shell/sample.yaml",
+	}
+	found, _ := proven(t, target, func(o *Options) { o.Plans, o.Budget = 2, 30*time.Second })
+	if !slices.ContainsFunc(found.Findings, func(f finding.Finding) bool { return f.Property == finding.NothingLeft && f.Of.Kind == "ConfigMap" }) {
 		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, told(t, found))
 	}
 }
@@ -69,7 +89,7 @@ func TestFixedPort(t *testing.T) {
 	const listening = `exec python3 -c 'import runpy, socket; s = socket.create_server(("127.0.0.1", %d)); runpy.run_path("testdata/shell/notes.py", run_name="__main__")'`
 	target := Target{Run: fmt.Sprintf(listening, quietPort(t)), CRDs: "testdata/shell/crd.yaml", Samples: "testdata/shell/sample.yaml"}
 	found, _ := proven(t, target, func(o *Options) { o.Plans, o.Budget = 2, 30*time.Second })
-	if len(found.Findings) > 0 || found.Plans.Run == 0 {
+	if found.Failures() > 0 || found.Plans.Run == 0 {
 		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, told(t, found))
 	}
 	if notes := strings.Join(found.Notes, "; "); !strings.Contains(notes, "same port") {
@@ -98,7 +118,7 @@ func TestUnknownKind(t *testing.T) {
 func needs(t *testing.T, program string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {
-		t.Skipf("this test runs an operator in another language, and there is no %s", program)
+		testaid.Lacks(t, "this test runs an operator in another language, and there is no %s", program)
 	}
 }
 
@@ -107,7 +127,7 @@ func TestKubebuilder(t *testing.T) {
 	skipRaced(t)
 	t.Parallel()
 	found, _ := proven(t, Target{Dir: "testdata/kubebuilder"}, func(o *Options) { o.Plans, o.Budget = 8, 30*time.Second })
-	if len(found.Findings) > 0 || found.Plans.Run == 0 {
+	if found.Failures() > 0 || found.Plans.Run == 0 {
 		t.Errorf("in %d plans there is found:\n%s", found.Plans.Run, told(t, found))
 	}
 }

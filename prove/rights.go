@@ -39,7 +39,9 @@ func (s *session) judgeRights() error {
 	if enough {
 		s.report.Checked = append(s.report.Checked, finding.Needed)
 	}
-	for _, f := range rbacusage.Findings(needed, declared, enough) {
+	findings := rbacusage.Findings(needed, declared, enough)
+	s.Accept.Mark(findings)
+	for _, f := range findings {
 		if f.Property != finding.Permitted || !s.refused() {
 			f.Plan = s.unharmed()
 			s.confirmed(f, nil)

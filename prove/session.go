@@ -202,6 +202,7 @@ func (s *session) learn(ctx context.Context) error {
 	for i := range s.learnt {
 		s.uses(&s.learnt[i])
 	}
+	s.Accept.Mark(findings)
 	for _, f := range findings {
 		f.Plan = s.unharmed()
 		s.confirmed(f, &s.learnt[0])
@@ -295,7 +296,7 @@ func pause(ctx context.Context, while time.Duration) error {
 	}
 }
 
-// chosen are plans in the order in which they are carried out: in turn one with a fault, one with a
+// chosen are plans in the order in which they are carried out: in turn one with faults, of which sweeps come first, one with a
 // changed field, and, of each two, one with another workload.
 func (s *session) chosen() []testplan.Plan {
 	if s.restless() {
@@ -306,8 +307,9 @@ func (s *session) chosen() []testplan.Plan {
 	for i := range faulty {
 		faulty[i] = short(faulty[i])
 	}
-	changes, others := s.changes(), plain(s.workloads())
+	faulty = append(testplan.Sweeps(s.learnt, s.base), faulty...)
 	var all []testplan.Plan
+	changes, others := s.changes(), plain(s.workloads())
 	for len(faulty)+len(changes)+len(others) > 0 {
 		for _, from := range []*[]testplan.Plan{&faulty, &changes, &others, &faulty, &changes} {
 			all, *from = first(all, *from)

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/operon-framework/operon/internal/prove/accept"
 	"github.com/operon-framework/operon/internal/prove/report"
 	"github.com/operon-framework/operon/internal/prove/runner"
 	"github.com/operon-framework/operon/internal/prove/workload"
@@ -33,8 +34,13 @@ type Target struct {
 	RBAC    string `json:"rbac,omitempty"`
 	// Steps is a file of your own workloads.
 	Steps string `json:"steps,omitempty"`
+	// Accept is a file with the findings that are accepted: see docs/prove/properties.md.
+	Accept string `json:"accept,omitempty"`
 	// Namespace is the only namespace in which the operator can run.
 	Namespace string `json:"namespace,omitempty"`
+	// Kustomize builds an RBAC or Setup directory that has a kustomization, and returns its objects as YAML. Without it,
+	// such a directory is an error.
+	Kustomize func(directory string) ([]byte, error) `json:"-"`
 }
 
 // Load reads the files of the target, builds the operator into a directory if the target is a project, and returns
@@ -109,25 +115,34 @@ func (t Target) loadCommand(o *Options) (build func(context.Context) error, err 
 
 // loadFiles reads the files that are named.
 func (t Target) loadFiles(o *Options) (err error) {
+	if t.Accept != "" {
+		if o.Accept, err = accept.Read(t.Accept); err != nil {
+			return err
+		}
+	}
 	if t.Steps != "" {
 		if o.Workloads, err = workload.Read(t.Steps); err != nil {
 			return err
 		}
 	}
-	for path, into := range map[string]*[]*unstructured.Unstructured{t.CRDs: &o.CRDs, t.Samples: &o.Samples, t.Setup: &o.Setup} {
-		if path == "" {
+	for _, part := range []struct {
+		path string
+		read func(string) ([]project.Object, error)
+		into *[]*unstructured.Unstructured
+	}{{t.CRDs, readManifests, &o.CRDs}, {t.Samples, readManifests, &o.Samples}, {t.Setup, t.readKustomized, &o.Setup}} {
+		if part.path == "" {
 			continue
 		}
-		read, err := readManifests(path)
+		read, err := part.read(part.path)
 		if err != nil {
 			return err
 		}
-		*into = objects(read)
+		*part.into = objects(read)
 	}
 	if t.RBAC == "" {
 		return nil
 	}
-	read, err := readManifests(t.RBAC)
+	read, err := t.readKustomized(t.RBAC)
 	if err != nil {
 		return err
 	}
@@ -136,6 +151,28 @@ func (t Target) loadFiles(o *Options) (err error) {
 		return fmt.Errorf("%s: contains no Role or ClusterRole", t.RBAC)
 	}
 	return nil
+}
+
+// kustomizations are the names of the file that makes a directory a kustomization.
+var kustomizations = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+// readKustomized reads a file or a directory. If the directory has a kustomization, its prefixes and patches apply.
+func (t Target) readKustomized(path string) ([]project.Object, error) {
+	for _, name := range kustomizations {
+		file := filepath.Join(path, name)
+		if _, err := os.Stat(file); err != nil {
+			continue
+		}
+		if t.Kustomize == nil {
+			return nil, fmt.Errorf("%s: run kustomize build and use its output, because nothing builds kustomizations here", file)
+		}
+		content, err := t.Kustomize(path)
+		if err != nil {
+			return nil, err
+		}
+		return project.Parse(file, content)
+	}
+	return readManifests(path)
 }
 
 // bases is the folder that controller-gen writes definitions into, below what its users name.

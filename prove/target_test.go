@@ -3,12 +3,14 @@ package prove
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/operon-framework/operon/internal/prove/report"
+	"github.com/operon-framework/operon/internal/tools/generate/kustomize"
 )
 
 // What cannot be tested is told before anything is built or started.
@@ -26,6 +28,59 @@ func TestLoadTellsFirst(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || built {
 			t.Errorf("%+v: %v, built %v", target, err, built)
 		}
+	}
+}
+
+// The Roles of a kustomization have its prefixes and its namespace, which stands for the operator's own.
+func TestLoadKustomizedRoles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"kustomization.yaml": "namespace: web-system\nnamePrefix: web-\nresources: [role.yaml]\npatches:\n- path: patch.yaml\n",
+		"role.yaml": `apiVersion: v1
+kind: ServiceAccount
+metadata: {name: manager, namespace: system}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: leader, namespace: system}
+rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: leader, namespace: system}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: leader}
+subjects: [{kind: ServiceAccount, name: manager, namespace: system}]
+`,
+		"patch.yaml": `apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: leader, namespace: system}
+rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, create]}]
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	target := Target{Run: "true", Samples: "testdata/kubebuilder/config/samples", RBAC: dir}
+	if _, err := target.Load(t.Context(), t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "run kustomize build") {
+		t.Errorf("without kustomize: %v", err)
+	}
+	target.Kustomize = kustomize.BuildDirectory
+	options, err := target.Load(t.Context(), t.TempDir(), nil)
+	if err != nil || len(options.Grants) != 1 {
+		t.Fatalf("%d grants, %v", len(options.Grants), err)
+	}
+	grant := options.Grants[0]
+	role, err := grant.ReadRole()
+	if err != nil || grant.Name != "web-leader" || grant.Namespace != "" || !slices.Contains(role.Rules[0].Verbs, "create") {
+		t.Errorf("%+v, rules %+v, %v", grant, role.Rules, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "patch.yaml"), []byte("not a patch"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := target.Load(t.Context(), t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "kustomize build "+dir) {
+		t.Errorf("a kustomization that cannot be built: %v", err)
 	}
 }
 

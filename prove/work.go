@@ -68,7 +68,7 @@ func (s *session) failed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.found {
-		if !f.Flaky {
+		if !f.Flaky && f.Fails() {
 			return true
 		}
 	}
@@ -128,6 +128,9 @@ func (s *session) once(ctx context.Context, p testplan.Plan, pace runner.Pace) e
 		if verdict != report.Passed {
 			run.Findings = append(run.Findings, f.Key())
 		}
+		if !f.Fails() {
+			continue
+		}
 		if run.Verdict != report.Failed && verdict != report.Passed {
 			run.Verdict = verdict
 		}
@@ -154,7 +157,9 @@ func (s *session) carry(ctx context.Context, p testplan.Plan, pace runner.Pace) 
 		return nil, nil, err
 	}
 	s.uses(seen)
-	return seen, oracle.Judge(refs, p, *seen), nil
+	findings := oracle.Judge(refs, p, *seen)
+	s.Accept.Mark(findings)
+	return seen, findings, nil
 }
 
 // patient is the pace of a run that makes sure of a finding: an operator may need longer.
@@ -162,7 +167,7 @@ func (s *session) patient() runner.Pace {
 	return runner.Pace{Quiet: s.Settle, Settle: 10 * s.Settle, Unsure: 3 * s.Settle, Patience: time.Minute}
 }
 
-// sure makes sure of a finding by running its plan once more, with more patience. What another
+// sure makes sure of a finding by running its plan again, with more patience, until it shows twice. What another
 // plan showed already is only counted.
 func (s *session) sure(ctx context.Context, p testplan.Plan, f finding.Finding, seen *runlog.Trace) (report.Verdict, error) {
 	f.Plan = &p
@@ -173,29 +178,32 @@ func (s *session) sure(ctx context.Context, p testplan.Plan, f finding.Finding, 
 		s.confirmed(f, seen)
 		return report.Failed, nil
 	}
-	again, findings, err := s.carry(ctx, p, s.patient())
-	if err != nil {
-		return "", err
-	}
-	at := slices.IndexFunc(findings, func(other finding.Finding) bool { return other.Key() == f.Key() })
-	switch {
-	case at >= 0:
-		f, seen = findings[at], again
+	for runs := 2; runs <= repetitions; runs++ {
+		again, findings, err := s.carry(ctx, p, s.patient())
+		if err != nil {
+			return "", err
+		}
+		at := slices.IndexFunc(findings, func(other finding.Finding) bool { return other.Key() == f.Key() })
+		if at < 0 {
+			f.Runs = runs
+			continue
+		}
+		f = findings[at]
 		f.Plan = &p
-	case s.waits(f):
-		return report.Passed, nil // it only took longer
-	default:
-		f.Flaky = true
+		f, seen = s.shrunk(ctx, f, again)
+		s.confirmed(f, seen)
+		return report.Failed, nil
 	}
-	if !f.Flaky {
-		f, seen = s.shrunk(ctx, f, seen)
+	f.Flaky, f.Seen = true, 1
+	if s.waits(f) {
+		f.Level = finding.Note // a slow machine may have been the reason
 	}
 	s.confirmed(f, seen)
-	if f.Flaky {
-		return report.Flaky, nil
-	}
-	return report.Failed, nil
+	return report.Flaky, nil
 }
+
+// repetitions is how many runs of a plan a finding has to show itself twice.
+const repetitions = 3
 
 // shrunk looks for a smaller plan that shows the same.
 func (s *session) shrunk(ctx context.Context, f finding.Finding, seen *runlog.Trace) (finding.Finding, *runlog.Trace) {
@@ -229,7 +237,7 @@ func (s *session) smaller(ctx context.Context, f finding.Finding, until time.Tim
 	return f, nil, false
 }
 
-// waits tells whether a finding says no more than that something did not come in time.
+// waits reports whether a finding says no more than that something did not happen in time.
 func (s *session) waits(f finding.Finding) bool {
 	switch f.Property {
 	case finding.SameState, finding.SameFresh, finding.Restored, finding.NothingLeft, finding.Deletable, finding.Silent, finding.Truthful:
@@ -292,11 +300,13 @@ func (s *session) finish() error {
 			s.report.Checked = append(s.report.Checked, check.Property)
 		}
 	}
+	s.report.Notes = append(s.report.Notes, s.Accept.Unseen()...)
 	for _, f := range s.found {
 		s.report.Findings = append(s.report.Findings, *f)
 	}
 	slices.SortFunc(s.report.Findings, func(a, b finding.Finding) int {
 		return cmp.Or(
+			compareBools(!a.Fails(), !b.Fails()),
 			compareBools(a.Flaky, b.Flaky),
 			cmp.Compare(slices.Index(s.report.Checked, a.Property), slices.Index(s.report.Checked, b.Property)),
 			cmp.Compare(a.Key(), b.Key()),

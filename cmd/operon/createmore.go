@@ -67,10 +67,12 @@ func newCreateController() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "controller",
 		Short: "Scaffold a controller for an existing kind",
-		Long: `Scaffold a controller for an existing kind. A kind of the project gets a composer. A built-in kind
-(--group apps --version v1 --kind Deployment; no group for the core API) gets a plain reconciler on
-the same manager, because another controller writes its status.`,
+		Long: `Scaffold a controller for an existing kind. The kind is one of the project, or a built-in
+kind: --group apps --version v1 --kind Deployment, without --group for the core API. The controller of
+a built-in kind adds labels, annotations and children to its objects, and leaves their status to
+Kubernetes.`,
 		Example: `  operon create controller --kind Memcached
+  operon create controller --version v1 --kind Namespace
   operon create controller --group apps --version v1 --kind Deployment --dry-run`,
 		Args: noArguments,
 	}

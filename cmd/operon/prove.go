@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/operon-framework/operon/internal/prove/report"
+	"github.com/operon-framework/operon/internal/tools/generate/kustomize"
 	"github.com/operon-framework/operon/internal/tools/projectfile"
 	"github.com/operon-framework/operon/prove"
 )
@@ -47,7 +48,8 @@ its cache is stale, its pods fail, its fields are changed. Each time the operato
 same state, leave nothing behind, and come to rest.
 
 A violation is reproduced before it is reported, with a file that replays it. The exit code is 0 if
-all invariants held, 1 if there are findings, and 2 if the operator could not be tested.`,
+all invariants held, 1 if there are failures, and 2 if the operator could not be tested. Notes, and the
+findings in the file that --accept names, do not count.`,
 		Example: `  operon prove examples/memcached
   operon prove --budget 10m --plans 1000
   operon prove --run './my-operator --port {port}' --crds crds/ --samples samples/ --rbac roles.yaml
@@ -69,6 +71,7 @@ all invariants held, 1 if there are findings, and 2 if the operator could not be
 	set.IntVar(&v.plans, "plans", prove.DefaultPlans, "maximum number of test cases")
 	set.IntVar(&v.workers, "workers", 0, "number of parallel test cases (default: twice the processors)")
 	set.Int64Var(&v.seed, "seed", 1, "seed of the order of equal test cases")
+	set.StringVar(&v.target.Accept, "accept", "", "`FILE` of findings that are accepted, with the reasons")
 	set.StringVar(&v.replay, "replay", "", "replay the finding of a test case `FILE`")
 	set.BoolVar(&v.trustFile, "trust-file", false, "with --replay: run the command, and read the paths, that the test case file names")
 	set.StringVar(&v.out, "out", prove.Output, "`DIR` of the reports")
@@ -127,7 +130,7 @@ func (v *proving) run(ctx context.Context, out io.Writer) (err error) {
 	if err := errors.Join(err, writing, v.print(out, found, files)); err != nil {
 		return unproven(err)
 	}
-	if len(found.Findings) > 0 {
+	if found.Failures() > 0 {
 		return exitError{code: exitFindings}
 	}
 	return nil
@@ -145,6 +148,7 @@ func (v *proving) test(ctx context.Context, folder string, progress *report.Prog
 			return nil, prove.Options{}, err
 		}
 	}
+	v.target.Kustomize = kustomize.BuildDirectory
 	options, err := v.target.Load(ctx, folder, progress.Update)
 	if err != nil {
 		return nil, options, err

@@ -70,7 +70,7 @@ func TestReadmeInstalls(t *testing.T) {
 	}
 	binaries := filepath.Join(repository, "bin")
 	if _, err := os.Stat(filepath.Join(binaries, "operon")); err != nil {
-		t.Skipf("run `make binaries` first: %v", err)
+		testaid.Lacks(t, "run `make binaries` first: %v", err)
 	}
 	content, err := os.ReadFile(filepath.Join(repository, "README.md"))
 	if err != nil {

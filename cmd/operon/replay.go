@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -19,7 +20,7 @@ import (
 func (v *proving) acceptReplay(args []string) error {
 	own := v.target
 	own.Run = ""
-	if own != (prove.Target{}) || v.target.Run != "" && len(args) > 0 {
+	if !reflect.DeepEqual(own, prove.Target{}) || v.target.Run != "" && len(args) > 0 {
 		return usageError{errors.New("--replay takes manifests from its file: give only the file, and either --run COMMAND or DIR")}
 	}
 	if len(args) > 0 {

@@ -208,7 +208,7 @@ func (r *reader) session(text string) {
 		run.Dir, run.Env, run.WaitDelay = r.dir, r.env, time.Second
 		got, err := run.Output()
 		if lacks.Match(got) {
-			r.t.Skip(string(got))
+			testaid.Lacks(r.t, "%s", got)
 		}
 		if err != nil || !shows(want, string(got)) {
 			r.t.Errorf("$ %s\n%s(%v), the page has\n%s\nas compared:\n%s---\n%s", command, got, err, want, blank(string(got)), blank(want))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +20,7 @@ func newUndeploy() *cobra.Command {
 		Short: "Uninstall an operator from a cluster",
 		Long: `Uninstall the operator that "operon deploy" installed for the project in DIR (default: the current
 directory). The CRDs and the custom resources stay, and with them what their owners hold, unless you
-add --delete-data. Then the custom resources are deleted first, while the operator is still running to
+add --delete-data, or confirm it on a terminal by typing the operator's name. Then the custom resources are deleted first, while the operator is still running to
 clear their finalizers, and after them the operator, the CRDs and the namespace.
 
 Objects that existed before the deployment, or that another deployment uses, stay, and are listed. So
@@ -46,6 +47,9 @@ operator that is not running.`,
 			return usageError{errors.New("--give-up-finalizers needs --delete-data: without it, no custom resource is deleted")}
 		}
 		options.KeepData = !deleteData
+		if onTerminal() {
+			options.Confirm = confirmDeletion(command.InOrStdin(), command.ErrOrStderr())
+		}
 		options.Dir, options.Progress = directoryOf(args), command.ErrOrStderr()
 		removal, err := deploy.Undeploy(command.Context(), options)
 		if removal == nil {
@@ -56,6 +60,19 @@ operator that is not running.`,
 		}))
 	}
 	return command
+}
+
+// confirmDeletion asks for the name of the operator before CRDs and custom resources are deleted. Any other answer keeps them.
+func confirmDeletion(in io.Reader, out io.Writer) func(deploy.DataDeletion) (bool, error) {
+	return func(of deploy.DataDeletion) (bool, error) {
+		fmt.Fprintf(out, "also delete CRD %s and all %d custom resources? This cannot be undone.\nType %s to delete them, or press Enter to keep them: ",
+			strings.Join(of.CRDs, ", CRD "), of.Objects, of.Operator)
+		line, err := bufio.NewReader(in).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return false, fmt.Errorf("read the answer: %w", err)
+		}
+		return strings.TrimSpace(line) == of.Operator, nil
+	}
 }
 
 func printRemoved(out io.Writer, removal *deploy.Removal) error {

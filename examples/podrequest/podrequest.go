@@ -11,10 +11,10 @@ import (
 	"github.com/operon-framework/operon/examples/podrequest/api/v1alpha1"
 )
 
-// PodRequest keeps one pod for each request.
+// PodRequest is the composer of PodRequests: one pod for each.
 type PodRequest struct{}
 
-// Compose declares the pod. Most of a pod cannot be changed, so that another spec is another pod.
+// Compose declares the pod. Most fields of a pod are immutable, so a change of the spec replaces the pod.
 func (PodRequest) Compose(_ context.Context, r *v1alpha1.PodRequest, out *operon.Composition) error {
 	out.Child(pod(r), operon.Replace())
 	return nil
@@ -32,10 +32,9 @@ func container(r *v1alpha1.PodRequest) corev1.Container {
 		Name:    r.Spec.Name,
 		Image:   r.Spec.Image,
 		Command: r.Spec.Command,
-		// Also of an image without a tag: what the node has needs no registry.
+		// Also for an image without a tag: an image that the node has is not pulled.
 		ImagePullPolicy: corev1.PullIfNotPresent,
-		// The image of a pod could be changed while it runs. Its environment cannot: another image is
-		// another pod, too.
+		// The image of a pod is mutable and its environment is not: a change of the image replaces the pod, too.
 		Env: []corev1.EnvVar{{Name: "POD_REQUEST_IMAGE", Value: r.Spec.Image}},
 	}
 }

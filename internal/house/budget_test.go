@@ -13,33 +13,33 @@ type budget struct{ lines, exported int }
 var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together. The goal is 98,000.
-const totalLines = 112_200
+const totalLines = 113_500
 
 // budgets of packages that need more. Raise one only with a reason in its commit message; lower it when a package shrinks.
 var budgets = map[string]budget{
 	// What authors see in one place: the root package and the vocabularies of external resources and roles.
 	"":                        {3000, 66},
 	"external":                {860, 45},
-	"internal/runtime/author": {700, 40},
+	"internal/runtime/author": {730, 42},
 
-	"internal/runtime/reconcile": {3440, 17}, // fifteen steps, a file each
+	"internal/runtime/reconcile": {3540, 17}, // fifteen steps, a file each
 	"internal/runtime/shard":     {1800, 8},
 	"internal/runtime/webhook":   {2780, 17},
 	"operontest":                 {3660, 21},
 
-	"internal/prove/oracle":     {1930, 8},
+	"internal/prove/oracle":     {2000, 8},
 	"internal/prove/proxy":      {2870, 8},
-	"internal/prove/report":     {2470, 26},
+	"internal/prove/report":     {2560, 26},
 	"internal/prove/runner":     {2770, 13},
 	"internal/prove/workload":   {1650, 18},
-	"prove":                     {1885, 12},
-	"internal/ship/deploy":      {2880, 11},
+	"prove":                     {2000, 14},
+	"internal/ship/deploy":      {2950, 11},
 	"internal/ship/image":       {1650, 20},
 	"internal/tools/generate":   {2540, 6},
 	"internal/tools/project":    {1800, 31},
 	"internal/tools/scaffold":   {3300, 14},
 	"internal/tools/up":         {2700, 11},
-	"cmd/operon":                {2965, 1},
+	"cmd/operon":                {3050, 1},
 	"cluster/internal/instance": {2115, 19},
 	"cluster/internal/sim":      {2300, 5},
 

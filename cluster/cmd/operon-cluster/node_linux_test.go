@@ -20,13 +20,14 @@ import (
 	"testing"
 
 	"github.com/operon-framework/operon/cluster/internal/node"
+	"github.com/operon-framework/operon/cluster/internal/testaid"
 )
 
 // needsNode skips a test where no containers can be run, and says why.
 func needsNode(t *testing.T) {
 	t.Helper()
 	if err := node.Check(); err != nil {
-		t.Skip(err)
+		testaid.Lacks(t, "%v", err)
 	}
 }
 

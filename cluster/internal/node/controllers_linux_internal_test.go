@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/operon-framework/operon/cluster/internal/testaid"
 )
 
 // unifiedRoot is where a hierarchy of version 2 is mounted on this machine.
@@ -33,7 +35,7 @@ func unifiedRoot(t *testing.T) string {
 func TestControllersAreLent(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
-		t.Skip("needs root")
+		testaid.Lacks(t, "root")
 	}
 	root := unifiedRoot(t)
 	before, err := off(root)

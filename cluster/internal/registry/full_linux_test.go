@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/operon-framework/operon/cluster/internal/testaid"
 )
 
 // A full disk is told, with what to do, and leaves nothing of the upload; what fits is taken.
@@ -15,10 +17,10 @@ func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := t.TempDir()
 	if os.Geteuid() != 0 {
-		t.Skip("a small disk is mounted, which takes root")
+		testaid.Lacks(t, "a small disk is mounted, which takes root")
 	}
 	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=256k"); err != nil {
-		t.Skipf("no small disk can be mounted here: %v", err)
+		testaid.Lacks(t, "no small disk can be mounted here: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(disk, unix.MNT_DETACH); err != nil {

@@ -42,6 +42,16 @@ type Status struct {
 	observed   *int64
 }
 
+// Detached is a status in memory, for an object whose own status the operator does not write. The zero value has no
+// conditions.
+type Detached struct {
+	conditions []metav1.Condition
+	observed   int64
+}
+
+// Status gives access to it.
+func (d *Detached) Status() Status { return Status{conditions: &d.conditions, observed: &d.observed} }
+
 // Of finds the status of object, a pointer to a struct with the fields Status.Conditions,
 // a []metav1.Condition, and Status.ObservedGeneration, an int64. The error of a type that
 // lacks one says what to write.

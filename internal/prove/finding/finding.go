@@ -40,6 +40,24 @@ const (
 	Needed    Property = "needed"
 )
 
+// Properties are all of them, in the order of the documentation.
+func Properties() []Property {
+	return []Property{
+		SameState, SameFresh, Restored, NothingLeft, NothingForeign, DataKept, Silent, Truthful, Alive, Bounded, Deletable, Refusing, Permitted, Needed,
+	}
+}
+
+// Level is how much a finding matters.
+type Level string
+
+// Levels. An empty one is Failure.
+const (
+	// Failure: users lose something. It decides the exit code.
+	Failure Level = "failure"
+	// Note: worth a look, such as a design that not all users expect.
+	Note Level = "note"
+)
+
 // Class is a guess at the kind of mistake.
 type Class string
 
@@ -72,7 +90,11 @@ const (
 // Finding is one property that does not hold in one run.
 type Finding struct {
 	Property Property `json:"property"`
-	Class    Class    `json:"class"`
+	// Level is Failure if it is empty.
+	Level Level `json:"level,omitempty"`
+	// Accepted is the reason why the authors of the operator accept it; empty: they do not.
+	Accepted string `json:"accepted,omitempty"`
+	Class    Class  `json:"class"`
 	// Step is the workload's, empty where it is not about one.
 	Step string `json:"step,omitempty"`
 	// Of is the object that it shows in, its namespace empty where that is the run's own.
@@ -88,8 +110,11 @@ type Finding struct {
 	// Plan is what was done, shrunk where that was possible. What shows without any fault has a plan
 	// without one, the runs that others are compared with.
 	Plan *testplan.Plan `json:"plan,omitempty"`
-	// Flaky: a second run did not show it.
+	// Flaky: it did not show twice. Seen is in how many of the Runs of its plan it did; 0 if it is not flaky, or if runs
+	// without faults show it.
 	Flaky bool `json:"flaky,omitempty"`
+	Seen  int  `json:"seen,omitempty"`
+	Runs  int  `json:"runs,omitempty"`
 	// File is the plan file that replays it, File empty where there is none.
 	File string `json:"file,omitempty"`
 	// Also is how many other plans showed the same.
@@ -106,6 +131,9 @@ type Difference struct {
 	Want string `json:"want,omitempty"`
 	Got  string `json:"got,omitempty"`
 }
+
+// Fails reports whether the finding is a failure that is not accepted.
+func (f *Finding) Fails() bool { return f.Level != Note && f.Accepted == "" }
 
 // Key is the same for findings that are one: the property, the kind of object and the message.
 func (f *Finding) Key() string {

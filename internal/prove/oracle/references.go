@@ -1,8 +1,10 @@
 package oracle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -159,13 +161,13 @@ func (refs *References) testable() error {
 
 // works returns why a run shows nothing of an operator at work.
 func (r *run) works() error {
-	var asked, wrote bool
+	var asked, acted bool
 	for i := range r.Requests {
 		one := &r.Requests[i]
 		asked = asked || one.Resource != ""
-		wrote = wrote || one.IsWrite() && !one.IsLease()
+		acted = acted || changed(one)
 	}
-	if wrote {
+	if acted {
 		return nil
 	}
 	for _, exit := range r.Exits {
@@ -179,8 +181,38 @@ func (r *run) works() error {
 	case !asked:
 		return errors.New("the operator sent no requests to the proxy: it must use $KUBECONFIG or the in-cluster configuration")
 	}
-	return errors.New("the operator wrote nothing in any step: does it watch this namespace and these kinds?")
+	idle := "the operator changed nothing in any step: " + cmp.Or(r.denied(), "does it watch this namespace and these kinds?")
+	if len(r.Exits) > 0 {
+		idle += "; it logged last" + cmp.Or(lastWords(r.Exits[0]), " nothing")
+	}
+	return errors.New(idle)
 }
+
+// denied returns which requests the API server rejected for lack of permissions, "" if there are none.
+func (r *run) denied() string {
+	var all []string
+	for i := range r.Requests {
+		one := &r.Requests[i]
+		what := fmt.Sprintf("%s %s", one.Verb, one.Target())
+		if one.Group != "" {
+			what += " of " + one.Group
+		}
+		if one.Served == http.StatusForbidden && !slices.Contains(all, what) {
+			all = append(all, what)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	more := ""
+	if n := len(all) - maxDenied; n > 0 {
+		all, more = all[:maxDenied], fmt.Sprintf(" and %d more", n)
+	}
+	return "it is not permitted to " + strings.Join(all, ", ") + more + " (grant it in its Roles)"
+}
+
+// maxDenied is how many permissions a message names.
+const maxDenied = 5
 
 // notStarted says how an operator ended that wrote nothing, and what may help.
 func notStarted(exit runlog.Exit) error {

@@ -32,7 +32,7 @@ func Findings(needed Needs, declared []Granted, enough bool) []finding.Finding {
 	}
 	for _, u := range unused {
 		all = append(all, finding.Finding{
-			Property: finding.Needed, Class: finding.Privilege, Message: u.String(),
+			Property: finding.Needed, Level: finding.Note, Class: finding.Privilege, Message: u.String(),
 			Of: &workload.Ref{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: u.Grant.Kind, Name: u.Grant.Name},
 		})
 	}

@@ -16,11 +16,29 @@ func (r *Report) medianRun() time.Duration {
 	return median(all)
 }
 
-// flaky counts findings that a second run did not show.
+// Failures is the number of findings that are failures and not accepted.
+func (r *Report) Failures() int {
+	return r.count(func(f *finding.Finding) bool { return f.Fails() })
+}
+
+// flaky counts failures that a second run did not show.
 func (r *Report) flaky() int {
+	return r.count(func(f *finding.Finding) bool { return f.Fails() && f.Flaky })
+}
+
+// accepted counts the findings that are accepted, and notes the others that do not fail.
+func (r *Report) accepted() int {
+	return r.count(func(f *finding.Finding) bool { return f.Accepted != "" })
+}
+
+func (r *Report) notes() int {
+	return r.count(func(f *finding.Finding) bool { return !f.Fails() && f.Accepted == "" })
+}
+
+func (r *Report) count(is func(*finding.Finding) bool) int {
 	n := 0
-	for _, f := range r.Findings {
-		if f.Flaky {
+	for i := range r.Findings {
+		if is(&r.Findings[i]) {
 			n++
 		}
 	}

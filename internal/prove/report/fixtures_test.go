@@ -278,7 +278,7 @@ func stale(t *testing.T) report.Report {
 		Property: finding.DataKept, Class: finding.Stale, Step: "recreate", Of: of("PersistentVolumeClaim", "data-demo-0"),
 		Message: "PersistentVolumeClaim/data-demo-0 is deleted and recreated without its data",
 		Diff:    []finding.Difference{{Of: "PersistentVolumeClaim/data-demo-0", Path: "metadata.uid", Want: `"the same"`, Got: `"another one"`}},
-		Last:    failing.Requests[2:], Plan: &p, File: "prove-report/01 data kept.plan.yaml", Flaky: true,
+		Last:    failing.Requests[2:], Plan: &p, File: "prove-report/01 data kept.plan.yaml", Flaky: true, Seen: 1, Runs: 3,
 		Log: []string{`{"level":"info","msg":"cache is gone, removing its claim","cache":"demo"}`, `{"level":"error","msg":"Operation cannot be fulfilled"}`},
 	}
 	r.Findings = []finding.Finding{f}
@@ -304,9 +304,13 @@ func hotLoop(t *testing.T) report.Report {
 		Last:    failing.Requests[len(failing.Requests)-5:], Plan: &testplan.Plan{Name: "sample", Workload: sample()}, File: "prove-report/01.plan.yaml",
 	}
 	unneeded := finding.Finding{
-		Property: finding.Needed, Class: finding.Privilege, Message: "delete of nodes is granted and was never used",
+		Property: finding.Needed, Level: finding.Note, Class: finding.Privilege, Message: "delete of nodes is granted and was never used",
 	}
-	r.Findings = []finding.Finding{f, unneeded}
+	known := finding.Finding{
+		Property: finding.SameFresh, Class: finding.Misoperation, Of: of("StatefulSet", "demo"), Message: "a change of spec.storage leads to another state",
+		Accepted: "claim templates are immutable, which the documentation of the operator says",
+	}
+	r.Findings = []finding.Finding{f, unneeded, known}
 	r.Checked = append(r.Checked, finding.Needed, finding.Permitted)
 	shows(&r, 0, report.Failed, f)
 	r.Timelines = []report.Timeline{{Key: f.Key(), Failing: *report.CourseOf(failing)}}

@@ -87,7 +87,8 @@ type card struct {
 	Title, Of, Message, Means     string
 	Advice, Class, Property, Step string
 	Also                          string
-	Flaky                         bool
+	Flaky, Note                   bool
+	Accepted, Flakiness           string
 	// Planned: there is a plan, whose Faults may be none.
 	Planned  bool
 	Faults   [][]part
@@ -137,9 +138,9 @@ func viewOf(r *Report) htmlView {
 // toneOf is how the headline looks.
 func toneOf(r *Report) string {
 	switch {
-	case len(r.Findings) > r.flaky():
+	case r.Failures() > r.flaky():
 		return "failed"
-	case len(r.Findings) > 0:
+	case r.Failures() > 0:
 		return "flaky"
 	case r.Interrupted || r.Plans.Run == 0:
 		return "void"
@@ -198,7 +199,7 @@ func (r *Report) card(i int) card {
 	about := about(f.Property)
 	c := card{
 		Number: i + 1, Title: upper(about.broken), Message: upper(terminal.Clean(short(f.Message, shown))), Means: about.means, Advice: about.advice,
-		Class: string(f.Class), Property: string(f.Property), Step: terminal.Line(f.Step), Flaky: f.Flaky, Planned: f.Plan != nil, Faults: parted(faultsOf(f)),
+		Class: string(f.Class), Property: string(f.Property), Step: terminal.Line(f.Step), Flaky: f.Flaky, Flakiness: flakiness(f), Note: f.Level == finding.Note, Accepted: terminal.Clean(f.Accepted), Planned: f.Plan != nil, Faults: parted(faultsOf(f)),
 		Requests: requestRows(f.Last),
 	}
 	if f.Of != nil {

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/xml"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -22,7 +23,8 @@ func JUnit(w io.Writer, r Report) error {
 		}
 		all.add(&r, suite)
 	}
-	if orphans := r.orphans(); len(orphans) > 0 {
+	orphans := slices.DeleteFunc(r.orphans(), func(i int) bool { return !r.Findings[i].Fails() })
+	if len(orphans) > 0 {
 		suite := testSuite{Name: "not part of a test case"}
 		for _, i := range orphans {
 			f := &r.Findings[i]
@@ -110,14 +112,14 @@ func (r *Report) caseOf(i int) testCase {
 	c := testCase{Name: terminal.Clean(run.Plan), Class: terminal.Clean(FaultClass(run.Faults)), Time: seconds(run.Took), took: run.Took}
 	var shown []int
 	for _, key := range run.Findings {
-		if at := r.byKey(key); at >= 0 {
+		if at := r.byKey(key); at >= 0 && r.Findings[at].Fails() {
 			shown = append(shown, at)
 		}
 	}
 	switch {
 	case len(shown) > 0:
 		c.Failure = r.failureOf(shown)
-	case run.Verdict == Failed, run.Verdict == Flaky:
+	case run.Verdict == Failed:
 		c.Failure = &failure{Message: "the test case is " + string(run.Verdict), Type: string(run.Verdict)}
 	case run.Verdict == Void:
 		c.Skipped = &skipped{"the fault did not fire"}

@@ -74,7 +74,7 @@ const (
 	Passed Verdict = "passed"
 	// Failed: one did not, and in a second run neither.
 	Failed Verdict = "failed"
-	// Flaky: one did not, and did in a second run.
+	// Flaky: one did not, and did in further runs.
 	Flaky Verdict = "flaky"
 	// Void: the fault did not strike, so that nothing is known.
 	Void Verdict = "void"

@@ -25,14 +25,15 @@ func SARIF(w io.Writer, r Report) error {
 		if !slices.ContainsFunc(run.Rules, func(known sarif.Rule) bool { return known.ID == rule.ID }) {
 			run.Rules = append(run.Rules, rule)
 		}
-		if f.Flaky {
+		if f.Flaky || f.Level == finding.Note {
 			level = sarif.Note
 		}
 		if file := terminal.Clean(f.File); file != "" && !slices.Contains(files, file) {
 			files = append(files, file)
 		}
 		run.Results = append(run.Results, sarif.Result{
-			Rule: rule.ID, Level: level, Message: messageOf(f), Key: f.Key(), Locations: locations(f),
+			Suppressed: terminal.Clean(f.Accepted),
+			Rule:       rule.ID, Level: level, Message: messageOf(f), Key: f.Key(), Locations: locations(f),
 			Properties: sarif.Object{"class": terminal.Clean(string(f.Class)), "flaky": f.Flaky},
 		})
 	}

@@ -56,9 +56,9 @@ func (p *page) labelled(label string, c string, text string) {
 func (p *page) headline(r *Report) {
 	verdict, c := Headline(*r), red
 	switch {
-	case len(r.Findings) == 0 && (r.Interrupted || r.Plans.Run == 0):
+	case r.Failures() == 0 && (r.Interrupted || r.Plans.Run == 0):
 		c = yellow
-	case len(r.Findings) == 0:
+	case r.Failures() == 0:
 		c = green
 	}
 	for _, part := range terminal.Wrap(terminal.Line(r.Operator.Name)+": "+verdict, p.Columns()) {
@@ -68,9 +68,12 @@ func (p *page) headline(r *Report) {
 
 // Headline is a report in a line: "2 findings, 1 of them flaky, in 118 plans".
 func Headline(r Report) string {
-	text := "no findings"
-	if n := len(r.Findings); n > 0 {
-		text = counted(n, "finding")
+	text := "no failures"
+	if len(r.Findings) == 0 {
+		text = "no findings"
+	}
+	if n := r.Failures(); n > 0 {
+		text = counted(n, "failure")
 		switch flaky := r.flaky(); {
 		case flaky == n:
 			text += ", flaky,"
@@ -81,6 +84,12 @@ func Headline(r Report) string {
 	text += " in " + counted(r.Plans.Run, "test case")
 	if r.Interrupted {
 		text += fmt.Sprintf(" of %d, then interrupted", r.Plans.Planned)
+	}
+	if n := r.notes(); n > 0 {
+		text += "; " + counted(n, "note")
+	}
+	if n := r.accepted(); n > 0 {
+		text += "; " + counted(n, "accepted finding")
 	}
 	return text
 }
@@ -94,10 +103,17 @@ func (p *page) finding(number int, f *finding.Finding) {
 	p.put("")
 	label := terminal.Pad(fmt.Sprint(number), 3)
 	for _, part := range terminal.Wrap(title, p.Columns()-len(label)) {
-		p.put(p.Paint(bold, p.Paint(red, label+part)))
+		p.put(p.Paint(bold, p.Paint(toneOfFinding(f), label+part)))
 		label = strings.Repeat(" ", len(label))
 	}
 	p.labelled("found", plain, short(f.Message, shown))
+	if f.Level == finding.Note {
+		p.labelled("level", yellow, "note: no failure, but worth a look")
+	}
+	if f.Accepted != "" {
+		p.labelled("accepted", plain, f.Accepted)
+		return
+	}
 	p.labelled("means", plain, about.means)
 	p.faults(f)
 	p.labelled("class", plain, string(f.Class)+" (a guess)")
@@ -108,7 +124,7 @@ func (p *page) finding(number int, f *finding.Finding) {
 		p.labelled("also", plain, "in "+counted(f.Also, "other test case"))
 	}
 	if f.Flaky {
-		p.labelled("flaky", yellow, "a second run of the same test case did not show it")
+		p.labelled("flaky", yellow, flakiness(f))
 	}
 	p.requests(f)
 	p.differences(f)
@@ -116,6 +132,22 @@ func (p *page) finding(number int, f *finding.Finding) {
 	if f.File != "" {
 		p.put("", "   "+p.Paint(bold, ReplayCommand(f.File)))
 	}
+}
+
+// flakiness says how often a flaky finding showed.
+func flakiness(f *finding.Finding) string {
+	if f.Runs == 0 {
+		return "not every run of the test case showed it"
+	}
+	return fmt.Sprintf("seen in %d of %d runs of the same test case", f.Seen, f.Runs)
+}
+
+// toneOfFinding is the color of a finding's title.
+func toneOfFinding(f *finding.Finding) string {
+	if f.Fails() {
+		return red
+	}
+	return yellow
 }
 
 // ReplayCommand is what repeats the run of a plan file.

@@ -15,7 +15,14 @@ import (
 // not taken away.
 func Smaller(p Plan) []Plan {
 	var all []Plan
-	if len(p.Faults) > 1 {
+	if len(p.Faults) > few {
+		for _, parts := range []int{2, 4} {
+			for i := range parts {
+				all = append(all, with(p, p.Workload.Steps, p.Faults[i*len(p.Faults)/parts:(i+1)*len(p.Faults)/parts]))
+			}
+		}
+	}
+	if len(p.Faults) > 1 && len(p.Faults) <= few {
 		for i := range p.Faults {
 			all = append(all, with(p, p.Workload.Steps, []fault.Fault{p.Faults[i]}))
 		}
@@ -45,6 +52,9 @@ func Smaller(p Plan) []Plan {
 	}
 	return all
 }
+
+// few is how many faults are tried one by one. More are halved first, as delta debugging does.
+const few = 4
 
 // with is a plan with other steps and faults.
 func with(p Plan, steps []workload.Step, faults []fault.Fault) Plan {

@@ -17,6 +17,7 @@ type Composition struct {
 	reading
 	children []*Child
 	partial  bool
+	metadata Metadata
 	direct   client.Reader // past all caches; nil: there is none
 	verdict
 }
@@ -25,6 +26,8 @@ type Composition struct {
 type Composed struct {
 	// Children in the order of their declaration.
 	Children []*Child
+	// Metadata of the object itself.
+	Metadata Metadata
 	Verdict
 	// Incomplete: more may be composed later, so that nothing is pruned.
 	Incomplete bool
@@ -32,7 +35,7 @@ type Composed struct {
 
 // Declared returns what a composer declared.
 func Declared(out *Composition) Composed {
-	return Composed{out.children, out.verdict.found, len(out.found.Outcomes) > 0 || out.partial}
+	return Composed{out.children, out.metadata, out.verdict.found, len(out.found.Outcomes) > 0 || out.partial}
 }
 
 // NewComposition returns the composition of an owner, whose composer reads by reads. Without
@@ -57,6 +60,24 @@ func (c *Composition) Child(object client.Object, options ...ChildOption) {
 		option(declared)
 	}
 	c.children = append(c.children, declared)
+}
+
+// Metadata is what a composer declares of the metadata of the object itself.
+type Metadata struct{ Labels, Annotations map[string]string }
+
+// Label declares that the object itself has a label. It is set again if it is changed, and removed when it is no longer
+// declared.
+func (c *Composition) Label(key, value string) { set(&c.metadata.Labels, key, value) }
+
+// Annotate declares that the object itself has an annotation. It is set again if it is changed, and removed when it is
+// no longer declared.
+func (c *Composition) Annotate(key, value string) { set(&c.metadata.Annotations, key, value) }
+
+func set(all *map[string]string, key, value string) {
+	if *all == nil {
+		*all = map[string]string{}
+	}
+	(*all)[key] = value
 }
 
 // Partial says that more may have to exist than what was declared: nothing is deleted for not being declared.

@@ -29,9 +29,6 @@ func hold[T client.Object](ctx context.Context, r *Reconciler[T], p *pass[T]) er
 	}
 	held := controllerutil.ContainsFinalizer(object, Finalizer)
 	needed := slices.ContainsFunc(p.composed.desired, needsFinalizer) || held && slices.ContainsFunc(p.seen.owned, holdsUp)
-	if !needed && !held && !r.ApplySets {
-		return nil
-	}
 	return p.object.patchMetadata(ctx, func(o client.Object) {
 		if needed {
 			controllerutil.AddFinalizer(o, Finalizer)
@@ -39,6 +36,7 @@ func hold[T client.Object](ctx context.Context, r *Reconciler[T], p *pass[T]) er
 		if !needed {
 			controllerutil.RemoveFinalizer(o, Finalizer)
 		}
+		describe(o, r.Manager, p.composed.declared)
 		if needed || r.ApplySets {
 			describeSet(o, p.object.id, r.Manager, p.composed.desired, p.seen.owned)
 		}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/operon-framework/operon/internal/core/condition"
 	"github.com/operon-framework/operon/internal/core/plan"
 	"github.com/operon-framework/operon/internal/runtime/freshness"
 	"github.com/operon-framework/operon/internal/runtime/report"
@@ -27,6 +28,9 @@ type object[T client.Object] struct {
 	// that was read.
 	shared bool
 
+	// detached is what is reported of an object whose status belongs to others; nil: its status is written.
+	detached *condition.Detached
+
 	// now is the object as the author's code may change it.
 	now T
 	// before is the object as it was read, or as the last write left it.
@@ -36,10 +40,14 @@ type object[T client.Object] struct {
 }
 
 func objectOf[T client.Object](r *Reconciler[T], p *pass[T], read T) *object[T] {
-	return &object[T]{
+	o := &object[T]{
 		API: r.API, kind: r.kind, id: idOf(r.kind, p.request), manager: r.Manager, entry: p.entry, echoes: r.echoes, shared: r.Mine != nil,
 		now: read, before: read.DeepCopyObject().(T),
 	}
+	if r.WithoutStatus {
+		o.detached = &p.known.status
+	}
+	return o
 }
 
 // idOf names the object of a request.

@@ -5,7 +5,6 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/operon-framework/operon/internal/core/condition"
 	"github.com/operon-framework/operon/internal/core/outcome"
 )
 
@@ -23,7 +22,7 @@ func paused(object client.Object) bool {
 
 // pause ends the reconcile where a user asked for that. The report writes it.
 func (r *Reconciler[T]) pause(_ context.Context, p *pass[T]) (outcome.Outcome, error) {
-	conditions, err := condition.Of(p.object.now)
+	conditions, err := p.object.conditions()
 	if err != nil {
 		return outcome.Done(), err
 	}

@@ -74,6 +74,9 @@ type Config[T client.Object] struct {
 	// ApplySets lets every object carry what makes it the parent of an ApplySet, at one write
 	// more for each. Objects with the finalizer carry it anyway.
 	ApplySets bool
+	// WithoutStatus manages a kind whose status belongs to others, or that has none: what would be reported there is
+	// kept in memory, and told by events.
+	WithoutStatus bool
 	// Events records events.
 	Events events.EventRecorder
 	// Rate bounds how often one object is reconciled. Zero: queue.DefaultRate.
@@ -123,13 +126,28 @@ func New[T client.Object](cfg Config[T]) (*Reconciler[T], error) {
 		return nil, fmt.Errorf("%w; register its API with operon.API", err)
 	}
 	r.History.Manages(r.kind)
+	return r, checkStatus(cfg, object)
+}
+
+// checkStatus rejects a kind without the status fields that Operon writes, and roles that need them.
+func checkStatus[T client.Object](cfg Config[T], object T) error {
+	if cfg.WithoutStatus {
+		for _, role := range []struct {
+			has  bool
+			name string
+		}{
+			{cfg.Roles.Observe != nil, "Observe"}, {cfg.Roles.RunWorkflow != nil, "RunWorkflow"}, {cfg.Roles.Upgrade != nil, "Upgrade"},
+		} {
+			if role.has {
+				return fmt.Errorf("its composer has a method %s, which needs a status to write, and the option WithoutStatus says that there is none", role.name)
+			}
+		}
+		return nil
+	}
 	if _, err := condition.Of(object); err != nil {
-		return nil, err
+		return fmt.Errorf("%w\nFor a kind that is not yours, use the option operon.WithoutStatus", err)
 	}
-	if err := checkWorker(cfg.Roles, object); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return checkWorker(cfg.Roles, object)
 }
 
 // newObject returns an empty T.

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/operon-framework/operon/internal/core/condition"
 	"github.com/operon-framework/operon/internal/core/dueling"
 	"github.com/operon-framework/operon/internal/runtime/apply"
 	"github.com/operon-framework/operon/internal/runtime/author"
@@ -28,6 +29,8 @@ type remembered struct {
 	// pace and duels are those of an object; another one of the same name starts with its own.
 	pace  queue.Pace
 	duels dueling.Ledger
+	// status is what is reported of an object whose own status belongs to others.
+	status condition.Detached
 	// family are the children that were seen.
 	family apply.Family
 	// heldSince is since when a status is held back; zero: none is.
@@ -88,7 +91,7 @@ func (o *objects) stopWork(key types.NamespacedName) {
 // becomes takes note of the UID that the object was read with.
 func (k *remembered) becomes(uid types.UID) {
 	if k.uid != uid {
-		k.uid, k.pace, k.duels, k.announced = uid, queue.Pace{}, dueling.Ledger{}, nil
+		k.uid, k.pace, k.duels, k.announced, k.status = uid, queue.Pace{}, dueling.Ledger{}, nil, condition.Detached{}
 	}
 }
 

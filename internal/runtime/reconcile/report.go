@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/operon-framework/operon/internal/core/condition"
 	"github.com/operon-framework/operon/internal/core/outcome"
 	"github.com/operon-framework/operon/internal/runtime/report"
 )
@@ -25,7 +25,7 @@ type reported struct {
 // report is the only writer of conditions. It writes the status once, and only when something changed.
 func (r *Reconciler[T]) report(ctx context.Context, p *pass[T]) (*reported, outcome.Outcome, error) {
 	object, now := p.object, r.Clock.Now()
-	conditions, err := condition.Of(object.now)
+	conditions, err := object.conditions()
 	if err != nil {
 		return nil, outcome.Done(), err
 	}
@@ -47,7 +47,9 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T]) (*reported, outc
 	}
 	p.version.record(conditions, r.Version, r.Roles.Upgrade != nil, object.statusChanged(), now)
 	found := &reported{ready: report.Transition{Before: before, After: conditions.Ready()}}
-	p.entry.Events.Ready(found.ready, p.outcome().Kind())
+	if object.detached == nil || before.Type != "" || found.ready.After.Status != metav1.ConditionTrue { // no news after each restart
+		p.entry.Events.Ready(found.ready, p.outcome().Kind())
+	}
 	if !p.ends() {
 		if err := p.reads.End(ctx); err != nil {
 			return found, outcome.Done(), err
@@ -59,6 +61,9 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T]) (*reported, outc
 
 // writeReport writes the status, or holds it back for a moment.
 func (p *pass[T]) writeReport(ctx context.Context, found *reported, recorder events.EventRecorder, now time.Time) (*reported, outcome.Outcome, error) {
+	if p.object.detached != nil {
+		return found, outcome.Done(), nil
+	}
 	keepEmpty(statusField(p.object.now), statusField(p.object.before))
 	onlyMessages, err := p.object.onlyMessagesChanged()
 	if err != nil {

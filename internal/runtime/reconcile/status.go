@@ -14,9 +14,17 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/freshness"
 )
 
+// conditions is what the operator reports of the object: in its status, or in memory.
+func (o *object[T]) conditions() (condition.Status, error) {
+	if o.detached != nil {
+		return o.detached.Status(), nil
+	}
+	return condition.Of(o.now)
+}
+
 // writeStatus writes the status, if it changed.
 func (o *object[T]) writeStatus(ctx context.Context) error {
-	if !o.statusChanged() {
+	if o.detached != nil || !o.statusChanged() {
 		return nil
 	}
 	err := o.writeLocked(ctx, func() error {
@@ -60,7 +68,7 @@ func (o *object[T]) patchStatus(ctx context.Context, written T) error {
 
 // statusChanged reports whether the status is another one than was read.
 func (o *object[T]) statusChanged() bool {
-	return !reflect.DeepEqual(statusOf(o.now), statusOf(o.before))
+	return o.detached == nil && !reflect.DeepEqual(statusOf(o.now), statusOf(o.before))
 }
 
 // onlyMessagesChanged reports whether the status changed in nothing but messages of conditions.

@@ -41,7 +41,7 @@ func upgradeKey(object client.Object, from string) string {
 // upgrade lets the author upgrade an object of an older operator. One of a newer operator is left
 // alone: what that has upgraded, this one may not understand.
 func (r *Reconciler[T]) upgrade(ctx context.Context, p *pass[T]) (version, outcome.Outcome, error) {
-	if r.Version == "" {
+	if r.Version == "" || r.WithoutStatus { // nothing records the version
 		return version{}, outcome.Done(), nil
 	}
 	record, verdict, downgraded, err := judge(p.object.now, r.Version)

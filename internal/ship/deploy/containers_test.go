@@ -26,6 +26,7 @@ import (
 	"github.com/operon-framework/operon/internal/ship/deploy"
 	"github.com/operon-framework/operon/internal/ship/image"
 	"github.com/operon-framework/operon/internal/ship/image/debian"
+	"github.com/operon-framework/operon/internal/testing/testaid"
 	"github.com/operon-framework/operon/internal/tools/up"
 	"github.com/operon-framework/operon/local"
 	"github.com/operon-framework/operon/local/localtest"
@@ -77,12 +78,12 @@ type containers struct {
 func newContainers(t *testing.T) *containers {
 	t.Helper()
 	if known, err := exec.CommandContext(t.Context(), "apt-cache", "show", "memcached").Output(); err != nil || len(known) == 0 {
-		t.Skip("apt on this machine, if there is one, knows of no package memcached")
+		testaid.Lacks(t, "apt on this machine, if there is one, knows of no package memcached")
 	}
 	options := local.Options{Name: "containers-" + strings.ToLower(rand.Text()[:6]), Node: local.Container, TTL: time.Hour} // operators are built meanwhile, which takes long with a cold cache
 	up, err := local.Up(t.Context(), options)
 	if err != nil && strings.Contains(err.Error(), "this machine cannot run a node of real containers") {
-		t.Skip(err)
+		testaid.Lacks(t, "%v", err)
 	}
 	c := &containers{env: localtest.New(t, options), cluster: options.Name} // which tells any other error
 	c.registry = up.Registry

@@ -39,6 +39,8 @@ type rollout struct {
 	since   time.Time
 	// told: the trouble was said.
 	told bool
+	// running is when a container was first seen running, by its ID.
+	running map[string]time.Time
 }
 
 // wait returns nil when all pods are ready and of the newest template. It ends with the reason when
@@ -85,7 +87,7 @@ func (r *rollout) look(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	r.progress(deployment)
-	if readiness.Of(deploymentKind, deployment).Status == readiness.Ready {
+	if readiness.Of(deploymentKind, deployment).Status == readiness.Ready && r.stays(pods) {
 		return true, r.whereabouts(ctx, pods)
 	}
 	newest, err := r.newest(ctx, deployment)
@@ -94,6 +96,33 @@ func (r *rollout) look(ctx context.Context) (done bool, err error) {
 	}
 	pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] != newest })
 	return false, r.judge(ctx, deployment, pods)
+}
+
+// stays reports whether the containers of the pods are running, and those that ended before have been for a while: the
+// status of a Deployment shows the end of a container later than its pod does.
+func (r *rollout) stays(pods []corev1.Pod) bool {
+	if r.running == nil {
+		r.running = map[string]time.Time{}
+	}
+	stays := true
+	for _, pod := range pods {
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		for _, container := range pod.Status.ContainerStatuses {
+			if container.State.Running == nil {
+				stays = false
+				continue
+			}
+			if r.running[container.ContainerID].IsZero() {
+				r.running[container.ContainerID] = time.Now()
+			}
+			if container.RestartCount > 0 && time.Since(r.running[container.ContainerID]) < timing.afterRestart {
+				stays = false
+			}
+		}
+	}
+	return stays
 }
 
 // newest tells pods of the newest template from those of earlier ones, whose trouble is over with

@@ -53,6 +53,37 @@ func TestTroubleIsToldWhenItIsNotUsual(t *testing.T) {
 	}
 }
 
+// A container that ended is not trusted before it has run for a while, and one that is not running never.
+func TestContainersHaveToStay(t *testing.T) {
+	t.Parallel()
+	running := func(id string, restarts int32) corev1.ContainerStatus {
+		return corev1.ContainerStatus{ContainerID: id, RestartCount: restarts, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+	}
+	ended := corev1.ContainerStatus{ContainerID: "a", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}}
+	pods := func(status corev1.ContainerStatus) []corev1.Pod {
+		return []corev1.Pod{{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{running("other", 0), status}}}}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := &rollout{}
+		if !r.stays(pods(running("a", 0))) {
+			t.Error("a container that never ended is not trusted")
+		}
+		if r.stays(pods(ended)) {
+			t.Error("a container that ended is trusted")
+		}
+		if r.stays(pods(running("b", 1))) {
+			t.Error("a container that has just restarted is trusted")
+		}
+		time.Sleep(timing.afterRestart) // which takes no time in a bubble
+		if r.stays(pods(running("c", 2))) {
+			t.Error("a container that restarts again and again is trusted")
+		}
+		if !r.stays(pods(running("b", 1))) {
+			t.Error("a container that has run for a while is not trusted")
+		}
+	})
+}
+
 // The log of a container that ended again since it was looked at is not that of the previous one any more.
 func TestLogsOfWhatEndedAgain(t *testing.T) {
 	t.Parallel()

@@ -19,12 +19,22 @@ import (
 // UndeployOptions are options of Undeploy.
 type UndeployOptions struct {
 	Target
-	// KeepData keeps the definitions and the custom resources.
+	// KeepData keeps the CRDs and the custom resources.
 	KeepData bool
+	// Confirm asks the user whether to delete the CRDs and custom resources nevertheless, with KeepData. Nil: they stay.
+	Confirm func(DataDeletion) (bool, error)
 	// GiveUpFinalizers takes the finalizers off custom resources that nobody clears.
 	GiveUpFinalizers bool
 	// DryRun lists what would be removed.
 	DryRun bool
+}
+
+// DataDeletion is what a user confirms.
+type DataDeletion struct {
+	Operator string
+	// CRDs are the names of the CRDs that would be deleted, and Objects the number of their custom resources.
+	CRDs    []string
+	Objects int
 }
 
 // Removal is what Undeploy came to.
@@ -123,10 +133,33 @@ func (u *undeployer) prepare(ctx context.Context) error {
 	if u.data, err = u.findData(ctx); err != nil {
 		return err
 	}
+	if err := u.confirm(ctx); err != nil {
+		return err
+	}
 	if err := u.permitted(ctx); err != nil {
 		return err
 	}
 	return u.attended(ctx)
+}
+
+// confirm asks the user whether the data stays.
+func (u *undeployer) confirm(ctx context.Context) error {
+	deletion := DataDeletion{Operator: u.record.operator, Objects: len(u.data.staying)}
+	for _, object := range u.which(kube.IsCRD) {
+		if u.data.users[object.GetName()] == nil {
+			deletion.CRDs = append(deletion.CRDs, object.GetName())
+		}
+	}
+	if !u.options.KeepData || u.options.DryRun || u.options.Confirm == nil || len(deletion.CRDs) == 0 {
+		return nil
+	}
+	confirmed, err := u.options.Confirm(deletion)
+	if err != nil || !confirmed {
+		return err
+	}
+	u.options.KeepData = false
+	u.data, err = u.findData(ctx)
+	return err
 }
 
 // usualKinds are those of a deployment whose record is not there, as it was killed before it wrote one, or
@@ -194,7 +227,7 @@ func (u *undeployer) keeps(object *unstructured.Unstructured, users map[string]*
 		return ""
 	}
 	if u.options.KeepData {
-		return "kept with its objects, as --keep-data asks for"
+		return "kept with its custom resources; --delete-data deletes both"
 	}
 	if other := users[object.GetName()]; other != nil {
 		return fmt.Sprintf("the deployment of %s in namespace %s works with it too", other.operator, other.namespace)

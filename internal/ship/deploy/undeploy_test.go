@@ -255,6 +255,38 @@ func TestKeepData(t *testing.T) {
 	}
 }
 
+// A user who is asked may delete the data, or keep it.
+func TestDeletionOfDataIsConfirmed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.mustDeploy(t, nil)
+	create(t, f.gadgets(), f.gadget("precious"))
+	var asked deploy.DataDeletion
+	undeploy := func(answer bool, err error) error {
+		_, said, err := f.undeploy(t, func(o *deploy.UndeployOptions) {
+			o.KeepData, o.Confirm = true, func(of deploy.DataDeletion) (bool, error) { asked = of; return answer, err }
+		})
+		t.Log(said)
+		return err
+	}
+	if err := undeploy(false, errors.New("no answer")); err == nil || !strings.Contains(err.Error(), "no answer") {
+		t.Errorf("error %v", err)
+	}
+	want := deploy.DataDeletion{Operator: f.name, CRDs: []string{"gadgets." + f.group}, Objects: 1}
+	if !reflect.DeepEqual(asked, want) {
+		t.Errorf("asked about %+v, want %+v", asked, want)
+	}
+	if _, err := f.gadgets().Get(t.Context(), "precious", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	if err := undeploy(true, nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := f.gadgets().Get(t.Context(), "precious", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the confirmed data: %v", err)
+	}
+}
+
 // A first deployment that fails takes back what it made, and not what was there: the data of an earlier one that was kept.
 func TestTakeBackKeepsData(t *testing.T) {
 	t.Parallel()

@@ -60,18 +60,18 @@ func readGrants(root string) ([]Grant, error) {
 // keeps Roles for users (editor, viewer) beside them. Where there are none, all Roles are the
 // operator's, but for those users' Roles.
 func GrantsOf(objects []Object) []Grant {
-	roles := map[string]Object{}
+	roles, own := map[string]Object{}, ownNamespaces(objects)
 	var unbound, bound []Grant
 	for _, object := range objects {
 		switch object.GetKind() {
 		case "Role", "ClusterRole":
 			roles[object.GetKind()+"/"+object.GetName()] = object
 			if !forUsers(object) {
-				unbound = append(unbound, grantOf(object))
+				unbound = append(unbound, grantOf(object, own))
 			}
 		case "RoleBinding", "ClusterRoleBinding":
 			if bindsServiceAccount(object) {
-				bound = append(bound, grantBy(object))
+				bound = append(bound, grantBy(object, own))
 			}
 		}
 	}
@@ -85,43 +85,61 @@ func GrantsOf(objects []Object) []Grant {
 }
 
 // grantOf is the grant of a Role that no binding mentions.
-func grantOf(role Object) Grant {
+func grantOf(role Object, own map[string]bool) Grant {
 	grant := Grant{Role: role, Kind: role.GetKind(), Name: role.GetName(), Scope: ClusterScope}
 	if grant.Kind == "Role" {
-		grant.Scope, grant.Namespace = NamespaceScope, namespaceOf(role)
+		grant.Scope, grant.Namespace = NamespaceScope, namespaceOf(role, own)
 	}
 	return grant
 }
 
 // grantBy is the grant that a binding makes.
-func grantBy(binding Object) Grant {
+func grantBy(binding Object, own map[string]bool) Grant {
 	kind, _, _ := unstructured.NestedString(binding.Object, "roleRef", "kind")
 	name, _, _ := unstructured.NestedString(binding.Object, "roleRef", "name")
 	grant := Grant{Kind: kind, Name: name, Scope: ClusterScope}
 	if binding.GetKind() == "RoleBinding" {
-		grant.Scope, grant.Namespace = NamespaceScope, namespaceOf(binding)
+		grant.Scope, grant.Namespace = NamespaceScope, namespaceOf(binding, own)
 	}
 	return grant
 }
 
-// namespaceOf is the namespace that an object names; "system" is kubebuilder's placeholder
-// for the operator's own.
-func namespaceOf(object Object) string {
-	if namespace := object.GetNamespace(); namespace != "system" {
+// namespaceOf returns the namespace of a Role or RoleBinding, or "" for the operator's own.
+func namespaceOf(object Object, own map[string]bool) string {
+	if namespace := object.GetNamespace(); !own[namespace] {
 		return namespace
 	}
 	return ""
 }
 
-func bindsServiceAccount(binding Object) bool {
-	subjects, _, _ := unstructured.NestedSlice(binding.Object, "subjects")
-	for _, subject := range subjects {
-		fields, _ := subject.(map[string]any)
-		if fields["kind"] == "ServiceAccount" {
-			return true
+// ownNamespaces returns the namespaces of the operator's ServiceAccounts. In a kustomization's output, they have the name
+// of the namespace that the operator is installed in; in its source, they have kubebuilder's placeholder, "system".
+func ownNamespaces(objects []Object) map[string]bool {
+	own := map[string]bool{"system": true}
+	for _, object := range objects {
+		if object.GetKind() == "ServiceAccount" {
+			own[object.GetNamespace()] = true
+		}
+		for _, subject := range serviceAccounts(object) {
+			namespace, _ := subject["namespace"].(string)
+			own[namespace] = true
 		}
 	}
-	return false
+	return own
+}
+
+func bindsServiceAccount(binding Object) bool { return len(serviceAccounts(binding)) > 0 }
+
+// serviceAccounts returns the subjects of a binding that are ServiceAccounts.
+func serviceAccounts(binding Object) []map[string]any {
+	var found []map[string]any
+	subjects, _, _ := unstructured.NestedSlice(binding.Object, "subjects")
+	for _, subject := range subjects {
+		if fields, _ := subject.(map[string]any); fields["kind"] == "ServiceAccount" {
+			found = append(found, fields)
+		}
+	}
+	return found
 }
 
 // forUsers tells the Roles that kubebuilder scaffolds for a project's users by their names.

@@ -35,6 +35,8 @@ type Result struct {
 	// Rule is the ID of a rule of the run.
 	Rule, Level, Message, Key string
 	Locations                 []Object
+	// Suppressed is why the result does not count; empty: it does.
+	Suppressed string
 	// Properties are more for the readers that know them. They may be nil.
 	Properties Object
 }
@@ -69,6 +71,9 @@ func (r *Run) Write(w io.Writer) error {
 		}
 		if len(one.Locations) > 0 {
 			result["locations"] = one.Locations
+		}
+		if one.Suppressed != "" {
+			result["suppressions"] = []Object{{"kind": "external", "justification": one.Suppressed}}
 		}
 		if one.Properties != nil {
 			result["properties"] = one.Properties

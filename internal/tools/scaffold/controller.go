@@ -4,20 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/ast"
 	"path"
 	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
-
-	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
-// Controller is what is done about the objects of a kind that is there already: one of the project's, which
-// gets a composer, or one of Kubernetes' own, which gets a plain reconciler, as its status is
-// somebody else's.
+// Controller adds a composer for a kind that exists: a kind of the project, or a built-in kind, whose status belongs to
+// other controllers.
 type Controller struct {
 	// Dir is the project's folder.
 	Dir string
@@ -25,10 +21,10 @@ type Controller struct {
 	Group, Version, Kind string
 }
 
-// aboutController is what the template of a reconciler knows.
+// aboutController is what the template of a composer of a built-in kind knows.
 type aboutController struct {
 	Controller
-	Package, Alias, Operator, Type, Plural string
+	Package, Alias, Operator, Letter string
 }
 
 // Plan works out what is created and changed for the controller.
@@ -45,14 +41,14 @@ func (c Controller) Plan(ctx context.Context, tell func(string)) (*Plan, error) 
 		return t.composer(ctx, API{Dir: c.Dir, Group: own.Group, Version: own.Version, Kind: own.Name, Plural: own.Plural, Cluster: own.Cluster}, own.Folder, tell)
 	}
 	if c.Version == "" {
-		return nil, fmt.Errorf("%w; for a kind of Kubernetes' own, give --version, and --group unless it is of the core", missing)
+		return nil, fmt.Errorf("%w; for a built-in kind, set --version, and --group unless it is in the core group", missing)
 	}
 	kind := schema.GroupVersionKind{Group: c.Group, Version: c.Version, Kind: c.Kind}
 	known, ok := clientscheme.Scheme.AllKnownTypes()[kind]
 	if !ok {
-		return nil, fmt.Errorf("%w; nor is %s one of Kubernetes' own kinds: write a reconciler of kinds of other modules as docs/runtime/hatches.md shows", missing, kind)
+		return nil, fmt.Errorf("%w, and %s is not a built-in kind: write a composer for kinds of other modules as docs/how-to/built-in-kinds.md shows", missing, kind)
 	}
-	return c.reconciler(ctx, t, known, tell)
+	return c.builtIn(ctx, t, known, tell)
 }
 
 // composer plans a composer for a kind that the project has the types of.
@@ -74,28 +70,25 @@ func (t *tree) composer(ctx context.Context, a API, folder string, tell func(str
 	return p, p.generated(ctx, tell)
 }
 
-// reconciler plans a plain reconciler of a kind of Kubernetes.
-func (c Controller) reconciler(ctx context.Context, t *tree, known reflect.Type, tell func(string)) (*Plan, error) {
+// builtIn plans a composer for a built-in kind.
+func (c Controller) builtIn(ctx context.Context, t *tree, known reflect.Type, tell func(string)) (*Plan, error) {
 	lower := strings.ToLower(c.Kind)
-	n := aboutController{Controller: c, Package: known.PkgPath(), Operator: t.name, Plural: pluralOf(c.Kind)}
+	n := aboutController{Controller: c, Package: known.PkgPath(), Operator: t.name, Letter: letterOf(c.Kind)}
 	n.Alias = path.Base(path.Dir(n.Package)) + path.Base(n.Package)
-	n.Type = c.Kind + "Reconciler"
-	if err := t.declaresNone(".", n.Type, "setup"+c.Kind, "lookAfter"+c.Kind, "TestLookAfter"+c.Kind, "Test"+n.Type); err != nil {
+	if err := t.declaresNone(".", c.Kind, "Test"+c.Kind); err != nil {
 		return nil, err
 	}
 	s := t.main
 	framework := s.importOf(Framework)
 	call := s.call(framework, "Main")
 	if call == nil {
-		return nil, fmt.Errorf("%s does not call operon.Main with a list of parts, so that the controller cannot be added to it; nothing was written: list them there as `operon init` does", s.name)
+		return nil, fmt.Errorf("%s does not call operon.Main with a list of options, to which the controller could be added; nothing was written: call it as \"operon init\" does", s.name)
 	}
 	p := newPlan(t.dir)
-	if err := errors.Join(p.fill(lower+".go", "reconciler.go", n), p.fill(lower+"_test.go", "reconciler_test.go", n), p.check()); err != nil {
+	if err := errors.Join(p.fill(lower+".go", "decorator.go", n), p.fill(lower+"_test.go", "decorator_test.go", n), p.check()); err != nil {
 		return nil, err
 	}
-	if !mentionsSetup(call, "setup"+c.Kind) {
-		s.addArguments(call, true, framework+".Setup(setup"+c.Kind+")")
-	}
+	s.addArguments(call, true, fmt.Sprintf("%s.Manage(%s{}, %s.WithoutStatus())", framework, c.Kind, framework))
 	content, err := s.done()
 	if err != nil {
 		return nil, err
@@ -103,8 +96,4 @@ func (c Controller) reconciler(ctx context.Context, t *tree, known reflect.Type,
 	p.write(s.name, content)
 	p.Next = []string{"go test ./...", "operon up"}
 	return p, p.generated(ctx, tell)
-}
-
-func mentionsSetup(call *ast.CallExpr, name string) bool {
-	return syntax.Any(call, func(ident *ast.Ident) bool { return ident.Name == name })
 }

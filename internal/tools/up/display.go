@@ -38,7 +38,7 @@ func (s *session) farewell() {
 	if s.options.Where.IsLocal() {
 		stop = ", `operon cluster down" + nameFlag(s.options.Where) + "` stops the cluster"
 	}
-	fmt.Fprintf(s.options.Stdout, "the operator is stopped, the cluster runs on: `operon down %s` removes what was made%s\n", s.options.Dir, stop)
+	fmt.Fprintf(s.options.Stdout, "operator stopped; the cluster is still running: `operon down %s` deletes the objects of the project%s\n", s.options.Dir, stop)
 }
 
 func nameFlag(where Where) string {

@@ -108,7 +108,7 @@ func TestLoopTakesUpEveryChange(t *testing.T) {
 	r.says(t, "operator | VERSION four", "solved   the operator exited")
 
 	r.end(t)
-	if err := lacks(contents(t, r.out), "the operator is stopped, the cluster runs on"); err != nil {
+	if err := lacks(contents(t, r.out), "operator stopped; the cluster is still running"); err != nil {
 		t.Error(err)
 	}
 	f.noOperator(t)

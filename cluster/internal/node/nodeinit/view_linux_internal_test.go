@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/operon-framework/operon/cluster/internal/testaid"
 )
 
 // A cluster's folder may lie in one that the node sees anew, such as /run, and that be a file system of its own: what is
@@ -19,7 +21,7 @@ import (
 func TestNodeInAFolderOfOurs(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
-		t.Skip("mounts need root")
+		testaid.Lacks(t, "mounts need root")
 	}
 	folder := t.TempDir()
 	failed := make(chan error)

@@ -39,7 +39,7 @@ type Memcached struct {
 	Status MemcachedStatus `json:"status,omitempty"`
 }
 
-// MemcachedSpec is what the user wants.
+// MemcachedSpec is the desired state of a Memcached.
 type MemcachedSpec struct {
 	// Size is how many servers run.
 	//
@@ -48,7 +48,7 @@ type MemcachedSpec struct {
 	Size int32 `json:"size"`
 }
 
-// MemcachedStatus is what there is.
+// MemcachedStatus is the observed state of a Memcached.
 type MemcachedStatus struct {
 	// Nodes are the names of the pods that the servers run in.
 	Nodes []string `json:"nodes,omitempty"`
@@ -56,7 +56,7 @@ type MemcachedStatus struct {
 	Replicas int32 `json:"replicas,omitempty"`
 	// Selector finds the pods; for the scale subresource.
 	Selector string `json:"selector,omitempty"`
-	// ObservedGeneration is the generation of the spec that the conditions speak of.
+	// ObservedGeneration is the generation of the spec that the conditions are about. Operon sets it.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Conditions are Ready, and Reconciling or Stalled while they are true.
 	//

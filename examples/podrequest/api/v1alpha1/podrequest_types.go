@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// After a change of this file, `operon generate` brings all that follows from it up to date.
+// Run "operon generate" after a change of this file.
 
 // GroupVersion is the group and version of the kinds in this package.
 var GroupVersion = schema.GroupVersion{Group: "pod.jewzaam.org", Version: "v1alpha1"}
@@ -22,7 +22,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// PodRequest asks for a pod of its name.
+// PodRequest requests a pod with its name.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -39,27 +39,26 @@ type PodRequest struct {
 	Status PodRequestStatus `json:"status,omitempty"`
 }
 
-// PodRequestSpec is what the user wants.
+// PodRequestSpec is the desired state of a PodRequest.
 type PodRequestSpec struct {
-	// Name is that of the container.
+	// Name of the container.
 	//
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
-	// Image is what the container runs.
+	// Image of the container.
 	//
 	// +kubebuilder:validation:MinLength=1
 	Image string `json:"image"`
-	// Command is the program and its arguments; if it is empty, the image's own.
+	// Command and its arguments. If it is empty, the entrypoint of the image runs.
 	Command []string `json:"command"`
 }
 
-// PodRequestStatus is what there is.
+// PodRequestStatus is the observed state of a PodRequest.
 type PodRequestStatus struct {
-	// ObservedGeneration is the generation of the spec that the conditions speak of.
+	// ObservedGeneration is the generation of the spec that the conditions are about. Operon sets it.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions are Ready, and Reconciling or Stalled while they are true. The operator keeps them
-	// by itself.
+	// Conditions include Ready, and Reconciling or Stalled while they are true. Operon sets them.
 	//
 	// +listType=map
 	// +listMapKey=type

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// After a change of this file, `operon generate` brings all that follows from it up to date.
+// Run "operon generate" after a change of this file.
 
 // GroupVersion is the group and version of the kinds in this package.
 var GroupVersion = schema.GroupVersion{Group: "db.example.com", Version: "v1alpha1"}
@@ -40,7 +40,7 @@ type Postgres struct {
 	Status PostgresStatus `json:"status,omitempty"`
 }
 
-// PostgresSpec is what the user wants.
+// PostgresSpec is the desired state of a Postgres.
 type PostgresSpec struct {
 	// Version is the major version of PostgreSQL.
 	//
@@ -74,10 +74,9 @@ type PostgresStatus struct {
 	Ready bool `json:"ready,omitempty"`
 	// LastBackup is when the last dump was complete.
 	LastBackup *metav1.Time `json:"lastBackup,omitempty"`
-	// ObservedGeneration is the generation of the spec that the conditions speak of.
+	// ObservedGeneration is the generation of the spec that the conditions are about. Operon sets it.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions are Ready, and Reconciling or Stalled while they are true. The operator keeps them
-	// by itself.
+	// Conditions include Ready, and Reconciling or Stalled while they are true. Operon sets them.
 	//
 	// +listType=map
 	// +listMapKey=type

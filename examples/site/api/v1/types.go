@@ -38,7 +38,7 @@ type Site struct {
 	Status SiteStatus `json:"status,omitempty"`
 }
 
-// SiteSpec is what the user wants.
+// SiteSpec is the desired state of a Site.
 type SiteSpec struct {
 	// Host is the name that the site is reached by. It stays the same for the site's life: a rule of the
 	// definition, which API servers judge by themselves.
@@ -59,11 +59,11 @@ type SiteSpec struct {
 	Protected bool `json:"protected,omitempty"`
 }
 
-// SiteStatus is what there is.
+// SiteStatus is the observed state of a Site.
 type SiteStatus struct {
 	// URL is where the site is.
 	URL string `json:"url,omitempty"`
-	// ObservedGeneration is the generation of the spec that the conditions speak of.
+	// ObservedGeneration is the generation of the spec that the conditions are about. Operon sets it.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Conditions are Ready, and Reconciling or Stalled while they are true.
 	//

@@ -38,7 +38,7 @@ type Site struct {
 	Status v1.SiteStatus `json:"status,omitempty"`
 }
 
-// SiteSpec is what the user wants.
+// SiteSpec is the desired state of a Site.
 type SiteSpec struct {
 	// Hostname is the name that the site is reached by. It stays the same for the site's life.
 	//

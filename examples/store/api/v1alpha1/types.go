@@ -35,7 +35,7 @@ type Store struct {
 	Status StoreStatus `json:"status,omitempty"`
 }
 
-// StoreSpec is what the user wants.
+// StoreSpec is the desired state of a Store.
 type StoreSpec struct {
 	// MemoryMiB is how much memory the server may use.
 	//
@@ -44,9 +44,9 @@ type StoreSpec struct {
 	MemoryMiB int32 `json:"memoryMiB"`
 }
 
-// StoreStatus is what there is.
+// StoreStatus is the observed state of a Store.
 type StoreStatus struct {
-	// ObservedGeneration is the generation of the spec that the conditions speak of.
+	// ObservedGeneration is the generation of the spec that the conditions are about. Operon sets it.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Conditions are Ready, and Reconciling or Stalled while they are true.
 	//

@@ -44,7 +44,7 @@ type VMGroup struct {
 	Status VMGroupStatus `json:"status,omitempty"`
 }
 
-// VMGroupSpec is what the user wants.
+// VMGroupSpec is the desired state of a VMGroup.
 type VMGroupSpec struct {
 	// CPU is how many processors each machine has.
 	//
@@ -87,7 +87,7 @@ const (
 	Running Phase = "Running"
 )
 
-// VMGroupStatus is what there is.
+// VMGroupStatus is the observed state of a VMGroup.
 type VMGroupStatus struct {
 	Phase Phase `json:"phase,omitempty"`
 	// CurrentReplicas is how many machines there are.
@@ -96,7 +96,7 @@ type VMGroupStatus struct {
 	DesiredReplicas int32 `json:"desiredReplicas,omitempty"`
 	// LastMessage says what is being waited for.
 	LastMessage string `json:"lastMessage,omitempty"`
-	// ObservedGeneration is the generation of the spec that the conditions speak of.
+	// ObservedGeneration is the generation of the spec that the conditions are about. Operon sets it.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// Conditions are Ready, and Reconciling or Stalled while they are true.
 	//

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/operon-framework/operon/internal/ship/image"
+	"github.com/operon-framework/operon/internal/testing/testaid"
 )
 
 // withApt skips where there are no packages to make images of.
@@ -21,7 +22,7 @@ func withApt(t *testing.T) {
 	t.Helper()
 	output, err := exec.CommandContext(t.Context(), "apt-cache", "show", "busybox-static", "memcached").Output()
 	if err != nil || len(output) == 0 {
-		t.Skip("apt on this machine, if there is one, knows of no packages")
+		testaid.Lacks(t, "apt on this machine, if there is one, knows of no packages")
 	}
 }
 

@@ -102,6 +102,16 @@ func Build(files map[string][]byte, folder string) ([]*unstructured.Unstructured
 	return objects, nil
 }
 
+// BuildDirectory builds the kustomization in a directory on disk, as "kustomize build" does, and returns its objects as
+// YAML. Remote bases need the network.
+func BuildDirectory(directory string) ([]byte, error) {
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), directory)
+	if err != nil {
+		return nil, fmt.Errorf("kustomize build %s: %w", directory, err)
+	}
+	return built.AsYaml()
+}
+
 // rank puts what others need first.
 func rank(object *unstructured.Unstructured) int {
 	if i := slices.Index([]string{"Namespace", "CustomResourceDefinition", "ServiceAccount"}, object.GetKind()); i >= 0 {

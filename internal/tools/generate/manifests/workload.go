@@ -32,7 +32,7 @@ func DefaultResources() corev1.ResourceRequirements {
 
 // settled is how many seconds a container has to run that nobody can ask whether it is ready: until then it
 // may be one that ends after its start.
-const settled = 5
+const settled = 10
 
 func (o Operator) deployment() *appsv1.Deployment {
 	made := &appsv1.Deployment{

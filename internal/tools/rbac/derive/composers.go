@@ -119,7 +119,7 @@ func (d *deriving) options(of *composer, u *unit, from ast.Expr) {
 }
 
 // manageOptions are those of Manage that take rights.
-var manageOptions = []string{"MigrateStorage", "ApplySets", "Rules"}
+var manageOptions = []string{"MigrateStorage", "ApplySets", "Rules", "WithoutStatus"}
 
 func (d *deriving) inManage(c call) bool {
 	return slices.ContainsFunc(d.calls, func(other call) bool {

@@ -107,6 +107,8 @@ func (d *deriving) reached(c *composer) {
 		case isMethod(s.callee, operonPath, "Composition", "GeneratedSecret"):
 			declares = true
 			held = d.child(c, asChild(s)) || held
+		case isMethod(s.callee, operonPath, "Composition", "Label"), isMethod(s.callee, operonPath, "Composition", "Annotate"):
+			held = true
 		case isRead(s.callee):
 			d.read(s)
 		default:

@@ -47,7 +47,9 @@ func registered(resource string) kind {
 // managed is what it takes to manage a kind, whatever its composer does.
 func (d *deriving) managed(c *composer) {
 	d.may(read, c.kind, "it is managed")
-	d.mayOn(patch, c.kind, "status", "its status is written")
+	if len(c.options["WithoutStatus"]) == 0 {
+		d.mayOn(patch, c.kind, "status", "its status is written")
+	}
 	if len(c.options["MigrateStorage"]) > 0 {
 		d.may(patch, c.kind, "operon.MigrateStorage")
 		d.mayNamed([]string{"get"}, definitions, definitionOf(c.kind), "", "operon.MigrateStorage")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/operon-framework/operon/internal/testing/testaid"
 	"github.com/operon-framework/operon/internal/tools/up/process"
 	"github.com/operon-framework/operon/local/localtest"
 )
@@ -16,7 +17,7 @@ import (
 func mountable(t *testing.T, target string) {
 	t.Helper()
 	if err := process.CanMount(target); err != nil {
-		t.Skipf("this machine shows a process no files of its own: %v", err)
+		testaid.Lacks(t, "this machine shows a process no files of its own: %v", err)
 	}
 }
 

@@ -1,0 +1,22 @@
+// Package testaid has what tests of this module share. The root module has a package of the same name, which this module
+// cannot import: it does not depend on the root module.
+package testaid
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// NoSkips is the environment variable that turns skipped tests into failures.
+const NoSkips = "OPERON_NO_SKIPS"
+
+// Lacks skips a test because of what the machine lacks. It fails the test if [NoSkips] is set.
+func Lacks(t testing.TB, format string, args ...any) {
+	t.Helper()
+	why := fmt.Sprintf(format, args...)
+	if os.Getenv(NoSkips) != "" {
+		t.Fatalf("%s; with %s, no test may be skipped for what the machine lacks", why, NoSkips)
+	}
+	t.Skip(why)
+}

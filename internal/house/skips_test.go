@@ -1,0 +1,70 @@
+package house
+
+import (
+	"go/ast"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// skips are the files whose tests may skip by themselves, with the reason. All other tests that a machine may be unable to
+// run call testaid.Lacks, which fails in the gate: there, everything is installed.
+var skips = map[string]string{
+	"internal/testing/testaid/lacks.go":                        "it is testaid.Lacks",
+	"cluster/internal/testaid/testaid.go":                      "it is testaid.Lacks",
+	"prove/gallery_test.go":                                    "not with the race detector; the gate runs it without",
+	"test/traces_test.go":                                      "a helper process of other tests",
+	"test/kill_test.go":                                        "a helper process of other tests",
+	"examples/memcached/containers_test.go":                    "its own lacks, as examples import no internal package",
+	"examples/store/kill_test.go":                              "a helper process of other tests",
+	"operontest/golden_test.go":                                "only without -rewrite, and a test that another one runs",
+	"internal/tools/generate/older_test.go":                    "takes a minute and a network for each version; run by hand",
+	"internal/tools/ports/ports_linux_test.go":                 "kernels before 6.3 lack the socket option, and the gate does not choose its kernel",
+	"cluster/internal/node/controllers_linux_internal_test.go": "depends on how the machine's cgroups are mounted; .ci/vm has the other way",
+	"external/record_test.go":                                  "input of a fuzz test that is out of scope",
+	"internal/prove/workload/crd/crd_test.go":                  "input of a fuzz test that is out of scope",
+	"internal/prove/normalize/state_test.go":                   "input of a fuzz test that is out of scope",
+	"internal/core/plan/live_test.go":                          "input of a fuzz test that is out of scope",
+}
+
+// TestSkipsHaveAReason finds tests that would be skipped in silence where a machine lacks what they need.
+func TestSkipsHaveAReason(t *testing.T) {
+	t.Parallel()
+	found := map[string]bool{}
+	all, err := packages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []*ast.File
+	for _, p := range all {
+		files = append(append(files, p.files...), p.tests...)
+	}
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			method, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || method.Sel.Name != "Skip" && method.Sel.Name != "Skipf" && method.Sel.Name != "SkipNow" {
+				return true
+			}
+			of, ok := method.X.(*ast.Ident)
+			if !ok || of.Name != "t" && of.Name != "b" && of.Name != "f" {
+				return true
+			}
+			name := fset.Position(call.Pos()).Filename
+			name = strings.TrimPrefix(filepath.ToSlash(name), root+"/")
+			found[name] = true
+			if skips[name] == "" {
+				t.Errorf("%s: call testaid.Lacks, so that the gate fails if the test cannot run, or list the file with its reason in skips_test.go", place(call.Pos()))
+			}
+			return true
+		})
+	}
+	for name := range skips {
+		if !found[name] {
+			t.Errorf("%s skips no test: remove it from skips_test.go", name)
+		}
+	}
+}

@@ -1,0 +1,21 @@
+package testaid
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// NoSkips is the environment variable that turns skipped tests into failures: set it where everything that the tests need
+// is installed, as the gate does.
+const NoSkips = "OPERON_NO_SKIPS"
+
+// Lacks skips a test because of what the machine lacks. It fails the test if [NoSkips] is set.
+func Lacks(t testing.TB, format string, args ...any) {
+	t.Helper()
+	why := fmt.Sprintf(format, args...)
+	if os.Getenv(NoSkips) != "" {
+		t.Fatalf("%s; with %s, no test may be skipped for what the machine lacks", why, NoSkips)
+	}
+	t.Skip(why)
+}
