@@ -180,6 +180,9 @@ func manage[T client.Object](o *operator, roles author.Roles[T], settings manage
 			MaxConcurrentReconciles: settings.concurrency,
 			LogConstructor:          o.logOf(r.Kind()),
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+			NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+				return queue.NewFair(name, limiter, o.log.WithValues("controller", name), settings.concurrency)
+			},
 			SkipNameValidation:      new(true), // one process may run several operators, as tests do
 			NeedLeaderElection:      o.needsLeader(),
 		}).

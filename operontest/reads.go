@@ -55,7 +55,7 @@ func (r *reads) watch(name string, w watched) {
 }
 
 // Children returns the objects of a kind that carry an owner's label.
-func (r *reads) Children(ctx context.Context, kind resourceclient.Children, owner types.UID) ([]*plan.Live, error) {
+func (r *reads) Children(ctx context.Context, kind resourceclient.Children, owner types.UID, _ ...string) ([]*plan.Live, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.Kind.GroupVersion().WithKind(kind.Kind.Kind + "List"))
 	mine := client.MatchingLabels{plan.OwnerLabel: string(owner)}

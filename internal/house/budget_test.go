@@ -22,7 +22,7 @@ var budgets = map[string]budget{
 	"external":                {860, 45},
 	"internal/runtime/author": {730, 42},
 
-	"internal/runtime/reconcile": {3500, 17}, // fifteen steps, a file each
+	"internal/runtime/reconcile": {3540, 17}, // fifteen steps, a file each
 	"internal/runtime/shard":     {1800, 8},
 	"internal/runtime/webhook":   {2780, 17},
 	"operontest":                 {3660, 21},

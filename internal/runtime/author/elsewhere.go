@@ -68,7 +68,7 @@ func (n nowhere) err() error {
 	return fmt.Errorf("the operator has no cluster %q, only %s", n.name, strings.Join(n.known, ", "))
 }
 
-func (n nowhere) Children(context.Context, resourceclient.Children, types.UID) ([]*plan.Live, error) {
+func (n nowhere) Children(context.Context, resourceclient.Children, types.UID, ...string) ([]*plan.Live, error) {
 	return nil, n.err()
 }
 

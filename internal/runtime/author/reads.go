@@ -14,8 +14,9 @@ import (
 // Reads is how one reconcile reads what it depends on: what it read, it is run again for.
 // *watches.Session is one, and tells what its methods guarantee.
 type Reads interface {
-	// Children returns the objects of a kind that carry an owner's label.
-	Children(ctx context.Context, kind resourceclient.Children, owner types.UID) ([]*plan.Live, error)
+	// Children returns the objects of a kind that carry an owner's label. The owner is reconciled when one of them
+	// changes in its own namespace or in one of elsewhere.
+	Children(ctx context.Context, kind resourceclient.Children, owner types.UID, elsewhere ...string) ([]*plan.Live, error)
 	// List reads the selected objects into list.
 	List(ctx context.Context, list client.ObjectList, selection watches.Selection) error
 	// Get reads one object by its name, and returns false where there is none.

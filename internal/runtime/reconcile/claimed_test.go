@@ -80,7 +80,7 @@ func TestAnUnknownKindIsRemembered(t *testing.T) {
 // forbidding is an API server that refuses to list children.
 type forbidding struct{ author.Reads }
 
-func (forbidding) Children(context.Context, resourceclient.Children, types.UID) ([]*plan.Live, error) {
+func (forbidding) Children(context.Context, resourceclient.Children, types.UID, ...string) ([]*plan.Live, error) {
 	return nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "", errors.New("no RBAC rule allows it"))
 }
 

@@ -102,7 +102,7 @@ func (r *reader) all(ctx context.Context) (children, error) {
 
 // kind reads the children of a kind.
 func (r *reader) kind(ctx context.Context, writes *freshness.ChildView, kind schema.GroupVersionKind) ([]*plan.Live, error) {
-	found, err := r.reads.Children(ctx, r.kinds.children(kind), r.owner.GetUID())
+	found, err := r.labeled(ctx, kind)
 	if err != nil {
 		return nil, fmt.Errorf("read the children of kind %s: %w", kind.Kind, err)
 	}
@@ -113,6 +113,23 @@ func (r *reader) kind(ctx context.Context, writes *freshness.ChildView, kind sch
 		}
 	}
 	return newest, nil
+}
+
+// labeled returns what watches show of the children of a kind. Namespaces that turn out to have children are watched before
+// they are read again.
+func (r *reader) labeled(ctx context.Context, kind schema.GroupVersionKind) ([]*plan.Live, error) {
+	known := r.elsewhere()
+	for {
+		found, err := r.reads.Children(ctx, r.kinds.children(kind), r.owner.GetUID(), known...)
+		if err != nil {
+			return nil, err
+		}
+		own, all := r.own(found, known)
+		if len(all) == len(known) {
+			return own, nil
+		}
+		known = all
+	}
 }
 
 // recall adds the children that this process made and that no watch has shown yet: where the object is deleted at once,

@@ -3,6 +3,7 @@ package watches
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -123,7 +124,7 @@ func (w *watch) changed(what happening, states ...any) {
 	for _, object := range states {
 		for _, index := range w.indexes(object) {
 			if !seen[index] {
-				readers = append(readers, w.readers[index]...)
+				readers = append(readers, w.of(index, object)...)
 			}
 			seen[index] = true
 		}
@@ -132,4 +133,19 @@ func (w *watch) changed(what happening, states ...any) {
 	if len(readers) > 0 {
 		tell(readers, w.causeOf(what, states))
 	}
+}
+
+// of returns the readers under an index that an object concerns. The tracker's lock is held.
+func (w *watch) of(at string, object any) []reader {
+	live, ok := object.(*plan.Live)
+	if !ok || live.Namespace == "" {
+		return w.readers[at]
+	}
+	readers := slices.Clone(w.readers[index(live.Namespace, at)])
+	for _, r := range w.readers[at] {
+		if (r.Namespace == "" || r.Namespace == live.Namespace) && !slices.Contains(readers, r) {
+			readers = append(readers, r)
+		}
+	}
+	return readers
 }

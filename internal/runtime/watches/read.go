@@ -22,7 +22,10 @@ import (
 // Children returns the objects of a kind that carry an owner's label, as watches show them.
 // They must not be changed. A refused permission is the API server's error; a kind that the
 // cluster lacks a *wire.MissingKindError.
-func (s *Session) Children(ctx context.Context, kind resourceclient.Children, owner types.UID) ([]*plan.Live, error) {
+//
+// Anyone can set the label in their own namespace. Changes there trigger the owner only if it is
+// the owner's namespace or one of elsewhere.
+func (s *Session) Children(ctx context.Context, kind resourceclient.Children, owner types.UID, elsewhere ...string) ([]*plan.Live, error) {
 	sc := scope{kind: kind.Kind, form: s.tracker.Wire.Form(kind), child: true, whole: kind.Whole, keys: plan.OwnerLabel}
 	if s.tracker.Shard != nil {
 		sc.shard = s.tracker.Shard(owner)
@@ -30,6 +33,9 @@ func (s *Session) Children(ctx context.Context, kind resourceclient.Children, ow
 	w, err := s.watch(ctx, sc, string(owner))
 	if err != nil {
 		return nil, err
+	}
+	for _, namespace := range elsewhere {
+		s.use(sc, index(namespace, string(owner)))
 	}
 	found, err := w.read(string(owner))
 	if err != nil {

@@ -123,6 +123,27 @@ func TestChildrenTriggerTheirOwner(t *testing.T) {
 	}
 }
 
+// A tenant of another namespace can label objects like children. They do not trigger the owner, unless it is known to
+// have children there.
+func TestChildrenElsewhereTriggerIfKnown(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	s := b.session()
+	if _, err := s.Children(t.Context(), resourceclient.Children{Kind: configKind}, "o", "known"); err != nil {
+		t.Fatal(err)
+	}
+	b.end(s)
+	b.api.put("unknown", "planted", ofOwner())
+	b.api.put("known", "child", ofOwner())
+	b.triggered(trigger.ChildAppeared, "child")
+	s = b.session()
+	b.children(s, false)
+	b.end(s) // it is no longer known
+	b.api.put("known", "child", nil)
+	b.api.put("default", "own", ofOwner())
+	b.triggered(trigger.ChildAppeared, "own")
+}
+
 // The echo of an own write does not trigger, whether it is shown before or after the answer, and what another writer makes
 // of the child does.
 func TestOwnWritesDoNotTrigger(t *testing.T) {
