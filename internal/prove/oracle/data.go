@@ -21,7 +21,7 @@ func bearsData(kind schema.GroupKind) bool {
 	case schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: "Secret"}, schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
 		return true
 	}
-	return isCustom(kind)
+	return normalize.IsCustom(kind)
 }
 
 // dataKept judges the deletions of a step.
@@ -158,7 +158,7 @@ func foreign(m *moment) []finding.Finding {
 // operator has made its own: they go when the custom resource does.
 func (m *moment) taken() []finding.Finding {
 	for _, one := range m.state().Objects {
-		if !one.ByUser || isCustom(one.Live().GroupVersionKind().GroupKind()) || one.Owner == "" || !m.run.applied(one, false) || m.run.applied(one, true) {
+		if !one.ByUser || normalize.IsCustom(one.Live().GroupVersionKind().GroupKind()) || one.Owner == "" || !m.run.applied(one, false) || m.run.applied(one, true) {
 			continue
 		}
 		return []finding.Finding{{
@@ -235,6 +235,6 @@ var ofOperators = map[string]bool{"admissionregistration.k8s.io": true, "apiexte
 // isOfCluster tells whether the object of a request belongs to nobody's namespace and nobody's
 // operator. Volumes come and go with the claims of a namespace.
 func (m *moment) isOfCluster(r *requestlog.Request) bool {
-	custom := isCustom(schema.GroupKind{Group: r.Group})
+	custom := normalize.IsCustom(schema.GroupKind{Group: r.Group})
 	return !custom && !ofOperators[r.Group] && r.Resource != "persistentvolumes" && !(r.Resource == "namespaces" && r.Name == m.run.Namespace)
 }

@@ -138,7 +138,7 @@ func refusing(m *moment) []finding.Finding {
 // there is a warning.
 func (m *moment) reported(differences []normalize.Difference) bool {
 	for _, d := range differences {
-		if d.Object != nil && isStatus(d.Path) && isCustom(d.Object.Live().GroupVersionKind().GroupKind()) && !strings.HasSuffix(d.Path, ".observedGeneration") {
+		if d.Object != nil && isStatus(d.Path) && normalize.IsCustom(d.Object.Live().GroupVersionKind().GroupKind()) && !strings.HasSuffix(d.Path, ".observedGeneration") {
 			return true
 		}
 	}
