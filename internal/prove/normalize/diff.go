@@ -42,6 +42,7 @@ func Diff(want, got *State, noise *Noise) []Difference {
 			all = append(all, Difference{Object: pair.got, Difference: finding.Difference{Of: pair.got.String(), Path: d.path, Want: d.want, Got: d.got}})
 		}
 	}
+	all = append(all, unrelated(want, got, noise)...)
 	return append(all, recount(want, got, noise)...)
 }
 
