@@ -45,18 +45,43 @@ func dataKept(m *moment) []finding.Finding {
 	return nil
 }
 
-// claimsKept judges a run without faults: a claim may be deleted on purpose, but who deletes one and
-// makes it again has lost what was in it.
+// claimsKept judges a run without faults: an operator may delete a claim, but if it recreates the claim, the data is lost.
+// That is a design if the spec no longer asked for the claim in between.
 func claimsKept(m *moment) []finding.Finding {
 	if len(m.does.Delete) > 0 || m.does.Drift != nil {
 		return nil
 	}
+	var dropped []finding.Finding
 	for _, change := range m.run.changes(m.i) {
-		if change.Type == deleted && change.Kind == "PersistentVolumeClaim" && m.run.madeAgain(change) {
-			return []finding.Finding{m.lost(change)}
+		if change.Type != deleted || change.Kind != claim || !m.run.madeAgain(change) {
+			continue
 		}
+		f := m.lost(change)
+		if !m.asksToDrop(change) {
+			return []finding.Finding{f}
+		}
+		f.Level, f.Message = finding.Note, "a PersistentVolumeClaim is deleted when the spec no longer asks for it; asked for again, it is empty"
+		dropped = []finding.Finding{f}
 	}
-	return nil
+	return dropped
+}
+
+// asksToDrop reports whether the spec of the step does not ask for a claim that was deleted in it: it does not exist at
+// the end, nor in a fresh namespace with the same objects.
+func (m *moment) asksToDrop(gone runlog.Change) bool {
+	fresh := m.refs.fresh[m.step.Name]
+	if !m.does.Fresh || fresh == nil || !m.settled() || fresh.silentState(m.step.Name) == nil {
+		return false
+	}
+	name := m.run.world.Neutral(gone.Name)
+	return !m.run.hasClaim(m.i, name) && !fresh.hasClaim(fresh.index(m.step.Name), name)
+}
+
+// hasClaim reports whether a claim exists at the end of a step.
+func (r *run) hasClaim(i int, name string) bool {
+	return slices.ContainsFunc(r.Steps[i].State, func(object *unstructured.Unstructured) bool {
+		return object.GetKind() == claim && r.world.Neutral(object.GetName()) == name && object.GetDeletionTimestamp() == nil
+	})
 }
 
 func (m *moment) lost(change runlog.Change) finding.Finding {

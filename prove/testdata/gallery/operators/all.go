@@ -4,7 +4,7 @@ package operators
 func All() []Operator {
 	return []Operator{
 		okApp, okAppPatch, okAppResync, okAppHash, okAppElsewhere, okAppTyped, okAppPassword,
-		okStore, okStoreFinalizer, okBackup, okBackupElected, okSite, okTenant,
+		okStore, okStoreFinalizer, okStoreScaled, okBackup, okBackupElected, okSite, okTenant,
 
 		halfMade, existsAlready, generatedTwice, appliedFirst, otherName, memoryLost, finalizerStuck,
 		staleList, staleClaims, timeTravel,
