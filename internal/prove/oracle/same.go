@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operon-framework/operon/internal/core/readiness"
 	"github.com/operon-framework/operon/internal/prove/finding"
 	"github.com/operon-framework/operon/internal/prove/normalize"
+	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
 // sameState compares with the end of the same step without faults.
@@ -43,10 +45,42 @@ func sameFresh(m *moment) []finding.Finding {
 	}
 	if fresh := m.refs.fresh[m.step.Name]; m.does.Fresh && fresh != nil {
 		if want := fresh.silentState(m.step.Name); want != nil && (!m.does.Guess || m.makesSense(want)) {
-			found = append(found, m.differs(want, "in a fresh namespace")...)
+			found = append(found, m.suspended(m.differs(want, "in a fresh namespace"))...)
 		}
 	}
 	return found
+}
+
+// suspended makes findings notes if the spec seems to suspend the operator: then what a new object leads to and what a
+// changed one leads to differ by nature.
+func (m *moment) suspended(found []finding.Finding) []finding.Finding {
+	if !m.standsStill() {
+		return found
+	}
+	for i := range found {
+		found[i].Level = finding.Note
+		found[i].Message = "the spec seems to suspend the operator: a new object gets no children, and an existing one keeps its children unchanged"
+	}
+	return found
+}
+
+// standsStill reports whether the operator makes nothing for new objects with the spec of the step, and leaves what it
+// made for others as it is.
+func (m *moment) standsStill() bool {
+	fresh := m.refs.fresh[m.step.Name]
+	if !m.does.Fresh || fresh == nil || fresh.makes(fresh.index(m.step.Name)) || !m.run.makes(0) {
+		return false
+	}
+	return !slices.ContainsFunc(m.run.requests(m.i), func(r requestlog.Request) bool {
+		return changed(&r) && !normalize.IsCustom(schema.GroupKind{Group: r.Group})
+	})
+}
+
+// makes reports whether objects that the operator made for the workload exist at the end of a step.
+func (r *run) makes(i int) bool {
+	return i < 0 || !r.Steps[i].Silent || slices.ContainsFunc(r.state(i).Objects, func(o *normalize.Object) bool {
+		return o.ByOperator && !o.ByUser && !r.before(o)
+	})
 }
 
 // makesSense tells whether what a fresh namespace leads to is as ready as what was there at first.

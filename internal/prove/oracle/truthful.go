@@ -24,7 +24,7 @@ func truthful(m *moment) []finding.Finding {
 			continue
 		}
 		if f, behind := behind(one); behind {
-			return []finding.Finding{f}
+			return m.suspended([]finding.Finding{f})
 		}
 		if f, lies := lies(m, one); lies {
 			return []finding.Finding{f}
