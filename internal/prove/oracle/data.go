@@ -67,14 +67,17 @@ func claimsKept(m *moment) []finding.Finding {
 }
 
 // asksToDrop reports whether the spec of the step does not ask for a claim that was deleted in it: it does not exist at
-// the end, nor in a fresh namespace with the same objects.
+// the end, nor in a fresh namespace with the same objects, or at the end of the step that this one leads back to.
 func (m *moment) asksToDrop(gone runlog.Change) bool {
-	fresh := m.refs.fresh[m.step.Name]
-	if !m.does.Fresh || fresh == nil || !m.settled() || fresh.silentState(m.step.Name) == nil {
+	name := m.run.world.Neutral(gone.Name)
+	if !m.settled() || m.run.hasClaim(m.i, name) {
 		return false
 	}
-	name := m.run.world.Neutral(gone.Name)
-	return !m.run.hasClaim(m.i, name) && !fresh.hasClaim(fresh.index(m.step.Name), name)
+	if i := m.run.index(m.does.Same); m.does.Same != "" && i >= 0 && i < m.i {
+		return m.run.Steps[i].Silent && !m.run.hasClaim(i, name)
+	}
+	fresh := m.refs.fresh[m.step.Name]
+	return m.does.Fresh && fresh != nil && fresh.silentState(m.step.Name) != nil && !fresh.hasClaim(fresh.index(m.step.Name), name)
 }
 
 // hasClaim reports whether a claim exists at the end of a step.
