@@ -42,6 +42,7 @@ func Diff(want, got *State, noise *Noise) []Difference {
 			all = append(all, Difference{Object: pair.got, Difference: finding.Difference{Of: pair.got.String(), Path: d.path, Want: d.want, Got: d.got}})
 		}
 	}
+	all = append(all, unrelated(want, got, noise)...)
 	return append(all, recount(want, got, noise)...)
 }
 
@@ -97,23 +98,42 @@ type unequal struct{ path, want, got string }
 // only is no difference where the other has the same value from somebody else.
 func compare(want, got *Object, noise *Noise) []unequal {
 	var all []unequal
+	hides := func(d unequal) bool { return isEmpty(want, d) || noise.hides(want.kind(), d) }
 	for _, path := range want.paths() {
 		is, owned := got.Fields[path]
 		if !owned && is != want.Fields[path] {
 			is = got.whole()[path]
 		}
-		if d := (unequal{path, want.Fields[path], is}); is != want.Fields[path] && !noise.hides(want.kind(), d) {
+		if d := (unequal{path, want.Fields[path], is}); is != want.Fields[path] && !hides(d) {
 			all = append(all, d)
 		}
 	}
 	for _, path := range got.paths() {
 		d := unequal{path, want.whole()[path], got.Fields[path]}
-		if _, known := want.Fields[path]; known || d.want == d.got || noise.hides(want.kind(), d) {
+		if _, known := want.Fields[path]; known || d.want == d.got || hides(d) {
 			continue
 		}
 		all = append(all, d)
 	}
 	return all
+}
+
+// isEmpty reports whether a field of a custom resource differs only in that it is absent in one object and empty in the
+// other: typed clients leave out empty fields that are marked omitempty, and to an API both mean the same. In built-in
+// kinds the API server already left out what means the same. An element of a list is never empty.
+//
+// Caveats: an entry of a map with an empty value is taken for a field, because there is no schema here.
+func isEmpty(o *Object, d unequal) bool {
+	if d.want != "" && d.got != "" || !IsCustom(o.kind()) || strings.HasSuffix(d.path, "]") {
+		return false
+	}
+	switch d.want + d.got {
+	case "false", "0", `""`, "[]", "null":
+		return strings.HasPrefix(d.path, "spec.") || strings.HasPrefix(d.path, "status.")
+	case "{}":
+		return strings.HasPrefix(d.path, "status") // a block of a spec can be a request, even if it is empty
+	}
+	return false
 }
 
 // match is which objects of two states are the same.

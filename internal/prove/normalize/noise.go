@@ -11,10 +11,13 @@ type Noise struct {
 	// History is declared and not learnt. It has to be there before anything is.
 	History History
 
-	// paths are fields, by kind, the numbers of lists' elements left out.
+	// paths are fields with random values, by kind, the numbers of lists' elements left out. Only the values are not compared.
 	paths map[field]bool
-	// loose are fields whose very place differs, the names of lists' elements left out, too.
-	loose map[field]bool
+	// optional are fields that are not there each time, and loose those whose very place differs: there the names of lists'
+	// elements are left out, too.
+	optional, loose map[field]bool
+	// related are the random values that are equal in each run: false if one run disproved it.
+	related map[relation]bool
 	// named are kinds whose objects have other names in each run.
 	named map[schema.GroupKind]bool
 	// fleeting are objects that are not there each time, counted what is not as many each time.
@@ -38,10 +41,11 @@ func (n *Noise) Learn(a, b *State) {
 	n.init()
 	for range maxRounds {
 		if len(Diff(a, b, n)) == 0 {
-			return
+			break
 		}
 		n.learn(a, b)
 	}
+	n.relate(a, b)
 }
 
 // maxRounds is how often two states are looked at: what is known to be noise may show that other
@@ -63,11 +67,12 @@ func (n *Noise) learn(a, b *State) {
 	}
 	for _, pair := range m.pairs {
 		for _, difference := range compare(pair.want, pair.got, n) {
-			n.paths[field{pair.want.kind(), unnumbered(difference.path)}] = true
-			if difference.want == "" || difference.got == "" {
+			if !difference.isOfValue() {
+				n.optional[field{pair.want.kind(), unnumbered(difference.path)}] = true
 				n.loose[field{pair.want.kind(), unnamed(difference.path)}] = true
 				continue
 			}
+			n.paths[field{pair.want.kind(), unnumbered(difference.path)}] = true
 			n.paths[field{pair.want.kind(), uncounted(difference.path)}] = true
 		}
 	}
@@ -80,7 +85,8 @@ func (n *Noise) learn(a, b *State) {
 
 func (n *Noise) init() {
 	if n.paths == nil {
-		n.paths, n.loose = map[field]bool{}, map[field]bool{}
+		n.paths, n.optional, n.loose = map[field]bool{}, map[field]bool{}, map[field]bool{}
+		n.related = map[relation]bool{}
 		n.named, n.fleeting, n.counted = map[schema.GroupKind]bool{}, map[string]bool{}, map[Count]bool{}
 	}
 }
@@ -90,11 +96,16 @@ func (n *Noise) hides(kind schema.GroupKind, d unequal) bool {
 	if n == nil {
 		return false
 	}
-	if n.History.tells(kind, d.path) || n.paths[field{kind, unnumbered(d.path)}] || n.loose[field{kind, unnamed(d.path)}] {
+	if n.History.tells(kind, d.path) || n.optional[field{kind, unnumbered(d.path)}] || n.loose[field{kind, unnamed(d.path)}] {
 		return true
 	}
 	// What is random of some elements is of all; that there is one more or less is not.
-	return d.want != "" && d.got != "" && n.paths[field{kind, uncounted(d.path)}]
+	return d.isOfValue() && (n.paths[field{kind, unnumbered(d.path)}] || n.paths[field{kind, uncounted(d.path)}])
+}
+
+// isOfValue reports whether the field is there in both objects. An empty text is as good as none.
+func (d unequal) isOfValue() bool {
+	return d.want != "" && d.got != "" && d.want != `""` && d.got != `""`
 }
 
 func (n *Noise) isNamed(kind schema.GroupKind) bool { return n != nil && n.named[kind] }

@@ -106,6 +106,11 @@ func (o *Object) String() string { return o.Kind + "/" + o.Name }
 
 func (o *Object) kind() schema.GroupKind { return schema.GroupKind{Group: o.Group, Kind: o.Kind} }
 
+// IsCustom reports whether a kind is not one of Kubernetes' own.
+func IsCustom(kind schema.GroupKind) bool {
+	return strings.Contains(kind.Group, ".") && !strings.HasSuffix(kind.Group, ".k8s.io")
+}
+
 // Of returns the state of a world whose objects these are.
 func (w World) Of(objects []*unstructured.Unstructured) *State {
 	r := reading{World: w, byUID: map[types.UID]*unstructured.Unstructured{}}

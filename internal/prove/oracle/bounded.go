@@ -34,7 +34,7 @@ func (m *moment) objectsGrow() (finding.Finding, bool) {
 	if m.step.Silent {
 		return finding.Finding{}, false
 	}
-	requests := m.run.requests(m.i)
+	requests := slices.DeleteFunc(m.run.requests(m.i), func(r requestlog.Request) bool { return r.Stale })
 	r, made := most(requests, func(r *requestlog.Request) bool { return changed(r) && r.Verb == "create" && r.Subresource == "" })
 	_, gone := most(requests, func(one *requestlog.Request) bool {
 		return changed(one) && one.Verb == "delete" && one.Resource == r.Resource

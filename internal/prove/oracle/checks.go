@@ -72,6 +72,9 @@ func judge(refs *References, r *run, p *testplan.Plan) []finding.Finding {
 				one.Class = cmp.Or(one.Class, class(one, m.faults))
 				one.Last = tellingRequests(m, one)
 				found = append(found, one)
+				if one.Level == finding.Note {
+					continue // a design explains no failure
+				}
 				for _, other := range check.Explains {
 					explained[other] = true
 				}

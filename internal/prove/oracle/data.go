@@ -21,7 +21,7 @@ func bearsData(kind schema.GroupKind) bool {
 	case schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: "Secret"}, schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
 		return true
 	}
-	return isCustom(kind)
+	return normalize.IsCustom(kind)
 }
 
 // dataKept judges the deletions of a step.
@@ -45,18 +45,46 @@ func dataKept(m *moment) []finding.Finding {
 	return nil
 }
 
-// claimsKept judges a run without faults: a claim may be deleted on purpose, but who deletes one and
-// makes it again has lost what was in it.
+// claimsKept judges a run without faults: an operator may delete a claim, but if it recreates the claim, the data is lost.
+// That is a design if the spec no longer asked for the claim in between.
 func claimsKept(m *moment) []finding.Finding {
 	if len(m.does.Delete) > 0 || m.does.Drift != nil {
 		return nil
 	}
+	var dropped []finding.Finding
 	for _, change := range m.run.changes(m.i) {
-		if change.Type == deleted && change.Kind == "PersistentVolumeClaim" && m.run.madeAgain(change) {
-			return []finding.Finding{m.lost(change)}
+		if change.Type != deleted || change.Kind != claim || !m.run.madeAgain(change) {
+			continue
 		}
+		f := m.lost(change)
+		if !m.asksToDrop(change) {
+			return []finding.Finding{f}
+		}
+		f.Level, f.Message = finding.Note, "a PersistentVolumeClaim is deleted when the spec no longer asks for it; asked for again, it is empty"
+		dropped = []finding.Finding{f}
 	}
-	return nil
+	return dropped
+}
+
+// asksToDrop reports whether the spec of the step does not ask for a claim that was deleted in it: it does not exist at
+// the end, nor in a fresh namespace with the same objects, or at the end of the step that this one leads back to.
+func (m *moment) asksToDrop(gone runlog.Change) bool {
+	name := m.run.world.Neutral(gone.Name)
+	if !m.settled() || m.run.hasClaim(m.i, name) {
+		return false
+	}
+	if i := m.run.index(m.does.Same); m.does.Same != "" && i >= 0 && i < m.i {
+		return m.run.Steps[i].Silent && !m.run.hasClaim(i, name)
+	}
+	fresh := m.refs.fresh[m.step.Name]
+	return m.does.Fresh && fresh != nil && fresh.silentState(m.step.Name) != nil && !fresh.hasClaim(fresh.index(m.step.Name), name)
+}
+
+// hasClaim reports whether a claim exists at the end of a step.
+func (r *run) hasClaim(i int, name string) bool {
+	return slices.ContainsFunc(r.Steps[i].State, func(object *unstructured.Unstructured) bool {
+		return object.GetKind() == claim && r.world.Neutral(object.GetName()) == name && object.GetDeletionTimestamp() == nil
+	})
 }
 
 func (m *moment) lost(change runlog.Change) finding.Finding {
@@ -158,7 +186,7 @@ func foreign(m *moment) []finding.Finding {
 // operator has made its own: they go when the custom resource does.
 func (m *moment) taken() []finding.Finding {
 	for _, one := range m.state().Objects {
-		if !one.ByUser || isCustom(one.Live().GroupVersionKind().GroupKind()) || one.Owner == "" || !m.run.applied(one, false) || m.run.applied(one, true) {
+		if !one.ByUser || normalize.IsCustom(one.Live().GroupVersionKind().GroupKind()) || one.Owner == "" || !m.run.applied(one, false) || m.run.applied(one, true) {
 			continue
 		}
 		return []finding.Finding{{
@@ -235,6 +263,6 @@ var ofOperators = map[string]bool{"admissionregistration.k8s.io": true, "apiexte
 // isOfCluster tells whether the object of a request belongs to nobody's namespace and nobody's
 // operator. Volumes come and go with the claims of a namespace.
 func (m *moment) isOfCluster(r *requestlog.Request) bool {
-	custom := isCustom(schema.GroupKind{Group: r.Group})
+	custom := normalize.IsCustom(schema.GroupKind{Group: r.Group})
 	return !custom && !ofOperators[r.Group] && r.Resource != "persistentvolumes" && !(r.Resource == "namespaces" && r.Name == m.run.Namespace)
 }

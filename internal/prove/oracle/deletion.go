@@ -88,7 +88,7 @@ func nothingLeft(m *moment) []finding.Finding {
 	var left []*normalize.Object
 	for _, one := range m.state().Objects {
 		switch {
-		case one.ByUser && isCustom(one.Live().GroupVersionKind().GroupKind()):
+		case one.ByUser && normalize.IsCustom(one.Live().GroupVersionKind().GroupKind()):
 			return nil // somebody still wants something
 		case one.ByOperator && !one.ByUser && one.Kind != "PersistentVolumeClaim" && !m.run.before(one):
 			left = append(left, one)

@@ -140,11 +140,6 @@ func changed(r *requestlog.Request) bool {
 	return r.IsWrite() && r.Effect == requestlog.Changed && !r.IsBeside()
 }
 
-// isCustom tells whether a kind is not one of Kubernetes' own.
-func isCustom(kind schema.GroupKind) bool {
-	return strings.Contains(kind.Group, ".") && !strings.HasSuffix(kind.Group, ".k8s.io")
-}
-
 // isOf tells whether an object is the one that a reference names. The namespace of a reference may
 // be left out.
 func isOf(ref workload.Ref, object *unstructured.Unstructured) bool {

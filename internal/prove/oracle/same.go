@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/operon-framework/operon/internal/core/readiness"
 	"github.com/operon-framework/operon/internal/prove/finding"
 	"github.com/operon-framework/operon/internal/prove/normalize"
+	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
 // sameState compares with the end of the same step without faults.
@@ -43,10 +45,42 @@ func sameFresh(m *moment) []finding.Finding {
 	}
 	if fresh := m.refs.fresh[m.step.Name]; m.does.Fresh && fresh != nil {
 		if want := fresh.silentState(m.step.Name); want != nil && (!m.does.Guess || m.makesSense(want)) {
-			found = append(found, m.differs(want, "in a fresh namespace")...)
+			found = append(found, m.suspended(m.differs(want, "in a fresh namespace"))...)
 		}
 	}
 	return found
+}
+
+// suspended makes findings notes if the spec seems to suspend the operator: then what a new object leads to and what a
+// changed one leads to differ by nature.
+func (m *moment) suspended(found []finding.Finding) []finding.Finding {
+	if !m.standsStill() {
+		return found
+	}
+	for i := range found {
+		found[i].Level = finding.Note
+		found[i].Message = "the spec seems to suspend the operator: a new object gets no children, and an existing one keeps its children unchanged"
+	}
+	return found
+}
+
+// standsStill reports whether the operator makes nothing for new objects with the spec of the step, and leaves what it
+// made for others as it is.
+func (m *moment) standsStill() bool {
+	fresh := m.refs.fresh[m.step.Name]
+	if !m.does.Fresh || fresh == nil || fresh.makes(fresh.index(m.step.Name)) || !m.run.makes(0) {
+		return false
+	}
+	return !slices.ContainsFunc(m.run.requests(m.i), func(r requestlog.Request) bool {
+		return changed(&r) && !normalize.IsCustom(schema.GroupKind{Group: r.Group})
+	})
+}
+
+// makes reports whether objects that the operator made for the workload exist at the end of a step.
+func (r *run) makes(i int) bool {
+	return i < 0 || !r.Steps[i].Silent || slices.ContainsFunc(r.state(i).Objects, func(o *normalize.Object) bool {
+		return o.ByOperator && !o.ByUser && !r.before(o)
+	})
 }
 
 // makesSense tells whether what a fresh namespace leads to is as ready as what was there at first.
@@ -67,10 +101,11 @@ func notReady(s *normalize.State) int {
 }
 
 // differs compares with another state that the same objects led to. Who tells how it got where it is
-// (the reason and message of a condition) may tell another story, and claims may have been kept.
+// (the reason and message of a condition, when something happened) may tell another story, and claims may have been kept.
 func (m *moment) differs(want *normalize.State, when string) []finding.Finding {
 	differences := slices.DeleteFunc(normalize.Diff(want, m.state(), m.refs.Noise), func(d normalize.Difference) bool {
-		return story.MatchString(d.Path) || d.Count.Kind == claim || d.Extra && d.Object.Kind == claim
+		tells := story.MatchString(d.Path) || isStatus(d.Path) && (d.Want == "" && d.Got == aTime || d.Got == "" && d.Want == aTime)
+		return tells || d.Count.Kind == claim || d.Extra && d.Object.Kind == claim
 	})
 	if len(differences) == 0 {
 		return nil
@@ -83,6 +118,9 @@ func (m *moment) differs(want *normalize.State, when string) []finding.Finding {
 }
 
 const claim = "PersistentVolumeClaim"
+
+// aTime is what normalize makes of a time of the run.
+const aTime = `"{time}"`
 
 var story = regexp.MustCompile(`^status\.conditions\[[^\]]+\]\.(reason|message)$`)
 
@@ -138,7 +176,7 @@ func refusing(m *moment) []finding.Finding {
 // there is a warning.
 func (m *moment) reported(differences []normalize.Difference) bool {
 	for _, d := range differences {
-		if d.Object != nil && isStatus(d.Path) && isCustom(d.Object.Live().GroupVersionKind().GroupKind()) && !strings.HasSuffix(d.Path, ".observedGeneration") {
+		if d.Object != nil && isStatus(d.Path) && normalize.IsCustom(d.Object.Live().GroupVersionKind().GroupKind()) && !strings.HasSuffix(d.Path, ".observedGeneration") {
 			return true
 		}
 	}

@@ -50,6 +50,9 @@ func told(f finding.Finding) string {
 	if f.Flaky {
 		flaky = " (flaky)"
 	}
+	if f.Level == finding.Note {
+		b.WriteString("note: ")
+	}
 	fmt.Fprintf(&b, "%s, %s, at the step %q%s\n", f.Property, f.Class, f.Step, flaky)
 	fmt.Fprintf(&b, "  %s\n", f.Message)
 	if f.Of != nil {

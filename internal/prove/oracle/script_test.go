@@ -35,7 +35,7 @@ import (
 //	step create                        then: not silent, refused
 //	object Box/a user {…}              an object, and whose fields these are: user, operator, kubernetes
 //	gone Box/a                         an object is deleted
-//	create configmaps/a                a request of the operator; then: unchanged, 403, fault, ×N, in NAMESPACE
+//	create configmaps/a                a request of the operator; then: unchanged, 403, stale, fault, ×N, in NAMESPACE
 //	exit 1                             the operator ends; or: exit panic MESSAGE; exit asked; exit 1 early; exit 1 port; exit 1 certificate
 //	event Box/a Warning Reason ×N      events
 //	wait 5s                            time goes by
@@ -315,6 +315,8 @@ func (w *teller) request(words []string) {
 			r.Effect = requestlog.Unchanged
 		case "403":
 			r.Status, r.Served, r.Effect = 403, 403, requestlog.Unchanged
+		case "stale":
+			r.Stale = true
 		case "fault":
 			r.Fault, r.Status = strings.Join(words[i+1:], " "), 0
 		case "in":

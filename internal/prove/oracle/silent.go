@@ -3,6 +3,7 @@ package oracle
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/operon-framework/operon/internal/prove/finding"
@@ -20,6 +21,9 @@ func silent(m *moment) []finding.Finding {
 		f.Diff = []finding.Difference{{Of: "the operator", Path: "(activity)", Want: `"none"`, Got: string(why)}}
 	}
 	requests := m.lately()
+	if len(requests) == 0 && m.sawPast() {
+		return nil // it never saw the present
+	}
 	if r, times := most(requests, changed); times >= again {
 		f.Message = fmt.Sprintf("the operator does not become quiescent: it keeps writing %s", r.Target())
 		f.Of = m.about(&r)
@@ -40,13 +44,18 @@ func silent(m *moment) []finding.Finding {
 	return []finding.Finding{f}
 }
 
-// lately are the requests of the later part of a step: what went on when the work might have been
-// done.
+// sawPast reports whether a fault showed the operator an earlier state in the step.
+func (m *moment) sawPast() bool {
+	return slices.ContainsFunc(m.run.requests(m.i), func(r requestlog.Request) bool { return r.Stale })
+}
+
+// lately returns the requests of the later part of a step, in which the work could be done. Those that follow from an
+// earlier state are left out: an operator that acts on it is corrected by others until it sees the present.
 func (m *moment) lately() []requestlog.Request {
 	since := m.step.At.Add(m.step.Took / 3)
 	var all []requestlog.Request
 	for _, r := range m.run.requests(m.i) {
-		if !r.At.Before(since) {
+		if !r.At.Before(since) && !r.Stale {
 			all = append(all, r)
 		}
 	}
@@ -142,11 +151,12 @@ func restless(m *moment) []finding.Finding {
 	return []finding.Finding{{Property: finding.Silent, Of: m.about(&r), Message: message}}
 }
 
-// asked are the requests of a step that say what an operator does, without watches.
+// asked returns the requests of a step that say what an operator does, without watches, and without what follows from
+// an earlier state.
 func (m *moment) asked() []requestlog.Request {
 	var all []requestlog.Request
 	for _, r := range m.run.requests(m.i) {
-		if !r.IsBeside() && r.Verb != "watch" && m.ago(&r) >= 0 {
+		if !r.IsBeside() && r.Verb != "watch" && !r.Stale && m.ago(&r) >= 0 {
 			all = append(all, r)
 		}
 	}

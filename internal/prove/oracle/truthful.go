@@ -20,11 +20,11 @@ func truthful(m *moment) []finding.Finding {
 	}
 	for _, one := range m.state().Objects {
 		object := one.Live()
-		if !one.ByUser || !isCustom(object.GroupVersionKind().GroupKind()) || object.GetDeletionTimestamp() != nil {
+		if !one.ByUser || !normalize.IsCustom(object.GroupVersionKind().GroupKind()) || object.GetDeletionTimestamp() != nil {
 			continue
 		}
 		if f, behind := behind(one); behind {
-			return []finding.Finding{f}
+			return m.suspended([]finding.Finding{f})
 		}
 		if f, lies := lies(m, one); lies {
 			return []finding.Finding{f}
@@ -137,7 +137,7 @@ var judged = []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "J
 func (m *moment) children(of *normalize.Object) []*normalize.Object {
 	single := true
 	for _, one := range m.state().Objects {
-		if one != of && one.ByUser && isCustom(one.Live().GroupVersionKind().GroupKind()) {
+		if one != of && one.ByUser && normalize.IsCustom(one.Live().GroupVersionKind().GroupKind()) {
 			single = false
 		}
 	}

@@ -98,6 +98,7 @@ func (p *Proxy) admit(r *http.Request) (x *exchange, known, ok bool) {
 		}
 	}
 	_, x.epoch, _ = p.views.in(x.Resource, x.Instance, 0)
+	x.Stale = p.views.frozenFor(x.Instance)
 	x.Seq, x.At = p.record.Number(), time.Now()
 	return x, known, true
 }

@@ -84,6 +84,13 @@ func (v *views) any() bool {
 	return len(v.frozen) > 0
 }
 
+// frozenFor reports whether an instance sees an earlier state of some resource.
+func (v *views) frozenFor(instance int) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.ContainsFunc(v.frozen, func(each *view) bool { return each.isOf(each.fault.View, instance) })
+}
+
 // relist ends the watches of a resource, or of all where that is empty.
 func (v *views) relist(resource string) { v.change(func() { v.epochs[resource]++ }) }
 

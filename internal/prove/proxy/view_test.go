@@ -219,6 +219,13 @@ func TestHold(t *testing.T) {
 		}
 		v.write(direct, "x", "4")
 		v.shows("+x1 ~x2 ~x3 +y1 ~x4")
+		_, err = through.Get(v.Context(), "y", metav1.GetOptions{})
+		v.must(err)
+		for _, r := range v.Record().Requests() {
+			if r.Verb == "get" && r.Stale != (r.Name == "x") {
+				v.Errorf("%s is recorded as stale: %v", r.String(), r.Stale)
+			}
+		}
 	})
 }
 

@@ -81,6 +81,8 @@ type Request struct {
 	Status int `json:"status,omitempty"`
 	// Events is how many events a watch showed.
 	Events int `json:"events,omitempty"`
+	// Stale reports that a fault showed the operator an earlier state when it sent the request.
+	Stale bool `json:"stale,omitempty"`
 	// Fault says what was done to the request on purpose.
 	Fault string `json:"fault,omitempty"`
 	// Error says why there was no answer, where that was not on purpose.

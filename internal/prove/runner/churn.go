@@ -22,7 +22,7 @@ func (w *world) churns(began time.Time) string {
 	since := time.Now().Add(-scaled(timing.churnFor, slow))
 	times, written, most := map[string]int{}, map[string]bool{}, ""
 	for _, r := range w.proxy.Record().Requests() { // a lease is renewed all the time
-		if !r.IsWrite() || r.Effect != requestlog.Changed || r.At.Before(since) || r.IsLease() {
+		if !r.IsWrite() || r.Effect != requestlog.Changed || r.At.Before(since) || r.IsLease() || r.Stale {
 			continue
 		}
 		what := r.Verb + " " + r.Resource + " " + r.Subresource

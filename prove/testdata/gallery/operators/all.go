@@ -3,8 +3,8 @@ package operators
 // All returns the whole gallery, the correct ones first.
 func All() []Operator {
 	return []Operator{
-		okApp, okAppPatch, okAppResync, okAppHash, okAppElsewhere,
-		okStore, okStoreFinalizer, okBackup, okBackupElected, okSite, okTenant,
+		okApp, okAppPatch, okAppResync, okAppHash, okAppElsewhere, okAppTyped, okAppPassword,
+		okStore, okStoreFinalizer, okStoreScaled, okBackup, okBackupElected, okSite, okTenant,
 
 		halfMade, existsAlready, generatedTwice, appliedFirst, otherName, memoryLost, finalizerStuck,
 		staleList, staleClaims, timeTravel,
