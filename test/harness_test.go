@@ -165,6 +165,20 @@ func (t *traffic) all(writesOnly bool) []string {
 	return all
 }
 
+// everything returns all requests so far, those of events included.
+func (t *traffic) everything() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.sent)
+}
+
+// writes returns the requests so far that wrote an object or an event, or may have.
+func (t *traffic) writes() []string {
+	return slices.DeleteFunc(t.everything(), func(request string) bool {
+		return strings.HasPrefix(request, http.MethodGet) || strings.HasSuffix(request, "/selfsubjectaccessreviews")
+	})
+}
+
 func (w *world) box(name string, data map[string]string) *Box {
 	w.Helper()
 	b := &Box{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.Namespace}, Spec: BoxSpec{Data: data}}

@@ -44,6 +44,8 @@ const (
 	shortLease = 2 * time.Second
 	// longLease is one that no test waits for: what changes hands was given away.
 	longLease = 10 * time.Minute
+	// workers is how many objects a replica that is a process reconciles at the same time.
+	workers = 8
 )
 
 func TestMain(m *testing.M) {
@@ -61,7 +63,7 @@ func replica(kubeconfig, namespace string) int {
 	if err == nil {
 		log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 		err = operon.Run(ctx, "box-operator", cluster, operon.Config{Namespace: namespace, Shards: 12, ShardLease: shortLease, Log: log},
-			operon.API(addBox), operon.Manage(compose(copies)))
+			operon.API(addBox), operon.Manage(compose(copies), operon.Concurrency(workers)))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -439,8 +441,8 @@ func TestNoObjectHasTwoOwners(t *testing.T) {
 		}
 	}
 	t.Logf("%v\n%s", play.Acts, verdict)
-	if len(verdict.Late) > 1 { // a process may have frozen between its last look at the clock and the sending
-		t.Errorf("%d writes came late: replicas write what is not theirs any more", len(verdict.Late))
+	if most := play.Acts["freeze"] * workers; len(verdict.Late) > most { // those that were checked and not sent when a process froze
+		t.Errorf("%d writes came late, want at most %d, one for each worker that froze: replicas write what is not theirs any more", len(verdict.Late), most)
 	}
 	if len(verdict.Two) > 0 || len(verdict.Starved) > 0 || verdict.Replicas < 2 || verdict.Handovers < 6 || verdict.Writes < 40 { // a busy machine gets no further
 		t.Errorf("seed %d, %v: %s", play.Seed, play.Acts, verdict)

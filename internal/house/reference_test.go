@@ -17,7 +17,7 @@ var references = []struct {
 	constant *regexp.Regexp
 	named    *regexp.Regexp
 }{
-	{"docs/reference/annotations.md", regexp.MustCompile(`^(sim\.)?operon\.dev/[a-z-]+$`), nil},
+	{"docs/reference/annotations.md", regexp.MustCompile(`^([a-z]+\.)?operon\.dev/[a-z-]*$`), nil},
 	{"docs/reference/metrics.md", regexp.MustCompile(`^operon_[a-z_]+_(total|seconds|objects)$|^operon_(objects|watches)$`), nil},
 	{"docs/reference/environment.md", regexp.MustCompile(`^OPERON_[A-Z_]+$`), nil},
 	{"docs/troubleshooting.md", regexp.MustCompile(`^[A-Z][A-Za-z]+$`), regexp.MustCompile(`^Reason[A-Z]`)},

@@ -24,11 +24,12 @@ const (
 
 const versionMessage = "the version of the operator is "
 
-// Release reads what the object tells of the operator that took care of it last.
+// Release returns the record of the operator that reconciled the object last. The version is the last word of the message, whatever the
+// wording: other versions of Operon may word it differently.
 func (s Status) Release() operatorversion.Record {
 	record := operatorversion.Record{Seen: *s.observed > 0 || s.Ready().Type != ""}
 	if found := meta.FindStatusCondition(*s.conditions, Upgraded); found != nil {
-		record.Version, record.Upgrades = strings.TrimPrefix(found.Message, versionMessage), found.Reason == ReasonUpgraded
+		record.Version, record.Upgrades = found.Message[strings.LastIndexByte(found.Message, ' ')+1:], found.Reason == ReasonUpgraded
 	}
 	return record
 }

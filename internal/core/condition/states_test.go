@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/operon-framework/operon/internal/core/condition"
 	"github.com/operon-framework/operon/internal/core/operatorversion"
 	"github.com/operon-framework/operon/internal/core/outcome"
@@ -68,6 +70,27 @@ func TestRecordIsReadAgain(t *testing.T) {
 		status.Record(want, time.Now())
 		if got := status.Release(); got != want {
 			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+}
+
+// TestRecordOfAnotherWordingIsRead holds that a reworded message does not make an object one of an unknown operator.
+func TestRecordOfAnotherWordingIsRead(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]string{
+		"the operator's version is 1.4.0":            "1.4.0",
+		"the version of the operator is v1.5.0-rc.1": "v1.5.0-rc.1",
+		"2.0.0": "2.0.0",
+		"":      "",
+	} {
+		var object thing
+		object.Status.Conditions = []metav1.Condition{{Type: condition.Upgraded, Status: metav1.ConditionTrue, Message: message}}
+		status, err := condition.Of(&object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := status.Release().Version; got != want {
+			t.Errorf("%q is read as version %q, want %q", message, got, want)
 		}
 	}
 }

@@ -18,7 +18,9 @@
 // matter. The API server heeds the parameter timeout of a write. Nobody edits the Leases by hand; deleting them
 // is survived.
 //
-// Caveats: a process that is frozen between the last look at the clock and the sending of a
-// request sends it when it goes on, however late. So every write carries the version of what it
-// changes, which the API server refuses once anybody else has written; docs/decisions/0111 says what remains.
+// Caveats: a process that freezes between the last check of the clock and the sending of a request sends it
+// when it continues, however late. Therefore every write carries the version of what it changes, which the API
+// server refuses after any other write of the object. So at most one late write of each object takes effect: all
+// that were checked before the freeze carry the same version, and none passes the check after it.
+// docs/decisions/archive/0111-fencing.md states what remains.
 package shard

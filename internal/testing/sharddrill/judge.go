@@ -16,11 +16,11 @@ type Verdict struct {
 	Writes, Handovers int
 	// Replicas is how many wrote.
 	Replicas int
-	// Late are writes by a replica whose slot was another's already, which had not written the
-	// object yet: they came as if before the hand-over.
+	// Late are writes by a replica whose slot another one held already. Each is the only write of its object since the replica
+	// lost the slot: it takes effect as if it came before the hand-over.
 	Late []string
-	// Two are writes by two owners: by a replica that did not hold the slot, after another one
-	// had written the object since it lost it, or where it never held it.
+	// Two are writes by two owners: by a replica that did not hold the slot, after any replica, itself included,
+	// had written the object since it lost the slot, or where it never held the slot.
 	Two []string
 	// Changes is how many changes by others there were, Slowest how long one waited for a replica
 	// to see to it, and Starved those that waited longer than the limit, or for ever.
@@ -71,7 +71,7 @@ func (v *Verdict) judgeOwners(writes []Write) {
 func (v *Verdict) late(h *history, w Write) {
 	lost := h.lost(w)
 	told := fmt.Sprintf("revision %d: %s %s by %s, whose slot was %s's", w.Revision, w.Verb, w.Object, w.Replica, cmp.Or(h.holder(len(h.tables)-1, w.Owner), "nobody"))
-	other := slices.IndexFunc(h.written[w.Object], func(o Write) bool { return o.Replica != w.Replica && o.Revision > lost })
+	other := slices.IndexFunc(h.written[w.Object], func(o Write) bool { return o.Revision > lost })
 	switch {
 	case lost == 0:
 		v.Two = append(v.Two, told+", and never its own")

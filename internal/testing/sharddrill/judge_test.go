@@ -59,6 +59,8 @@ func TestJudge(t *testing.T) {
 		"back again":                                {log: "a-1 b-1; a:x; b-1 b-1; b:x; a-1 b-1; a:x"},
 		"in another life":                           {log: "a-1 b-1; a:x; a-2 b-1; a:x"},
 		"late, before the new owner":                {log: "a-1 b-1; a:x; b-1 b-1; a:x; b:x", late: 1},
+		"late twice":                                {log: "a-1 b-1; a:x; b-1 b-1; a:x; a:x", late: 1, two: 1},
+		"late after each of two losses":             {log: "a-1 b-1; b-1 b-1; a:x; a-1 b-1; a:x; b-1 b-1; a:x", late: 2},
 		"late, of another object":                   {log: "a-1 b-1; b-1 b-1; b:x; a:y", late: 1},
 		"after the new owner":                       {log: "a-1 b-1; a:x; b-1 b-1; b:x; a:x", two: 1},
 		"after an owner in between":                 {log: "a-1 b-1; a:x; b-1 b-1; b:x; c-1 b-1; a:x", two: 1},

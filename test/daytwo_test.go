@@ -1,0 +1,204 @@
+package operon_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/operon-framework/operon/durable"
+	"github.com/operon-framework/operon/durable/journal"
+)
+
+// olderCommit is the version of Operon that TestDayTwo upgrades from: the last one that was released.
+const olderCommit = "111224bacc8e5f38770d31bcf66fb4ea2912c0c9"
+
+// dayTwo is the operator that the test builds with both versions.
+const dayTwo = "testdata/daytwo"
+
+// TestDayTwo runs an operator that is built with an older version of Operon and with this one, in turn, on the same objects: neither
+// an upgrade nor a downgrade writes anything. What the older one began, this one ends.
+func TestDayTwo(t *testing.T) {
+	t.Parallel()
+	source := olderSource(t)
+	w := newWorld(t)
+	older, newer := filepath.Join(t.TempDir(), "older"), filepath.Join(t.TempDir(), "newer")
+	w.build(source, "./daytwo", older)
+	w.build(".", "./"+dayTwo, newer)
+
+	d := dayTwoWorld{w, t.TempDir()}
+	t.Cleanup(d.abandon)
+	done, waiting := w.box("done", nil), w.box("waiting", map[string]string{"door": "door"})
+	_, stop := d.run(older)
+	w.isReady(done)
+	w.ready(waiting, metav1.ConditionFalse, durable.ReasonWaiting, "for the door")
+	stop()
+	for _, binary := range []string{newer, older, newer} {
+		requests, stop := d.run(binary)
+		if writes := requests.writes(); len(writes) > 0 {
+			t.Errorf("the %s version wrote %q", filepath.Base(binary), writes)
+		}
+		stop()
+	}
+
+	_, stop = d.run(newer)
+	defer stop()
+	w.must(w.client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: w.meta("door")}))
+	w.isReady(waiting)
+	if j := waiting.Status.Journal; j.Phase != journal.Succeeded || j.Steps[0].Attempts != 1 {
+		t.Errorf("the workflow that the older version began ended with %+v", j)
+	}
+	d.leavesNothing(done, waiting)
+}
+
+// olderSource returns a directory with the root module of the older version and the operator of the test.
+func olderSource(t *testing.T) string {
+	t.Helper()
+	git := func(args ...string) *exec.Cmd {
+		return exec.CommandContext(t.Context(), "git", append([]string{"-C", ".."}, args...)...)
+	}
+	if shallow, err := git("rev-parse", "--is-shallow-repository").Output(); err != nil || strings.TrimSpace(string(shallow)) != "false" {
+		t.Skipf("there is no complete git history to build an older version from (%v): clone the repository without --depth", err)
+	}
+	dir := t.TempDir()
+	archive := filepath.Join(dir, "older.tar")
+	steps := []*exec.Cmd{
+		git("archive", "--output", archive, olderCommit, ".", ":!examples", ":!cluster", ":!bench", ":!docs"),
+		exec.CommandContext(t.Context(), "tar", "-xf", archive, "-C", dir),
+	}
+	for _, step := range steps {
+		if output, err := step.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", step.Args, err, output)
+		}
+	}
+	if err := os.CopyFS(filepath.Join(dir, "daytwo"), os.DirFS(dayTwo)); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func (w *world) build(dir, what, binary string) {
+	w.Helper()
+	command := exec.CommandContext(w.Context(), "go", "build", "-ldflags=-w", "-o", binary, what)
+	command.Dir = dir
+	if output, err := command.CombinedOutput(); err != nil {
+		w.Fatalf("build %s in %s: %v\n%s", what, dir, err, output)
+	}
+}
+
+// dayTwoWorld is a world with an external system that outlives each operator.
+type dayTwoWorld struct {
+	*world
+	files string
+}
+
+// run starts the operator and returns when it has reconciled each Box and is still, with the requests that it sent.
+func (d dayTwoWorld) run(binary string) (requests *traffic, stop func()) {
+	d.Helper()
+	requests = &traffic{}
+	server := d.proxy(requests)
+	command := exec.Command(binary, server.URL, d.Namespace, d.files)
+	out, err := command.StdoutPipe()
+	d.must(err)
+	command.Stderr = d.Output()
+	d.must(command.Start())
+	left := &reconciled{names: map[string]bool{"done": true, "waiting": true}}
+	ended := make(chan error, 1)
+	go func() {
+		left.read(bufio.NewScanner(out))
+		ended <- command.Wait()
+	}()
+	stop = sync.OnceFunc(func() {
+		if err := errors.Join(command.Process.Signal(syscall.SIGTERM), <-ended); err != nil {
+			d.Errorf("%s: %v", binary, err)
+		}
+		server.Close()
+	})
+	d.Cleanup(stop)
+	d.eventually("each Box to be reconciled", func(context.Context) error { return left.check() })
+	d.quiet(requests.everything)
+	return requests, stop
+}
+
+// proxy counts the requests of a process.
+func (d dayTwoWorld) proxy(requests *traffic) *httptest.Server {
+	config := rest.CopyConfig(d.Config)
+	config.Wrap(requests.count)
+	transport, err := rest.TransportFor(config)
+	d.must(err)
+	target, err := url.Parse(config.Host)
+	d.must(err)
+	server := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:     transport,
+		FlushInterval: -1,
+	})
+	d.Cleanup(server.Close)
+	return server
+}
+
+// leavesNothing deletes Boxes and waits until their finalizers, external resources and children outside of the namespace are gone.
+func (d dayTwoWorld) leavesNothing(all ...*Box) {
+	d.Helper()
+	d.removeBoxes()
+	if files, err := os.ReadDir(d.files); err != nil || len(files) > 0 {
+		d.Errorf("the external system has %v: %v", files, err)
+	}
+	for _, b := range all {
+		role := &rbacv1.ClusterRole{}
+		if err := d.client.Get(d.Context(), client.ObjectKey{Name: d.Namespace + "-" + b.Name}, role); !apierrors.IsNotFound(err) {
+			d.Errorf("the ClusterRole of %s is left: %v", b.Name, err)
+		}
+	}
+}
+
+// abandon removes the finalizers of what a failed test leaves, for which no operator runs.
+func (d dayTwoWorld) abandon() {
+	ctx := d.afterwards().Context()
+	var left BoxList
+	d.must(d.client.List(ctx, &left, client.InNamespace(d.Namespace)))
+	for i := range left.Items {
+		d.must(d.client.Patch(ctx, &left.Items[i], client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	}
+}
+
+// reconciled are the Boxes that a process has not reported yet.
+type reconciled struct {
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+func (r *reconciled) read(lines *bufio.Scanner) {
+	for lines.Scan() {
+		r.mu.Lock()
+		delete(r.names, strings.TrimPrefix(lines.Text(), "reconciled "))
+		r.mu.Unlock()
+	}
+}
+
+func (r *reconciled) check() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.names) > 0 {
+		return fmt.Errorf("not yet: %v", r.names)
+	}
+	return nil
+}
