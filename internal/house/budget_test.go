@@ -13,7 +13,7 @@ type budget struct{ lines, exported int }
 var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together. The goal is 98,000.
-const totalLines = 113_500
+const totalLines = 114_000
 
 // budgets of packages that need more. Raise one only with a reason in its commit message; lower it when a package shrinks.
 var budgets = map[string]budget{
@@ -23,7 +23,7 @@ var budgets = map[string]budget{
 	"internal/runtime/author": {730, 42},
 
 	"internal/runtime/reconcile": {3540, 17}, // fifteen steps, a file each
-	"internal/runtime/shard":     {1800, 8},
+	"internal/runtime/shard":     {1820, 8},
 	"internal/runtime/webhook":   {2780, 17},
 	"operontest":                 {3660, 21},
 
