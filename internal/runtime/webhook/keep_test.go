@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -255,6 +256,18 @@ func oneDecision(r *replicas) {
 			r.Errorf("%s: what the first one kept is gone, error %v", do, err)
 		}
 		now = now.Add(testIssuer.times.Leaf / 3 * 2)
+	}
+	endpoint, err := r.cfg.Wire.Endpoint(secretKind, resourceclient.Loose)
+	if err != nil {
+		r.Fatal(err)
+	}
+	live, err := endpoint.Get(r.Context(), key.Namespace, key.Name)
+	if err != nil {
+		r.Fatal(err)
+	}
+	var secret corev1.Secret
+	if err := typedFrom(live, &secret); err != nil || len(secret.ManagedFields) != 1 {
+		r.Errorf("the Secret has the field managers %+v, want one, however many replicas wrote it: %v", secret.ManagedFields, err)
 	}
 }
 

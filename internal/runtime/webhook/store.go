@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
@@ -40,20 +40,21 @@ func (m *memory) save(_ context.Context, data map[string][]byte, _ string) error
 
 var secretKind = corev1.SchemeGroupVersion.WithKind("Secret")
 
-// secret keeps in a Secret.
+// neverRevision is a resource version that no object has. An apply with it succeeds only if the object does not exist.
+const neverRevision = "1"
+
+// secret stores the certificates in a Secret.
 //
-// It is created by an apply that takes nothing from anybody, under a field manager of this process's
-// own: of two replicas that create it at once, one gets a conflict. A creation by POST could not be
-// permitted for one name.
+// Each write names the resource version that it replaces. If two replicas write at once, one of them gets a conflict. The Secret is
+// created by server-side apply because RBAC cannot permit a POST for a single name.
 type secret struct {
-	wire    *resourceclient.Wire
-	key     types.NamespacedName
-	manager string // of this process
-	owner   string // the operator, for the label
+	wire     *resourceclient.Wire
+	key      types.NamespacedName
+	operator string // the field manager, and the value of the label
 }
 
 func newSecret(w *resourceclient.Wire, key types.NamespacedName, operator string) *secret {
-	return &secret{wire: w, key: key, manager: operator + "-" + rand.String(8), owner: operator}
+	return &secret{wire: w, key: key, operator: operator}
 }
 
 func (s *secret) load(ctx context.Context) (map[string][]byte, string, error) {
@@ -83,17 +84,17 @@ func (s *secret) save(ctx context.Context, data map[string][]byte, version strin
 	body, err := json.Marshal(&corev1.Secret{
 		TypeMeta: typeMeta(secretKind),
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.key.Namespace, Name: s.key.Name, ResourceVersion: version,
-			Labels: map[string]string{labelManagedBy: s.owner},
+			Namespace: s.key.Namespace, Name: s.key.Name, ResourceVersion: cmp.Or(version, neverRevision),
+			Labels: map[string]string{labelManagedBy: s.operator},
 		},
 		Data: data,
 	})
 	if err != nil {
 		return err
 	}
-	force := version != ""
-	if _, err = endpoint.Apply(ctx, s.key.Namespace, s.key.Name, body, metav1.PatchOptions{FieldManager: s.manager, Force: &force}); err != nil {
-		return fmt.Errorf("keep the certificates: %w", err)
+	force := true // over managers of earlier versions: the resource version protects the writes of others
+	if _, err = endpoint.Apply(ctx, s.key.Namespace, s.key.Name, body, metav1.PatchOptions{FieldManager: s.operator, Force: &force}); err != nil {
+		return fmt.Errorf("write the certificates: %w", err)
 	}
 	return nil
 }

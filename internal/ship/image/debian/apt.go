@@ -2,9 +2,13 @@ package debian
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,14 +73,42 @@ func (a *apt) install(ctx context.Context, archives string, arguments ...string)
 		"-o", "Debug::NoLocking=1",
 		"-o", "APT::Sandbox::User=root",
 		"-o", "Acquire::Retries=1",
+		"-o", "Acquire::ForceHash=SHA256",
 	}, arguments...)...)
 }
 
 // none is a folder without archives: apt-get does not name those that are there already.
 const none = "none"
 
-// resolve returns the names of the archives of packages and of all that they depend on.
-func (a *apt) resolve(ctx context.Context, packages []string) ([]string, error) {
+// archive is the file of a package.
+type archive struct {
+	name string
+	// sum is the SHA-256 of the content that the package source lists, in hexadecimal.
+	sum string
+}
+
+// verify returns an error if the content in a directory is not what the package source lists. It deletes the file then: apt-get
+// uses a file of the right size again without checking its content.
+func (a archive) verify(directory string) error {
+	path := filepath.Join(directory, a.name)
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return err
+	}
+	if found := hex.EncodeToString(sum.Sum(nil)); found != a.sum {
+		err := fmt.Errorf("%s has the SHA-256 %s, but the package source lists %s: it was deleted, run the command again", path, found, a.sum)
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
+
+// resolve returns the archives of packages and of their dependencies.
+func (a *apt) resolve(ctx context.Context, packages []string) ([]archive, error) {
 	output, err := a.install(ctx, filepath.Join(a.folder, none), append([]string{"--print-uris", "--reinstall", "--"}, packages...)...)
 	if err != nil {
 		return nil, explain(err)
@@ -88,9 +120,9 @@ func (a *apt) resolve(ctx context.Context, packages []string) ([]string, error) 
 	return found, err
 }
 
-// archivesIn reads the lines in which apt-get prints where archives are: 'URI' NAME SIZE SUM.
-func archivesIn(output string) ([]string, error) {
-	var found []string
+// archivesIn parses the lines in which apt-get prints the URIs of archives: 'URI' NAME SIZE SHA256:SUM. Archives are sorted by name.
+func archivesIn(output string) ([]archive, error) {
+	var found []archive
 	for line := range strings.Lines(output) {
 		if !strings.HasPrefix(line, "'") {
 			continue
@@ -104,9 +136,13 @@ func archivesIn(output string) ([]string, error) {
 		if name != filepath.Base(name) || !strings.HasSuffix(name, ".deb") {
 			return nil, fmt.Errorf("apt-get names an archive %q, which is no file name of a package", name)
 		}
-		found = append(found, name)
+		sum := strings.TrimPrefix(fields[len(fields)-1], "SHA256:")
+		if _, err := hex.DecodeString(sum); err != nil || len(sum) != hex.EncodedLen(sha256.Size) {
+			return nil, fmt.Errorf("the package source lists no SHA-256 for %s: run `apt-get update`, or remove the source", name)
+		}
+		found = append(found, archive{name, sum})
 	}
-	slices.Sort(found)
+	slices.SortFunc(found, func(a, b archive) int { return cmp.Compare(a.name, b.name) })
 	return slices.Compact(found), nil
 }
 

@@ -88,6 +88,9 @@ func TestProgramsOfPackagesRun(t *testing.T) {
 				t.Errorf("a second time, with all of it downloaded: %v", err)
 			}
 			dir := unpackedTo(t, root.Files)
+			if description, err := os.ReadFile(filepath.Join(dir, installedPackages, test.options.Packages[0])); err != nil || !strings.Contains(string(description), "\nVersion: ") {
+				t.Errorf("the image describes its package as %q, %v", description, err)
+			}
 			if os.Geteuid() != 0 {
 				return // that the packages are there without root's rights is seen
 			}
@@ -95,6 +98,36 @@ func TestProgramsOfPackagesRun(t *testing.T) {
 				t.Errorf("says %q", got)
 			}
 		})
+	}
+}
+
+// apt-get uses a file of the right size again without checking its content.
+func TestDamagedArchivesAreRefused(t *testing.T) {
+	withApt(t)
+	home := t.TempDir()
+	t.Setenv("OPERON_HOME", home)
+	options := Options{Packages: []string{"busybox-static"}}
+	root, err := Unpack(t.Context(), t.TempDir(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := filepath.Glob(filepath.Join(home, "*", root.Archives[0]))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%q, %v", found, err)
+	}
+	content, err := os.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[len(content)/2] ^= 1
+	if err := os.WriteFile(found[0], content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Unpack(t.Context(), t.TempDir(), options); err == nil || !strings.Contains(err.Error(), "but the package source lists") {
+		t.Errorf("a damaged archive: %v", err)
+	}
+	if _, err := Unpack(t.Context(), t.TempDir(), options); err != nil {
+		t.Errorf("after the damaged archive was deleted: %v", err)
 	}
 }
 
@@ -137,11 +170,12 @@ func TestWhatAptSaysIsExplained(t *testing.T) {
 
 func TestArchivesAreReadFromWhatAptPrints(t *testing.T) {
 	t.Parallel()
-	got, err := archivesIn("Reading package lists...\n'http://deb.example.com/b.deb' web_1%3a2_all.deb 10 MD5Sum:0\n'file:/a b.deb' a_1_amd64.deb 7 \n")
-	if err != nil || !slices.Equal(got, []string{"a_1_amd64.deb", "web_1%3a2_all.deb"}) {
+	sum := strings.Repeat("0a", 32)
+	got, err := archivesIn("Reading package lists...\n'http://deb.example.com/b.deb' web_1%3a2_all.deb 10 SHA256:" + sum + "\n'file:/a b.deb' a_1_amd64.deb 7 SHA256:" + sum + "\n")
+	if err != nil || !slices.Equal(got, []archive{{"a_1_amd64.deb", sum}, {"web_1%3a2_all.deb", sum}}) {
 		t.Errorf("%q, %v", got, err)
 	}
-	for _, line := range []string{"'http://x", "'x' ../a.deb 1", "'x' a.txt 1", "'x' a.deb"} {
+	for _, line := range []string{"'http://x", "'x' ../a.deb 1 SHA256:" + sum, "'x' a.txt 1 SHA256:" + sum, "'x' a.deb", "'x' a.deb 1", "'x' a.deb 1 MD5Sum:0a"} {
 		if _, err := archivesIn(line); err == nil {
 			t.Errorf("%q was understood", line)
 		}
@@ -149,20 +183,20 @@ func TestArchivesAreReadFromWhatAptPrints(t *testing.T) {
 }
 
 func FuzzArchives(f *testing.F) {
-	f.Add("'http://deb.example.com/b.deb' web_1%3a2_all.deb 10 MD5Sum:0\n")
+	f.Add("'http://deb.example.com/b.deb' web_1%3a2_all.deb 10 SHA256:" + strings.Repeat("0a", 32) + "\n")
 	f.Add("'x' ../../etc/passwd.deb 1\n")
 	f.Fuzz(func(t *testing.T, output string) {
 		found, err := archivesIn(output)
-		for _, name := range found {
-			if err == nil && strings.Contains(name, "/") {
-				t.Errorf("%q leads to another directory", name)
+		for _, archive := range found {
+			if err == nil && strings.Contains(archive.name, "/") {
+				t.Errorf("%q leads to another directory", archive.name)
 			}
 		}
 	})
 }
 
-// archive is the data of a package.
-func archive(t *testing.T, headers ...tar.Header) string {
+// packed is the data of a package.
+func packed(t *testing.T, headers ...tar.Header) string {
 	t.Helper()
 	var content bytes.Buffer
 	writer := tar.NewWriter(&content)
@@ -181,11 +215,11 @@ func archive(t *testing.T, headers ...tar.Header) string {
 func TestTrees(t *testing.T) {
 	t.Parallel()
 	tree := newTree(false)
-	first := archive(t,
+	first := packed(t,
 		tar.Header{Name: "./", Typeflag: tar.TypeDir}, tar.Header{Name: "./bin/", Typeflag: tar.TypeDir},
 		tar.Header{Name: "./bin/sh", Typeflag: tar.TypeReg, Mode: 0o755}, tar.Header{Name: "./usr/share/man/a.gz", Typeflag: tar.TypeReg},
 		tar.Header{Name: "./usr/share/doc/web/copyright", Typeflag: tar.TypeReg})
-	second := archive(t, tar.Header{Name: "./usr/bin/", Typeflag: tar.TypeDir, Mode: 0o755}, tar.Header{Name: "./usr/bin/a", Typeflag: tar.TypeLink, Linkname: "./bin/sh"})
+	second := packed(t, tar.Header{Name: "./usr/bin/", Typeflag: tar.TypeDir, Mode: 0o755}, tar.Header{Name: "./usr/bin/a", Typeflag: tar.TypeLink, Linkname: "./bin/sh"})
 	if err := errors.Join(tree.add("first", first), tree.add("second", second)); err != nil {
 		t.Fatal(err)
 	}
@@ -201,10 +235,10 @@ func TestTrees(t *testing.T) {
 	if !slices.Equal(found, want) {
 		t.Errorf("got  %q\nwant %q", found, want)
 	}
-	if err := tree.add("third", archive(t, tar.Header{Name: "./usr/bin/sh", Typeflag: tar.TypeReg})); err == nil || !strings.Contains(err.Error(), "first and third both hold /usr/bin/sh") {
+	if err := tree.add("third", packed(t, tar.Header{Name: "./usr/bin/sh", Typeflag: tar.TypeReg})); err == nil || !strings.Contains(err.Error(), "first and third both hold /usr/bin/sh") {
 		t.Errorf("%v", err)
 	}
-	if err := tree.add("fourth", archive(t, tar.Header{Name: "./dev/null", Typeflag: tar.TypeChar})); err == nil || !strings.Contains(err.Error(), "not a file, directory or link") {
+	if err := tree.add("fourth", packed(t, tar.Header{Name: "./dev/null", Typeflag: tar.TypeChar})); err == nil || !strings.Contains(err.Error(), "not a file, directory or link") {
 		t.Errorf("%v", err)
 	}
 }

@@ -53,25 +53,26 @@ func Unpack(ctx context.Context, folder string, o Options) (*Root, error) {
 		return nil, err
 	}
 	o.tell("finding packages")
-	names, err := apt.resolve(ctx, o.Packages)
+	found, err := apt.resolve(ctx, o.Packages)
 	if err != nil {
 		return nil, err
 	}
-	o.tell(fmt.Sprintf("downloading %d packages", len(names)))
+	o.tell(fmt.Sprintf("downloading %d packages", len(found)))
 	if _, err := apt.install(ctx, archives, append([]string{"--download-only", "--reinstall", "--"}, o.Packages...)...); err != nil {
 		return nil, explain(err)
 	}
-	root := &Root{Archives: names, Architecture: apt.architecture}
+	root := &Root{Architecture: apt.architecture}
 	tree := newTree(o.Documentation)
-	for i, name := range names {
-		o.tell("reading " + name)
+	for i, archive := range found {
+		o.tell("reading " + archive.name)
+		if err := archive.verify(archives); err != nil {
+			return nil, err
+		}
 		data := filepath.Join(folder, fmt.Sprintf("data-%d.tar", i))
-		if err := extract(ctx, filepath.Join(archives, name), data); err != nil {
+		if err := tree.unpack(ctx, filepath.Join(archives, archive.name), data); err != nil {
 			return nil, err
 		}
-		if err := tree.add(name, data); err != nil {
-			return nil, err
-		}
+		root.Archives = append(root.Archives, archive.name)
 	}
 	root.Files, err = tree.finish(ctx, folder)
 	return root, err
@@ -104,6 +105,23 @@ func extract(ctx context.Context, archive, data string) error {
 		return fmt.Errorf("unpack %s: %w", filepath.Base(archive), err)
 	}
 	return nil
+}
+
+// installedPackages is the directory in which images without dpkg describe their packages, one file for each. Vulnerability scanners read it.
+const installedPackages = "var/lib/dpkg/status.d/"
+
+// unpack adds the files of a package, and its description.
+func (t *tree) unpack(ctx context.Context, archive, data string) error {
+	if err := extract(ctx, archive, data); err != nil {
+		return err
+	}
+	description, err := run(ctx, "dpkg-deb", "--field", archive)
+	if err != nil {
+		return err
+	}
+	name, _, _ := strings.Cut(filepath.Base(archive), "_")
+	t.offer(image.Content(installedPackages+name, 0o644, []byte(description)))
+	return t.add(filepath.Base(archive), data)
 }
 
 // tree are the files of packages, one for each path.
