@@ -91,14 +91,29 @@ func removal(live *Live, owned []*Live, why string) Action {
 	return Action{Verb: Delete, Live: live, Why: why}
 }
 
-// dependent finds a child that was composed to come after another one, or nil. One that is
-// left behind does not hold up anything.
+// dependent returns a child that was composed to come after another one, or nil. Children that are orphaned hold up nothing, and
+// neither do those that wait for each other: Order refuses such children, but anybody may edit the annotation.
 func dependent(live *Live, owned []*Live) *Live {
-	key := live.ID().Key()
 	for _, other := range owned {
-		if other.Removal != RemovalOrphan && slices.Contains(strings.Split(other.After, ","), key) {
+		if other.Removal != RemovalOrphan && comesAfter(other, live) && !reaches(live, other, owned, map[*Live]bool{}) {
 			return other
 		}
 	}
 	return nil
+}
+
+// comesAfter reports whether a child names another one in its annotation.
+func comesAfter(child, other *Live) bool {
+	return slices.Contains(strings.Split(child.After, ","), other.ID().Key())
+}
+
+// reaches reports whether a child comes after another one, directly or by way of others.
+func reaches(child, other *Live, owned []*Live, seen map[*Live]bool) bool {
+	if child.After == "" || seen[child] {
+		return false
+	}
+	seen[child] = true
+	return slices.ContainsFunc(owned, func(next *Live) bool {
+		return comesAfter(child, next) && (next == other || reaches(next, other, owned, seen))
+	})
 }
