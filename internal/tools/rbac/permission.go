@@ -107,3 +107,13 @@ func Permissions(rule rbacv1.PolicyRule) []Permission {
 	}
 	return all
 }
+
+// LeaseNames returns the names of the Leases that an operator without shards uses in its own namespace: for leader election, for the
+// record of composed kinds, and for storage migrations.
+func LeaseNames(operator string, migrates bool) []string {
+	names := []string{operator, operator + "-kinds"}
+	if migrates {
+		names = append(names, operator+"-migrations")
+	}
+	return names
+}

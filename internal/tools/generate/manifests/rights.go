@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/operon-framework/operon/internal/tools/rbac"
+
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -51,16 +53,25 @@ func (o Operator) rights() []runtime.Object {
 	return append(objects, o.roleForSome(local)...)
 }
 
-// ownRules are what any operator needs where it runs: to elect who leads, or to share the work, and to tell of it.
+// ownRules returns the permissions that every operator needs in its own namespace: on Leases, for leader election or shards, and
+// on events.
 func (o Operator) ownRules() []rbacv1.PolicyRule {
-	leases := []string{"get", "create", "update"}
-	if o.Shards > 0 {
-		leases = append(leases, "list", "watch", "delete")
+	return append(o.leaseRules(), rbacv1.PolicyRule{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}})
+}
+
+// leaseRules name the Leases if their names are known: those of shards have random parts, and those of operators that are not built
+// with Operon can have any name.
+func (o Operator) leaseRules() []rbacv1.PolicyRule {
+	rule := func(verbs []string, names ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: verbs, ResourceNames: names}
 	}
-	return []rbacv1.PolicyRule{
-		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: leases},
-		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+	switch {
+	case o.Shards > 0:
+		return []rbacv1.PolicyRule{rule([]string{"get", "create", "update", "list", "watch", "delete"})}
+	case o.Flags != nil:
+		return []rbacv1.PolicyRule{rule([]string{"get", "create", "update"})}
 	}
+	return []rbacv1.PolicyRule{rule([]string{"create"}), rule([]string{"get", "update"}, rbac.LeaseNames(o.Name, true)...)}
 }
 
 // asks: the operator asks the API server who may read its metrics. Others than Operon's bring the rights

@@ -56,7 +56,7 @@ func Derive(ctx *genall.GenerationContext, files *token.FileSet, shards bool) (*
 		d.asked(c, name)
 		d.reached(c)
 	}
-	d.process()
+	d.process(name, all)
 	return &Derived{Operator: name, Rules: merged(d.rules), Notes: d.tellable(), Doubted: p.doubted}, nil
 }
 

@@ -3,6 +3,7 @@ package derive_test
 import (
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,27 +15,31 @@ import (
 	"github.com/operon-framework/operon/internal/tools/rbac/derive"
 )
 
-// What a person wrote for the examples, and what is derived, and why they differ.
+// Why the Roles that were written by hand for the examples differ from the derived ones.
 var (
-	ownNamespace = "leases are the operator's own: a right to all of a cluster's would let it take anybody's leadership"
-	differences  = map[string]map[string]string{
-		"memcached": leasesInside(nil),
-		"site":      leasesInside(nil),
-		"vmgroup":   leasesInside(nil),
-		"store": leasesInside(map[string]string{
-			"- actions.operon.dev actions/finalizers update": "nothing has an Action for its owner, so that nobody's owner reference blocks its deletion",
-		}),
+	ownLeases   = "leases are the operator's own: permissions on all leases would allow it to take the leadership of other programs"
+	differences = map[string]map[string]string{
+		"memcached": leasesByName(nil, "memcached-operator", "memcached-operator-kinds"),
+		"site":      leasesByName(nil, "site-operator", "site-operator-kinds", "site-operator-migrations"),
+		"vmgroup":   leasesByName(nil, "vmgroup-operator", "vmgroup-operator-kinds"),
+		"store": leasesByName(map[string]string{
+			"- actions.operon.dev actions/finalizers update": "no object has an Action as its owner, so no owner reference blocks its deletion",
+		}, "store-operator", "store-operator-kinds"),
 	}
 )
 
-func leasesInside(others map[string]string) map[string]string {
-	all := map[string]string{}
-	for what, why := range others {
-		all[what] = why
+func leasesByName(others map[string]string, names ...string) map[string]string {
+	all := maps.Clone(others)
+	if all == nil {
+		all = map[string]string{}
 	}
-	for _, verb := range []string{"create", "get", "update"} {
-		all["- coordination.k8s.io leases "+verb] = ownNamespace
-		all["+ system: coordination.k8s.io leases "+verb] = ownNamespace
+	all["- coordination.k8s.io leases create"] = ownLeases
+	all["+ system: coordination.k8s.io leases create"] = ownLeases
+	for _, verb := range []string{"get", "update"} {
+		all["- coordination.k8s.io leases "+verb] = ownLeases
+		for _, name := range names {
+			all["+ system: coordination.k8s.io leases="+name+" "+verb] = ownLeases
+		}
 	}
 	return all
 }

@@ -6,6 +6,8 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+
+	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
 // What the runtime does with objects, as verbs. Who changes what it sends changes this.
@@ -19,7 +21,7 @@ var (
 	update = []string{"update"}
 	// tell: events are made, and patched when they happen again.
 	tell = []string{"create", "patch"}
-	// hold: Leases of the leader and of the kinds that were composed.
+	// hold: Leases of leader election and of the record of composed kinds, if their names are not known.
 	hold = []string{"get", "create", "update"}
 	// share: Leases of replicas that share objects.
 	share = []string{"get", "list", "watch", "create", "update", "delete"}
@@ -105,15 +107,28 @@ func (d *deriving) asked(c *composer, operator string) {
 	}
 }
 
-// process is what the operator takes as a whole.
-func (d *deriving) process() {
+// process adds the permissions of the process as a whole.
+func (d *deriving) process(operator string, all []*composer) {
 	d.may(tell, kind{Resource: "events"}, "events")
 	d.may(tell, kind{Group: "events.k8s.io", Resource: "events"}, "events")
-	verbs := hold
-	if d.shards {
-		verbs = share
+	d.leases(operator, slices.ContainsFunc(all, func(c *composer) bool { return len(c.options["MigrateStorage"]) > 0 }))
+}
+
+// leases adds the permissions on Leases in the operator's own namespace, by name if the names are known. RBAC cannot limit the creation
+// of objects by name.
+func (d *deriving) leases(operator string, migrates bool) {
+	const why = "leader election, and the record of composed kinds"
+	switch {
+	case d.shards:
+		d.mayNamed(share, leases, "", Own, why)
+	case operator == "":
+		d.mayNamed(hold, leases, "", Own, why)
+	default:
+		d.mayNamed([]string{"create"}, leases, "", Own, why)
+		for _, name := range rbac.LeaseNames(operator, migrates) {
+			d.mayNamed([]string{"get", "update"}, leases, name, Own, why)
+		}
 	}
-	d.mayNamed(verbs, leases, "", Own, "leader election, and the record of composed kinds")
 }
 
 // asChild is a call of GeneratedSecret as the one of Child that it leads to.
