@@ -1,19 +1,19 @@
-# The whole build: Go does the rest. Each folder here is a module of its own.
+# Each directory of MODULES is a Go module.
 EXAMPLES := $(wildcard examples/*)
 MODULES := cluster . $(EXAMPLES) bench
 
 BINARY = OPERON_CLUSTER_BINARY=$(CURDIR)/bin/operon-cluster
-# lint has looked at all of it already, and linking takes half the time where debuggers are left out.
+# The target lint runs go vet, so that tests do not. Without debug information, linking takes half the time.
 GO_TEST = $(BINARY) go test -vet=off -ldflags=-w -p 3 -parallel 8 -timeout 20m
-# What data races are not looked for in: commands and generators have no goroutine of their own
-# and take five times as long then, the gallery is mostly skipped.
+# These run without the race detector: commands and generators start no goroutines and would take five times as long, and most of
+# the gallery is skipped with it.
 TOOLS := ./cmd/... ./internal/tools/generate/... ./internal/tools/rbac/... ./internal/tools/scaffold/... ./internal/tools/doctor/...
 UNRACED := ./prove ./prove/testdata/gallery/operators $(TOOLS)
-# Compressing is not ours, and takes ten times as long where it is watched for data races, too.
+# Compression is not our code and takes ten times as long with the race detector.
 UNWATCHED := '-gcflags=github.com/klauspost/compress/...=-race=false -d=checkptr=0'
 RACED = $(shell go list ./... | grep -vxF "$$(go list $(TOOLS))")
 
-.PHONY: run test lint clean binaries fuzz licenses waiting root docs $(EXAMPLES)
+.PHONY: run test lint clean binaries fuzz vulncheck licenses waiting root docs $(EXAMPLES)
 
 run: ## run the example operator on a cluster of its own
 	go run ./cmd/operon up examples/memcached
@@ -24,7 +24,7 @@ test: lint binaries ## pass all tests; RACE=-race looks for data races in the ro
 	@$(MAKE) --no-print-directory -j 2 waiting
 	cd bench && $(GO_TEST) ./...
 
-# Two at once, as they wait most of the time.
+# Two at a time: they spend most of their time waiting.
 waiting: root $(EXAMPLES)
 
 root:
@@ -43,6 +43,9 @@ fuzz: ## run each fuzz test of all modules, an hour in total; FUZZTIME=10s sets 
 		echo "$${test%:*} $${test#*:} $$each"; \
 		(cd $${test%:*} && $(BINARY) go test -vet=off -run '^$$' -fuzz "^$${test#*:}\$$" -fuzztime $$each .) || failed="$$failed $${test#*:}"; \
 	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
+vulncheck: ## report known vulnerabilities in code that is reachable; needs a network
+	@for module in $(MODULES); do (cd $$module && go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...) || exit 1; done
 
 licenses: ## write the licenses and notices that released binaries must come with to bin/licenses
 	go run ./internal/ship/licenses/save bin/licenses/operon . ./cmd/operon
