@@ -74,7 +74,7 @@ type Cluster struct {
 	// Kubeconfig is the path of a kubeconfig with an administrator's certificate, mode 0600.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	PID        int    `json:"pid,omitempty"`
-	// Version of Kubernetes, such as v1.36.3.
+	// Version of Kubernetes, such as v1.37.2.
 	Version string   `json:"version,omitempty"`
 	Node    NodeKind `json:"node,omitempty"`
 	// Nodes is the number of simulated nodes.

@@ -23,12 +23,12 @@ func fakeCluster(t *testing.T, script string) (arguments string) {
 }
 
 func TestUpReadsWhatIsPrinted(t *testing.T) {
-	arguments := fakeCluster(t, `echo progress >&2; echo '{"name":"one","state":"Running","server":"https://127.0.0.1:1","kubeconfig":"/k","pid":7,"version":"v1.36.3","nodes":2,"startedAt":"2026-01-02T03:04:05Z","readySeconds":1.5,"log":"/l"}'`)
+	arguments := fakeCluster(t, `echo progress >&2; echo '{"name":"one","state":"Running","server":"https://127.0.0.1:1","kubeconfig":"/k","pid":7,"version":"v1.37.2","nodes":2,"startedAt":"2026-01-02T03:04:05Z","readySeconds":1.5,"log":"/l"}'`)
 	got, err := Up(t.Context(), Options{Name: "one", Nodes: 2, TTL: time.Minute, Port: 99, Data: "/d", Config: "/c", Plain: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Cluster{Name: "one", State: Running, Server: "https://127.0.0.1:1", Kubeconfig: "/k", PID: 7, Version: "v1.36.3", Nodes: 2,
+	want := Cluster{Name: "one", State: Running, Server: "https://127.0.0.1:1", Kubeconfig: "/k", PID: 7, Version: "v1.37.2", Nodes: 2,
 		StartedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), ReadySeconds: 1.5, Log: "/l"}
 	if !reflect.DeepEqual(*got, want) {
 		t.Errorf("got %+v", *got)

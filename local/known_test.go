@@ -27,16 +27,16 @@ func TestKnownClusters(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"gone", "runs"} {
-		put(t, filepath.Join(folder, name, "cluster.json"), `{"name":"`+name+`","state":"Running","pid":7,"version":"v1.36.3","published":["127.0.0.1:1:2"],"log":"/l"}`)
+		put(t, filepath.Join(folder, name, "cluster.json"), `{"name":"`+name+`","state":"Running","pid":7,"version":"v1.37.2","published":["127.0.0.1:1:2"],"log":"/l"}`)
 	}
 	lock, err := TryLock(filepath.Join(folder, "runs.lock"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lock.Unlock()
-	runs := Cluster{Name: "runs", State: Running, PID: 7, Version: "v1.36.3", Published: []string{"127.0.0.1:1:2"}, Log: "/l"}
+	runs := Cluster{Name: "runs", State: Running, PID: 7, Version: "v1.37.2", Published: []string{"127.0.0.1:1:2"}, Log: "/l"}
 	want := []Cluster{
-		{Name: "gone", State: Stopped, Version: "v1.36.3", Published: []string{"127.0.0.1:1:2"}, Log: "/l"}, runs,
+		{Name: "gone", State: Stopped, Version: "v1.37.2", Published: []string{"127.0.0.1:1:2"}, Log: "/l"}, runs,
 		{Name: "starts", State: Stopped, Log: filepath.Join(folder, "starts", "cluster.log")},
 	}
 	if list, err := List(t.Context()); err != nil || !reflect.DeepEqual(list, want) {

@@ -21,8 +21,8 @@ func controllerManagerSettings(k *keys, kubeconfig string) Settings {
 		"cluster-signing-key-file":         k.key(caFile),
 		"service-account-private-key-file": k.tokenKey(),
 		"service-cluster-ip-range":         serviceRange,
-		// Everything but what wants a cloud or hands out pod ranges to nodes.
-		"controllers": "*,-node-ipam-controller,-cloud-node-lifecycle-controller,-node-route-controller,-service-lb-controller",
+		// All except the one that assigns pod ranges to nodes.
+		"controllers": "*,-node-ipam-controller",
 	}
 }
 

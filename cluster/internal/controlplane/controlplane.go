@@ -72,8 +72,9 @@ func Start(ctx context.Context, cfg Config, added ...Extension) (*ControlPlane, 
 	cp.admin = k.config(cp.server, k.admin)
 	if err := cp.start(ctx); err != nil {
 		cancel()
-		cp.listener.Close()
-		return nil, errors.Join(err, cp.Wait())
+		err = errors.Join(err, cp.Wait())
+		cp.listener.Close() // not before: the API server panics if its listener is closed while it serves
+		return nil, err
 	}
 	return cp, nil
 }

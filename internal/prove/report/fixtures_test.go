@@ -91,7 +91,7 @@ func asked(at time.Time, seq int64, words []string) requestlog.Request {
 func base() report.Report {
 	return report.Report{
 		Operator: report.Operator{Name: "cache-operator", Command: []string{"./bin/manager", "--leader-elect"}},
-		Cluster:  "v1.36.3", Started: began, Took: 118 * time.Second, Budget: 2 * time.Minute, Seed: 7,
+		Cluster:  "v1.37.2", Started: began, Took: 118 * time.Second, Budget: 2 * time.Minute, Seed: 7,
 		Checked: []finding.Property{
 			finding.SameState, finding.SameFresh, finding.NothingLeft, finding.DataKept, finding.Silent, finding.Truthful, finding.Alive,
 		},

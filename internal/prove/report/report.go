@@ -18,7 +18,7 @@ type Report struct {
 	// Format is [Format]; [JSON] writes it where it is empty.
 	Format   string   `json:"format"`
 	Operator Operator `json:"operator"`
-	// Cluster is the version of its Kubernetes: v1.36.3.
+	// Cluster is the version of its Kubernetes: v1.37.2.
 	Cluster string `json:"cluster,omitempty"`
 	// Started and Took are of everything, in nanoseconds, runs without faults among it.
 	Started time.Time     `json:"started"`

@@ -49,7 +49,7 @@ func (t trouble) tell(ctx context.Context, r *rollout) string {
 }
 
 // gone begins what kubelets say, in place of a log, of a container that they have removed in the meantime, as of the
-// kubelet and cri-client of Kubernetes 1.36.
+// kubelet and cri-client of Kubernetes 1.37.
 var gone = []string{"unable to retrieve container logs", "failed to try resolving symlinks", "failed to open log file"}
 
 // tail is the end of the log of a container that is in trouble. The kubelet keeps that of the one that ended last: where

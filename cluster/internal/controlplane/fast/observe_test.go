@@ -148,7 +148,7 @@ var volatile = []string{
 }
 
 // unique are parts of values and names that differ between any two clusters.
-var unique = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|apiserver-[a-z0-9]{26}|kube-api-access-[a-z0-9]{5}|127\.0\.0\.1:[0-9]+|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z|-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----\n?|"targetPort":[0-9]{5}|(b-|-)[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
+var unique = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|apiserver-[a-z0-9]{26}|kube-api-access-[a-z0-9]{5}|127\.0\.0\.1:[0-9]+|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z|-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----\n?|:[0-9a-f]{24}\b|"targetPort":[0-9]{5}|(b-|-)[bcdfghjklmnpqrstvwxz2456789]{5}\b`)
 
 // normal writes a document without what differs between any two clusters.
 func normal(value any) string {

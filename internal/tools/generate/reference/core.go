@@ -14,7 +14,7 @@ import (
 
 // kubernetes is where the reference of Kubernetes' own types is, for a type's name in lower case, its
 // version and the last part of its group.
-const kubernetes = "https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.36/#%s-%s-%s"
+const kubernetes = "https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.37/#%s-%s-%s"
 
 // embedded are the types of Kubernetes that APIs embed, with those that they are made of. A
 // definition has only their fields, so that they are known by these.
