@@ -1,26 +1,39 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 )
 
-// A cluster that is not used for the time of --ttl stops.
+// A cluster that is not used for the time of --ttl stops, and leaves nothing behind: no files, and no entry in the user's kubeconfig.
 func TestUnusedClusterStops(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
-	if facts := h.up("--ttl", "3s"); facts.TTL != "3s" {
-		t.Errorf("the TTL is %q", facts.TTL)
+	file := filepath.Join(h.path, "users-kubeconfig")
+	h.env = append(h.env, "KUBECONFIG="+file)
+	if facts := h.up("--ttl", "3s", "--merge"); facts.TTL != "3s" || facts.MergedInto != file {
+		t.Errorf("started as %+v", facts)
 	}
 	if list := h.must("list"); !strings.Contains(list, "Running") {
 		t.Fatalf("the cluster is not listed: %s", list)
 	}
-	deadline := time.Now().Add(patience)
-	for strings.Contains(h.must("list"), "Running") { // a process each time, which is pause enough
-		if time.Now().After(deadline) {
-			t.Fatalf("the cluster still runs: %s", h.must("list"))
+	left := func() []string {
+		files, err := filepath.Glob(filepath.Join(h.path, "clusters", "*"))
+		if err != nil {
+			t.Fatal(err)
 		}
+		return files
+	}
+	deadline := time.Now().Add(patience)
+	for list := ""; strings.Contains(list, "Running") || len(left()) > 0; list = h.must("list") { // a process each time, which is pause enough
+		if time.Now().After(deadline) {
+			t.Fatalf("left behind: %v\n%s", left(), list)
+		}
+	}
+	if config := read(t, file); len(config.Contexts) > 0 || config.CurrentContext != "" {
+		t.Errorf("the user's kubeconfig still has %v, current %q", config.Contexts, config.CurrentContext)
 	}
 	if r := h.run("kubectl", "get", "nodes"); r.code == 0 || !strings.Contains(r.stderr, "no clusters exist") {
 		t.Errorf("kubectl after the cluster stopped: %+v", r)

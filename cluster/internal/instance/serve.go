@@ -286,10 +286,28 @@ func (s *server) end(closed <-chan error) error {
 		return err
 	}
 	if s.spec.Data == "" {
-		return os.RemoveAll(s.folder.path)
+		return s.leave()
 	}
 	s.stop()
 	s.nodes.Wait()
 	err := <-closed
-	return errors.Join(err, s.dataLock.Close(), os.RemoveAll(s.folder.path))
+	return errors.Join(err, s.dataLock.Close(), s.leave())
+}
+
+// leave removes the files of the cluster. If no command holds the start lock, the cluster ends because it was not used, or by a signal
+// of the user: then leave also does the rest of what Down does.
+func (s *server) leave() error {
+	starting, err := tryLock(s.folder.startLock())
+	if errors.Is(err, errHeld) {
+		return os.RemoveAll(s.folder.path)
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(s.folder.path))
+	}
+	defer starting.Close()
+	facts, err := s.folder.readFacts()
+	if err == nil && facts.MergedInto != "" {
+		err = unmerge(facts, s.folder.name)
+	}
+	return errors.Join(err, s.folder.remove())
 }
