@@ -183,8 +183,8 @@ func manage[T client.Object](o *operator, roles author.Roles[T], settings manage
 			NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 				return queue.NewFair(name, limiter, o.log.WithValues("controller", name), settings.concurrency)
 			},
-			SkipNameValidation:      new(true), // one process may run several operators, as tests do
-			NeedLeaderElection:      o.needsLeader(),
+			SkipNameValidation: new(true), // one process may run several operators, as tests do
+			NeedLeaderElection: o.needsLeader(),
 		}).
 		Complete(o.sharing(kind.GroupKind(), object, o.manager.GetClient(), r))
 }
