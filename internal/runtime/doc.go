@@ -1,6 +1,6 @@
-// Package runtime holds what runs inside every operator: the steps of a reconcile, server-side apply,
-// watches, caches that read their own writes, shards, webhooks, telemetry. All I/O of an operator is here.
+// Package runtime contains what runs inside every operator: the steps of a reconcile, server-side apply, watches, caches in which the
+// operator sees its own writes, shards, webhooks and telemetry. All I/O of an operator is here.
 //
-// Its packages import the core, the author's vocabulary (durable, external, api) and each other, never
-// the framework above them and never a tool.
+// Its packages import the core, the packages for authors (durable, external, api) and each other. They never import the root package
+// or a tool.
 package runtime

@@ -1,5 +1,4 @@
-// Package ship holds what brings an operator to its users: images without a daemon, SBOMs, builds, and
-// deployments in clusters.
+// Package ship contains what brings an operator to its users: images without a daemon, SBOMs, builds, and deployments in clusters.
 //
 // Its packages import the tools, lower layers and each other, and nothing of fault injection.
 package ship

@@ -1,5 +1,5 @@
-// Package tools holds what the commands share and what writes and runs projects: reading a project,
-// scaffolding, generators, lint rules, permissions, CRDs, the edit-to-running loop.
+// Package tools contains what the commands share and what writes and runs projects: reading a project, scaffolding, generators, lint rules,
+// permissions, CRDs and the development loop.
 //
-// Its packages import any lower layer and each other. No operator links them; package house holds that.
+// Its packages import any lower layer and each other. No operator links them; a test in package house checks this.
 package tools

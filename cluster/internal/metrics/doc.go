@@ -1,13 +1,10 @@
-// Package metrics serves the API group metrics.k8s.io, for kubectl top and the horizontal
-// pod autoscaler: what nodes and pods use, as metrics-server serves it elsewhere. The group
-// is a part of the API server: who asks, and whether they may, is found out there.
+// Package metrics serves the API group metrics.k8s.io, for kubectl top and the horizontal pod autoscaler: the resource usage of nodes and
+// pods, which metrics-server serves elsewhere. The group is a part of the API server, which authenticates and authorizes requests.
 //
-// Figures are worked out when somebody asks. A node that runs containers is asked for them
-// through the API server's proxy: its kubelet takes samples for its own needs, and tells
-// the working set and the processor time between the last two. What simulated pods use is
-// written in their annotations, see package sim. So nothing is polled or kept here, and
-// nothing is done in a cluster in which nobody asks.
+// Usage is computed on request. Container nodes are queried through the API server's proxy: the kubelet takes samples for its own needs
+// and returns the working set and the CPU time between the last two. The usage of simulated pods is in their annotations, see package
+// sim. Nothing is polled or stored, and without requests nothing runs.
 //
-// Guarantees: what is not known is left out, never zero: nodes that are not ready and their
-// pods, and pods of which a running container has no figure yet.
+// Guarantees: unknown usage is omitted, never zero. This applies to nodes that are not ready and their pods, and to pods with a running
+// container that has no usage yet.
 package metrics

@@ -1,3 +1,3 @@
-// Package accept reads the list of findings that the authors of an operator accept, each with the reason, so that
-// `operon prove` fails in CI only for new ones.
+// Package accept reads the list of findings that the authors of an operator accept, each with a reason, so that `operon prove` fails in CI
+// only for new ones.
 package accept

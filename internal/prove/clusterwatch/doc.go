@@ -1,12 +1,12 @@
-// Package clusterwatch watches everything in a cluster once, for all concurrent runs of `operon prove`: what is in a
-// namespace now, what happened in it, and when something changed last.
+// Package clusterwatch watches everything in a cluster once, for all concurrent runs of `operon prove`: the current objects of a
+// namespace, their histories, and when something changed last.
 //
 //	w, err := witness.Start(ctx, config)
 //	scene := w.Scene("world-1")
 //	scene.State()       // the objects
-//	scene.Changes(0)    // their histories, states in between among them
+//	scene.Changes(0)    // their histories, including intermediate states
 //	<-scene.Changed()   // until something changes
 //
-// It sees with an administrator's eyes and beside the operator, whose requests are recorded by
-// package proxy. What it knows may be some milliseconds old.
+// It has the permissions of an administrator and does not go through the operator's proxy, which records requests. Its state may be some
+// milliseconds old.
 package clusterwatch

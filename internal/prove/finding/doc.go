@@ -1,3 +1,3 @@
-// Package finding defines the findings of `operon prove`: which property does not hold, of which object, after which
-// faults, with what was expected and what was found.
+// Package finding defines the findings of `operon prove`: the property that does not hold, the object, the faults before it, and the
+// expected and found state.
 package finding

@@ -1,14 +1,13 @@
-// Package oracle checks the invariants in the runs of an operator under test: which properties did not hold.
+// Package oracle checks the invariants in the runs of an operator under test and returns the properties that did not hold.
 //
-//	Reference   learns from runs without faults what is normal, and finds what is wrong already
+//	Reference   learns from runs without faults what is normal, and finds what is wrong without any fault
 //	Judge       finds what is wrong in a run with faults
 //
-// Each property is an entry in a list, [Checks], which says it in a sentence; its judge looks at
-// the end of one step of the workload at a time. From one mistake much follows: a finding that is
-// explained by an earlier one, as the same list says, is left out.
+// Each property is an entry in the list [Checks], with a sentence that describes it. Its check reads the end of one step of the workload
+// at a time. One mistake has many consequences: findings that an earlier finding explains, according to the same list, are omitted.
 //
-// A correct operator may do much under faults: try again, do twice what may be done twice, end
-// where it cannot go on. It is judged by what is so when the faults are over and all is silent.
+// Under faults, a correct operator may retry, repeat idempotent work, and report an error if it cannot continue. It is judged by the state
+// after the faults have ended and everything is silent.
 //
-// All of this works on data: no cluster is needed to judge a trace once more.
+// All of this works on data: checking a recorded run again needs no cluster.
 package oracle

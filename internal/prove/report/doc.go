@@ -1,15 +1,15 @@
-// Package report reports the results of `operon prove` to people and programs.
+// Package report formats the results of `operon prove` for people and programs.
 //
-// A [Report] is all that there is to say. Everything else is a function of it:
+// A [Report] contains all results. Everything else is a function of it:
 //
 //	Text    the verdict on a terminal: each finding in a few lines, and a summary
-//	HTML    a page in one file: the findings with a timeline each, and all plans
+//	HTML    a page in one file: the findings with a timeline each, and all test cases
 //	JSON    the report itself
-//	JUnit   a test case for each plan, for CI systems
+//	JUnit   a test case for each test case, for CI systems
 //	SARIF   a result for each finding, for code scanning
 //
-// A [Progress] says meanwhile how far the work is.
+// A [Progress] reports the progress of a running session.
 //
-// What is reported comes from a cluster, and is not to be trusted: each output escapes it. The
-// values of Secrets are in none of them: each output goes through [Redact] first.
+// The contents come from a cluster and are not trusted: each output escapes them. No output contains the values of Secrets: each passes
+// [Redact] first.
 package report

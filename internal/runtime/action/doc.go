@@ -1,7 +1,6 @@
-// Package action runs the Actions of actions.operon.dev: what an operator's composers offer to do on
-// their objects, such as a backup, one at a time on each object, in steps that are each done once. It
-// also makes Actions by ActionSchedules. Both are composers, managed like an author's own: the journal
-// of package durable is the Action's status.
+// Package action runs the Actions of actions.operon.dev: operations such as a backup that an operator's composers offer on their
+// objects. It runs one Action at a time on each object, in steps that each run once. It also creates Actions for ActionSchedules. Both
+// kinds have composers that are managed like those of an author. The status of an Action holds the journal of package durable.
 //
-// operon.Manage finds what a composer offers by its method Actions, and then serves these two kinds.
+// operon.Manage finds the actions of a composer by its method Actions, and then serves these two kinds.
 package action

@@ -1,19 +1,17 @@
-// Package migrate rewrites stored objects of a kind in the storage version of its CustomResourceDefinition and then
-// removes older versions from status.storedVersions, so that a later release may drop them.
+// Package migrate rewrites stored objects of a kind in the storage version of its CustomResourceDefinition. It then removes older
+// versions from status.storedVersions, so that a later release can remove them from the CRD.
 //
-// An object stays stored in the version that it was last written in, for years if nobody writes
-// it. So the objects are written as they are, one after the other: the API server reads them in
-// their old version and stores them in the new one.
+// An object stays stored in the version in which it was last written, for years if no client writes it. The migration writes each
+// object unchanged: the API server reads it in its old version and stores it in the new one.
 //
-// Guarantees: a version is struck out only after every object was written by an API server that
-// stores the new one, or was found to be gone. After a kill, what was written is not written again.
-// Where there is nothing to migrate, only the definition is read. An object that cannot be written
-// stops the striking out, and no other object.
-// Assumptions: the resource versions of one kind are numbers that grow. Every API server follows a
-// change of a definition within [Settle]. Permissions: get of the definition and update of its
-// status, list and patch of the kind; what is missing is told, with the rule, and nothing else
-// stops for it.
-// Caveats: the mark by which a migration goes on is kept in a Lease; where the operator may not
-// write it, a migration begins anew after a kill, which costs a request for each object, and no
-// write for those that were written.
+// Guarantees: a version is removed from status.storedVersions only after an API server that stores the new version has written every
+// object, or the object was deleted. After a kill, objects that were written are not written again. If there is nothing to migrate,
+// only the CRD is read. If an object cannot be written, the version is not removed; other objects are migrated.
+//
+// Assumptions: resource versions of one kind are increasing numbers. Every API server uses a changed CRD within [Settle]. Permissions:
+// get the CRD, update its status, list and patch the kind. A missing permission is reported with the rule that grants it, and stops
+// nothing else.
+//
+// Caveats: progress is recorded in a Lease. If the operator may not write it, a migration starts again after a kill, which costs one
+// read for each object, and no write for those that were written.
 package migrate

@@ -1,7 +1,7 @@
-// Package providers carries out the decisions of package external: it calls providers, keeps in mind what was seen
-// for as long as that is recent, and is considerate of systems that are slow or away.
+// Package providers executes the decisions of package external: it calls providers, remembers observations while they are recent, and
+// limits calls to systems that are slow or unavailable.
 //
-// A reconcile's work goes in rounds. In each, every resource that is not settled says what comes next
-// for it: calls are made a few at a time, and what is to be recorded is recorded for all resources
-// in one write. So ten machines are marked by one write and their ids noted by another one.
+// A reconcile works in rounds. In each round, every resource that is not settled determines its next call. A few calls run at a time,
+// and what they have to record is recorded for all resources in one write: for ten machines, one write records the tokens and another
+// one the IDs.
 package providers

@@ -1,5 +1,5 @@
-// Package queue decides when an object is reconciled, and why: which events of a managed object are
-// news, what triggered the reconcile that comes next, and how often one object may be reconciled.
+// Package queue decides when and why an object is reconciled: which events of a managed object are relevant, what triggered the next
+// reconcile, and how often one object may be reconciled.
 //
-// The work queue itself is controller-runtime's and holds names alone.
+// The work queue is controller-runtime's and holds only names.
 package queue

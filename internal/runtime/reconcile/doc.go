@@ -1,9 +1,7 @@
-// Package reconcile brings the children of an object to what its composer declared, and writes the
-// result into the object's status.
+// Package reconcile makes the children of an object match what its composer declared, and writes the result to the object's status.
 //
-// steps.go is the reconcile: a list of named steps. Each step is a file of its name. A step reads what
-// earlier steps found out and returns what it found out itself, which the list stores in the pass
-// (pass.go); nothing else does. It ends in an outcome or an error, and failure.go is the rule by which
-// an error becomes an outcome. object.go holds all writes to the object itself, and remembered.go what
-// is remembered of an object between reconciles.
+// steps.go defines the reconcile: a list of named steps, each in a file of its name. A step reads the results of earlier steps and
+// returns its own, which only the list stores (pass.go). It ends with an outcome or an error; failure.go turns an error into an
+// outcome. object.go contains all writes to the object itself, and remembered.go the state that is kept between the reconciles of an
+// object.
 package reconcile

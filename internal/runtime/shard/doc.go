@@ -1,26 +1,22 @@
-// Package shard lets several replicas of an operator share its objects: each works on some of them,
-// and no two on the same.
+// Package shard distributes the objects of an operator over several replicas: each reconciles some of them, and no two replicas
+// reconcile the same object.
 //
-// A [Member] is one replica. It announces itself by a Lease that it renews, and reads those of the
-// others. A further Lease, the table, says who holds each slot of the space of hashes (see package
-// table). A member takes slots that nobody holds, gives away what it has too much of, or all when
-// it is told to stop, and takes what the dead held once their leases have run out and are deleted.
+// A [Member] is one replica. It renews a Lease of its own and reads those of the others. Another Lease, the table, assigns each slot of
+// the hash space to a member (see package table). A member takes free slots, releases slots if it has more than its share, and releases
+// all of them at shutdown. When the Lease of a member has expired and was deleted, others take its slots.
 //
-// Each part of a member owns the state of one subject: heartbeat (its Lease and the renewal), peers (the Leases
-// of the others), assignment (the table) and slots (the fencing token of each slot). They share one lock.
+// Each part of a member owns the state of one subject: heartbeat (its Lease and the renewal), peers (the Leases of the others),
+// assignment (the table) and slots (the fencing token of each slot). They share one lock.
 //
-// Guarantees: a slot has one holder by the table. A member sends writes only while its lease
-// cannot have run out for anybody, and only for slots that it holds; what it has sent is answered, or
-// given up by the API server, before others may take them. A member that is told to stop gives all
-// away without waiting for a lease to run out.
+// Guarantees: by the table, a slot has one holder. A member sends writes only for slots that it holds, and only while no other member
+// can consider its Lease expired. Before others can take the slots, its requests are answered, or the API server has given them up. A
+// member that shuts down releases its slots without waiting for a Lease to expire.
 //
-// Assumptions: clocks of different machines go equally fast, within 2 %; what they show does not
-// matter. The API server heeds the parameter timeout of a write. Nobody edits the Leases by hand; deleting them
-// is survived.
+// Assumptions: clocks of different machines run at the same speed, within 2 %; the time that they show does not matter. The API server
+// honors the parameter timeout of a write. No client edits the Leases. Deleted Leases are created again.
 //
-// Caveats: a process that freezes between the last check of the clock and the sending of a request sends it
-// when it continues, however late. Therefore every write carries the version of what it changes, which the API
-// server refuses after any other write of the object. So at most one late write of each object takes effect: all
-// that were checked before the freeze carry the same version, and none passes the check after it.
-// docs/decisions/archive/0111-fencing.md states what remains.
+// Caveats: a process that freezes between the last check of the clock and the sending of a request sends it when it continues, however
+// late. Therefore every write carries the version of what it changes, which the API server refuses after any other write of the
+// object. So at most one late write of each object takes effect: all that were checked before the freeze carry the same version, and
+// none passes the check after it. docs/decisions/archive/0111-fencing.md has the details.
 package shard

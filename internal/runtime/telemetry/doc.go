@@ -1,8 +1,6 @@
-// Package telemetry creates the OpenTelemetry spans of an operator: of each reconcile, of its steps, and of the
-// requests to the API server that these send.
+// Package telemetry creates the OpenTelemetry spans of an operator: for each reconcile, for its steps, and for the requests that they
+// send to the API server.
 //
-// It is off unless there is a provider, by operon.Config or by the standard
-// OTEL_EXPORTER_OTLP_* variables (see FromEnvironment). A nil *Tracer is one that is off, and
-// costs nothing. Names of spans are steps and resources, never names of objects, which are
-// attributes.
+// It is off unless operon.Config or the standard OTEL_EXPORTER_OTLP_* variables (see FromEnvironment) set a provider. A nil *Tracer is
+// off and costs nothing. Names of spans are steps and resources. Names of objects are attributes.
 package telemetry

@@ -1,26 +1,21 @@
-// Package webhook serves the admission and conversion webhooks of an operator: its defaults, whether it is valid,
-// whether it may be deleted, and what it is in another version. It makes the certificates for that, and tells the API
-// servers whom to ask.
+// Package webhook serves the admission and conversion webhooks of an operator: defaults, validation, validation of deletions, and
+// conversion between versions. It creates the serving certificates and registers the webhooks.
 //
-// A Server is fed with hooks, made of an author's roles by [Defaulting], [Validating] and
-// [ValidatingDeletion], and with policies, which API servers judge by themselves. One loop, keep,
-// brings everything to where it has to be, and is woken by changes:
+// A Server has hooks, created from an author's interfaces by [Defaulting], [Validating] and [ValidatingDeletion], and policies, which
+// API servers evaluate themselves. One loop, keep, moves everything toward the desired state, and runs when something changes:
 //
-//	look       the configurations that there are, and then the certificates that are kept
-//	decide     by package rotation; what it says is done and kept, by one replica for all
-//	serve      the leaf that is kept
-//	register   configurations, definitions and policies, with the bundle
+//	look       read the webhook configurations, then the stored certificates
+//	decide     by package rotation; one replica executes and stores the decision for all
+//	serve      the stored serving certificate
+//	register   configurations, CRDs and policies, with the CA bundle
 //
-// Guarantees: a request is answered without any request to the API server. All replicas serve, one
-// keeps for all, and none has to lead for certificates or bundles to be right. A leaf is taken up without a
-// restart. What somebody changes of a configuration is put back. A write that was decided on what has
-// changed since is refused by the API server, and decided again: configurations are read before the
-// certificates, and both are written by their version. Keys are in no log.
+// Guarantees: a webhook request is answered without a request to the API server. All replicas serve, and one stores for all;
+// certificates and bundles are correct without a leader. A new serving certificate is used without a restart. Changes of other clients
+// to a configuration are reverted. The API server refuses a write that is based on a stale state, and the decision is made again:
+// configurations are read before the certificates, and both are written with their resource version. Keys never appear in logs.
 //
-// Assumptions: the Service leads to all replicas and to nobody else. Certificates in a folder are
-// renewed by whoever puts them there.
+// Assumptions: the Service selects all replicas and no other pods. If certificates come from a directory, they are renewed there.
 //
-// Caveats: when the kept certificates are deleted, requests fail until the API servers know the
-// new bundle, which takes about a second. Who may read the Secret can answer in the operator's
-// place, and for no other name: its CA is limited to that.
+// Caveats: if the stored certificates are deleted, requests fail for about a second, until the API servers know the new bundle. A
+// client that can read the Secret can answer in place of the operator, but for no other name: the CA has name constraints.
 package webhook

@@ -1,13 +1,12 @@
-// Package build builds the container image of an operator from its project: the main package as a static program for
-// each platform, in an image that also has trusted CAs, a name for the user that it runs as, /tmp and the licenses of linked modules; and
-// to each the list of modules that went into it.
+// Package build builds the container image of an operator from its project: the main package as a static program for each platform, in an
+// image that also has trusted CAs, a name for its user, /tmp and the licenses of linked modules. An SBOM is attached to each image.
 //
 //	result, err := build.Run(ctx, dir, build.Options{Platforms: []string{"linux/amd64", "linux/arm64"}})
 //	err = result.Store.WriteArchive(ctx, "web.tar", name, result.Image)
 //
-// The same commit gives the same image, byte for byte, wherever it is built by the same Go and
-// the same Operon: paths, times and settings of the machine do not go in.
+// The same commit gives the same image, byte for byte, on every machine with the same versions of Go and Operon: it contains no paths,
+// times or settings of the machine.
 //
-// What was compiled is kept below Operon's folder, with what it was compiled from. A program of which no source
-// changed is not built again, and its layer stays as it is.
+// Compiled programs are cached in Operon's directory together with hashes of their sources. A program whose sources did not change is not
+// built again, and its layer stays the same.
 package build

@@ -1,15 +1,13 @@
-// Package image builds container images without a daemon: layers from lists of files, the images and indexes over
-// them, and what is attached to them, all as blobs in a [Store], which is an OCI image layout in a folder. From there
-// they go to a file, a folder or a registry:
+// Package image builds container images without a daemon: layers from lists of files, images and indexes, and attachments, all stored as
+// blobs in a [Store], which is an OCI image layout in a directory. From there they are written to a file, a directory or a registry:
 //
 //	store, err := image.Open(folder)
 //	layer, err := store.Layer(ctx, files)
 //	made, err := store.Image(image.Config{...}, layer)
 //	err = store.WriteArchive(ctx, "web.tar", "web:1.0", image.Image{Descriptor: made})
 //
-// The same files give the same bytes wherever and by whomever an image is made: entries are
-// sorted, have no time and no names of users, and belong to whom their list says.
+// The same files give the same bytes on every machine and for every user: entries are sorted and have no timestamps or user names, and the
+// list of files sets their owners.
 //
-// Nothing is left half-written: a file, a blob and the index of a layout appear when they are
-// whole, in the place of what was there.
+// Nothing is left half-written: files, blobs and the index of a layout are replaced when they are complete.
 package image

@@ -1,13 +1,11 @@
-// Package doctor checks an operator project for problems that will cause trouble in production: rights that are too
-// broad, a status that says too little, children that stay behind, loops that never rest, samples that an API server
-// refuses.
+// Package doctor checks an operator project for problems that will cause trouble in production: permissions that are too broad, an
+// insufficient status, children that are never deleted, hot loops, samples that an API server rejects.
 //
-// It is a list of named rules ([Rules]), as a linter is. [Examine] reads the project once, its
-// manifests and its type-checked Go code, and asks each rule. Nothing is run and no cluster is needed.
-// Each finding names rule, severity, place, reason and fix. A rule that would often be wrong is no
-// rule: what is right all the same is said so where it stands, with the reason why:
+// It is a list of named rules ([Rules]), like a linter. [Examine] reads the project once, its manifests and its type-checked Go code, and
+// applies each rule. It runs nothing and needs no cluster. Each finding has a rule, severity, location, reason and fix. A rule that would
+// often be wrong is not included. To ignore a finding, write the reason at its location:
 //
 //	//operon:ignore rbac-secrets users name any Secret of their namespace
 //
-// The rules themselves are in packages code (Go) and manifest (YAML) below this one.
+// Packages code (Go) and manifest (YAML) contain the rules.
 package doctor

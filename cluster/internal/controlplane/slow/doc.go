@@ -1,4 +1,3 @@
-// Package slow makes an API server respond like that of a busy machine if the binary is built with -tags slow:
-// watches stand still, each for itself, and some requests wait. Without the tag it does nothing. Tests that bet on
-// time fail with it.
+// Package slow makes an API server respond like one on a busy machine if the binary is built with -tags slow: each watch stops for a
+// while, and some requests are delayed. Without the tag it does nothing. With it, tests that depend on timing fail.
 package slow

@@ -1,3 +1,3 @@
-// Package storage knows how the API server lays out objects in etcd. What writes to etcd beside the API
-// server, such as the bootstrap of a new cluster and its reset, does so in these terms.
+// Package storage describes how the API server stores objects in etcd. Code that writes to etcd beside the API server uses it, such as
+// the bootstrap of a new cluster and its reset.
 package storage

@@ -1,6 +1,7 @@
-// Package code contains the lint rules for Go code: what reconcilers and composers do that goes wrong only in
-// production. They look at type-checked code and at what a Reconcile leads to, never at names alone, and rather miss
-// a mistake than name one that is none.
+// Package code contains the lint rules for Go code: mistakes in reconcilers and composers that show only in production. They check
+// type-checked code and everything that Reconcile calls, never names alone, and rather miss a mistake than report correct code.
+//
+// Rules lists them all.
 package code
 
 import "github.com/operon-framework/operon/internal/tools/doctor/rule"

@@ -1,6 +1,7 @@
-// Package manifest contains the lint rules for manifests: CustomResourceDefinitions, Roles, samples, webhooks and the
-// Deployment of the operator. They judge as an API server does, by its own libraries, and hold Roles against the
-// code.
+// Package manifest contains the lint rules for manifests: CustomResourceDefinitions, Roles, samples, webhooks and the Deployment of the
+// operator. They use the API server's own libraries, and compare Roles with the code.
+//
+// Rules lists them all.
 package manifest
 
 import "github.com/operon-framework/operon/internal/tools/doctor/rule"

@@ -1,11 +1,9 @@
-// Package derive derives the Roles of an operator from its code: of kubebuilder:rbac markers, and of what its
-// composers declare, so that nobody has to write down what the code says already.
+// Package derive derives the Roles of an operator from its code: from kubebuilder:rbac markers, and from what its composers declare.
 //
-// What is declared is found in the code itself: the packages of a project are type-checked, with
-// as little of what they import as tells kinds apart, and followed from operon.Manage to each
-// composer's methods, and from there to every child that is declared and every object that is
-// read. Which verbs that takes is what the runtime does with it; the table stands in verbs.go.
+// The packages of a project are type-checked, with only the parts of their imports that are needed to identify kinds. Starting at
+// operon.Manage, the analysis follows each composer's methods to every child that is declared and every object that is read. The verbs
+// follow from what the runtime does with them; the table is in verbs.go.
 //
-// A kind that the code does not tell, such as that of an unstructured object, makes a note that
-// says what to write down. A project without composers is left to its markers.
+// If the code does not determine a kind, for example that of an unstructured object, a note says which marker to write. In projects without
+// composers, only markers count.
 package derive

@@ -1,5 +1,5 @@
-// Package tree watches what an operator creates for its custom resources: the resources themselves, their children by
-// ownerReferences, and theirs, down to the pods; whether each is ready, and if not, why.
+// Package tree watches what an operator creates for its custom resources: the resources themselves and their descendants by
+// ownerReferences, down to the pods; whether each is ready, and if not, why.
 //
 //	watcher, err := tree.Watch(ctx, config, roots)
 //	for range watcher.Changed() {
@@ -8,10 +8,9 @@
 //		}
 //	}
 //
-// Which kinds an operator makes is not known beforehand, so all kinds that the API server
-// lists are watched, but only in the namespaces where the roots are: an owner and its
-// children share a namespace. Contents of Secrets and ConfigMaps are not kept.
+// The kinds that an operator creates are not known in advance, so all kinds that the API server lists are watched, but only in the
+// namespaces of the roots: an owner and its children share a namespace. Contents of Secrets and ConfigMaps are not stored.
 //
-// Whether an object is ready is judged as kstatus does, and more strictly for custom
-// resources: one that its operator has not written a status for is not ready.
+// Readiness is computed like kstatus does, and more strictly for custom resources: without a status from its operator, a custom resource is
+// not ready.
 package tree
