@@ -57,7 +57,7 @@ func offerOf[T client.Object](composer Composer[T]) action.Offer {
 	return offer
 }
 
-// offer takes note of what can be done on the objects of a kind.
+// offer records what can be done on the objects of a kind.
 func (o *operator) offer(kind schema.GroupKind, offer action.Offer) error {
 	for name, do := range offer.Do {
 		if name == "" || do == nil {

@@ -107,7 +107,7 @@ func (c *caches) newClient(config *rest.Config, options client.Options) (client.
 	return c.overlay.Client(made, held), nil
 }
 
-// mayCache tells whether objects of a kind may be held, whoever they belong to.
+// mayCache reports whether objects of a kind may be held, whoever they belong to.
 func (c *caches) mayCache(kind schema.GroupKind) bool {
 	return len(c.namespaces) > 0 || !numerous[kind] || c.cached[kind]
 }

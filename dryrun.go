@@ -17,7 +17,7 @@ type Preview struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Actions are in the order in which they would be carried out. There are none if everything is as declared.
+	// Actions are in the order in which they would be executed. There are none if everything is as declared.
 	Actions []PreviewAction `json:"actions"`
 	// Reason and Message state what prevents the object from becoming ready, as its Ready
 	// condition would. They are empty if nothing does.

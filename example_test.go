@@ -187,7 +187,7 @@ func ExampleOrphan() {
 	//   gone
 }
 
-// Without a license, only a part can be composed. Existing children are kept meanwhile.
+// Without a license, only a part can be composed. Existing children are kept in the meantime.
 func ExampleComposition_Wait() {
 	tell(compose(func(b *Box, out *operon.Composition) error {
 		out.Child(config("free", nil))
@@ -239,7 +239,7 @@ func ExampleRateLimit() {
 	)
 }
 
-// labelled reports in the status of a Box which ConfigMaps have its name as a label.
+// labeled reports in the status of a Box which ConfigMaps have its name as a label.
 type labelled struct{}
 
 func (labelled) Compose(context.Context, *Box, *operon.Composition) error { return nil }

@@ -34,7 +34,7 @@ import (
 const concurrency = 8
 
 // An error is retried after firstRetry and then ever later, up to lastRetry: a permission
-// that somebody grants meanwhile sends no event.
+// that somebody grants in the meantime sends no event.
 const (
 	firstRetry = 20 * time.Millisecond
 	lastRetry  = 30 * time.Second

@@ -47,7 +47,7 @@ func cacheOf(namespaces []string) map[string]cache.Config {
 }
 
 // findNamespaces refuses to work in a namespace that does not exist: a watch of it would be
-// silent for ever. Where the operator may not read it, it is taken to be there: a Role within a
+// silent forever. Where the operator may not read it, it is taken to be there: a Role within a
 // namespace need not let it, and to be refused is what people look for in audit logs.
 func (c *caches) findNamespaces(ctx context.Context, direct client.Client) error {
 	for _, name := range slices.Sorted(maps.Keys(c.namespaces)) {

@@ -77,7 +77,7 @@ type records struct {
 	history *reconcilelog.Store
 }
 
-// claim tells whether no other Manage is of the kind.
+// claim reports whether no other Manage is of the kind.
 func (o *operator) claim(kind reflect.Type) bool {
 	if o.managed[kind] {
 		return false

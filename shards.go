@@ -52,7 +52,7 @@ func (r *replicas) share(cluster *rest.Config, operator string, cfg Config) erro
 	if err != nil {
 		return fmt.Errorf("shards: name this replica: %w", err)
 	}
-	name := Name(50, strings.ToLower(host), strings.ToLower(rand.Text()[:6])) // a host starts several, one after the other
+	name := Name(50, strings.ToLower(host), strings.ToLower(rand.Text()[:6])) // a host starts several, one at a time
 	r.member, err = shard.New(shard.Config{
 		Namespace: cfg.ownNamespace(), Operator: operator, Name: name,
 		Slots: cfg.Shards, Lease: cmp.Or(cfg.ShardLease, shardLease), Clock: cfg.Clock,
@@ -82,7 +82,7 @@ func (r *replicas) mine() func(context.Context, types.UID) bool {
 	return r.member.Covers
 }
 
-// needsLeader tells whether controllers wait until the replica leads; nil is the manager's default.
+// needsLeader reports whether controllers wait until the replica leads; nil is the manager's default.
 func (r *replicas) needsLeader() *bool {
 	if r.member == nil {
 		return nil

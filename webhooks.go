@@ -131,7 +131,7 @@ func addConversion[T client.Object](o *operator, kind schema.GroupVersionKind) e
 	return err
 }
 
-// converts tells whether a kind has a hub and spokes.
+// converts reports whether a kind has a hub and spokes.
 func converts(scheme *runtime.Scheme, of reflect.Type, kind schema.GroupVersionKind) (bool, error) {
 	object, ok := reflect.New(of.Elem()).Interface().(runtime.Object)
 	if !ok {

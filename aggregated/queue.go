@@ -12,7 +12,7 @@ import (
 // Kubernetes' own API servers keep for one at first.
 const pending = 1000
 
-// errSlow has clients list anew.
+// errSlow has clients list again.
 var errSlow = apierrors.NewResourceExpired("the client takes changes too slowly")
 
 // change is one that a role told.

@@ -59,7 +59,7 @@ func trusting(config *server.Config, client kubernetes.Interface) (*trust, error
 	return &trust{authority, headers}, err
 }
 
-// learn reads how the front proxy is known, and goes on to until ctx ends.
+// learn reads how the front proxy is known, and continues to until ctx ends.
 func (t *trust) learn(ctx context.Context) error {
 	if err := errors.Join(t.authority.RunOnce(ctx), t.headers.RunOnce(ctx)); err != nil {
 		return fmt.Errorf("learn from the ConfigMap %s/%s whom to believe: %w", trustNamespace, trustName, err)

@@ -24,7 +24,7 @@ import (
 )
 
 // An operator that serves a version no more removes its APIService, as requests for it would fail, and the
-// emptying of namespaces with them. What it did not make, and what leads to somebody else by now, it leaves.
+// emptying of namespaces with them. What it did not make, and what leads to another client by now, it leaves.
 func TestVersionsThatAreServedNoMore(t *testing.T) {
 	t.Parallel()
 	env := localtest.New(t, local.Options{})
@@ -46,7 +46,7 @@ func TestVersionsThatAreServedNoMore(t *testing.T) {
 	}
 	stop()
 
-	// v3 is somebody else's now, and v4 was never this operator's, whatever its record says.
+	// v3 is another client's now, and v4 was never this operator's, whatever its record says.
 	theirs := registered(t, c, v3)
 	if err := unstructured.SetNestedField(theirs.Object, "theirs", "spec", "service", "name"); err != nil {
 		t.Fatal(err)

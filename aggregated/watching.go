@@ -66,7 +66,7 @@ func (w *watched[T]) listen(ctx context.Context) ([]T, error) {
 	return objects, err
 }
 
-// run sends what there is, and what becomes of it.
+// run sends what there is, and the result of it.
 func (w *watched[T]) run(ctx context.Context, objects []T) {
 	defer close(w.results)
 	defer w.end()

@@ -52,7 +52,7 @@ func TestAWatcherMayTellOfWhatThereIs(t *testing.T) {
 	expect(t, r.watched(t), all...)
 }
 
-// Nobody waits for a client that does not take what it is told: it has to begin anew.
+// Nobody waits for a client that does not take what it is told: it has to begin again.
 func TestASlowClientLosesItsWatch(t *testing.T) {
 	t.Parallel()
 	r := &told{list: func() []*corev1.ConfigMap { return []*corev1.ConfigMap{configMap("a", "0")} }}

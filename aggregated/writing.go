@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// dry tells whether nothing is to be changed.
+// dry reports whether nothing is to be changed.
 func dry(dryRun []string) bool { return slices.Contains(dryRun, metav1.DryRunAll) }
 
 // typed is an object as its own type.
@@ -185,7 +185,7 @@ func (u *updating[T]) create(ctx context.Context, info rest.UpdatedObjectInfo, v
 	return made, err == nil, err
 }
 
-// meets tells whether an object is the one that is meant.
+// meets reports whether an object is the one that is meant.
 func (c *common[T]) meets(object T, means *metav1.Preconditions) error {
 	if means == nil {
 		return nil
@@ -229,7 +229,7 @@ func (d *deleting[T]) delete(ctx context.Context, object T, valid rest.ValidateO
 	return d.of.told(d.deleter.Delete(ctx, object), object.GetName())
 }
 
-// DeleteCollection implements rest.CollectionDeleter. What is gone meanwhile is as good as deleted.
+// DeleteCollection implements rest.CollectionDeleter. What is gone in the meantime is as good as deleted.
 func (d *deleting[T]) DeleteCollection(ctx context.Context, valid rest.ValidateObjectFunc, options *metav1.DeleteOptions, selects *internalversion.ListOptions) (runtime.Object, error) {
 	list, err := d.of.List(ctx, selects)
 	if err != nil {

@@ -122,4 +122,4 @@ func (t taken) limit(ctx context.Context) (context.Context, func()) {
 }
 
 // errCancelled ends an attempt whose run is not wanted any more.
-var errCancelled = errors.New("the run was cancelled")
+var errCancelled = errors.New("the run was canceled")

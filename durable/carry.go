@@ -113,7 +113,7 @@ func (r *Run) unwind(ctx context.Context) (outcome.Outcome, error) {
 	return r.verdict(), nil
 }
 
-// complete tells whether the code reached all that is to be undone. What comes after a step that
+// complete reports whether the code reached all that is to be undone. What comes after a step that
 // is undone was so before it.
 func (r *Run) complete() error {
 	reached := len(r.steps)
@@ -129,7 +129,7 @@ func (r *Run) complete() error {
 	return &journal.ChangedError{Why: fmt.Sprintf("the step %q must be undone, but the code no longer has it", r.journal.Steps[reached].Name)}
 }
 
-// cleans tells whether there is something to do about the step at a place as the run ends.
+// cleans reports whether there is something to do about the step at a place as the run ends.
 func (r *Run) cleans(place int) bool {
 	if place >= len(r.steps) || r.steps[place].undo == nil {
 		return false

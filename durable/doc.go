@@ -18,7 +18,7 @@
 //
 // The function is called again and again. A step that is done is not repeated: Do returns its result. If a step
 // waits, or failed and will be retried, Do returns an error that the function must return unchanged; no
-// worker is blocked meanwhile. If a step fails for good, the function returns another error, or the run is
+// worker is blocked in the meantime. If a step fails for good, the function returns another error, or the run is
 // canceled, the steps that were done are undone, the last one first.
 //
 // # Guarantees

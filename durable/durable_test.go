@@ -400,7 +400,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// A run that is cancelled undoes what was done, and stays cancelled.
+// A run that is canceled undoes what was done, and stays canceled.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

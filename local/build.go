@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// unfinished begins the names of folders that a build is still writing to.
+// unfinished begins the names of directories that a build is still writing to.
 const unfinished = "building-"
 
 // build builds operon-cluster and moves it to target when it is whole.

@@ -69,7 +69,7 @@ func List(context.Context) ([]Cluster, error) {
 	return list, nil
 }
 
-// known is the folder where clusters are, and their names: each has a folder with what it tells of itself, and beside it a
+// known is the directory where clusters are, and their names: each has a directory with what it tells of itself, and beside it a
 // file that its process holds locked.
 func known() (folder string, names []string, err error) {
 	home, err := Home()

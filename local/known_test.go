@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Clusters are known by what they left in their folders, for which no binary is asked, nor built.
+// Clusters are known by what they left in their directories, for which no binary is asked, nor built.
 func TestKnownClusters(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("OPERON_HOME", home)

@@ -37,7 +37,7 @@ func TryLockFolder(dir string) (*Lock, error) {
 	return lockFile(folder, dir)
 }
 
-// lockFile locks a file, or a folder, that was opened at path.
+// lockFile locks a file, or a directory, that was opened at path.
 func lockFile(file *os.File, path string) (*Lock, error) {
 	err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil && inPlace(file, path) {
@@ -50,7 +50,7 @@ func lockFile(file *os.File, path string) (*Lock, error) {
 	return nil, fmt.Errorf("lock %s: %w", path, err)
 }
 
-// inPlace tells whether path still names the file: who held the lock before may have renamed or removed it after it was
+// inPlace reports whether path still names the file: who held the lock before may have renamed or removed it after it was
 // opened here.
 func inPlace(file *os.File, path string) bool {
 	locked, err := file.Stat()

@@ -17,7 +17,7 @@ const (
 	plainEvery    = 15 * time.Second
 )
 
-// report writes how a build goes on: one line that is written over on a terminal, plain
+// report writes how a build continues: one line that is written over on a terminal, plain
 // lines from time to time elsewhere. It remembers the last lines of output, for an error.
 type report struct {
 	out      io.Writer

@@ -58,7 +58,7 @@ func (all clusters) beside(own *reads) func(types.NamespacedName) author.Reads {
 	}
 }
 
-// changed tells whether anything there is not as it was when it was read.
+// changed reports whether anything there is not as it was when it was read.
 func (all clusters) changed(ctx context.Context) (bool, error) {
 	for _, there := range all {
 		if changed, err := there.changed(ctx); changed || err != nil {

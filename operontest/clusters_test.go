@@ -23,7 +23,7 @@ func (importing) Compose(ctx context.Context, l *Lamp, out *operon.Composition) 
 	return nil
 }
 
-// elsewhere is a Lamp whose colour is in another cluster.
+// elsewhere is a Lamp whose color is in another cluster.
 func elsewhere() lampCase {
 	return lampCase{
 		Clusters: map[string][]client.Object{"east": {config("paint", "colour", "red")}},

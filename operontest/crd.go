@@ -48,7 +48,7 @@ func (o *Operator[T]) defined() ([]kind, schemas, error) {
 	return slices.Concat(o.kinds, kinds), all, err
 }
 
-// definedIn reads the definitions in files and folders.
+// definedIn reads the definitions in files and directories.
 func definedIn(paths []string) ([]kind, schemas, error) {
 	var kinds []kind
 	all := schemas{}

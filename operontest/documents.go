@@ -22,7 +22,7 @@ type document struct {
 	text []byte
 }
 
-// documentsIn reads a file of YAML documents, or all such files of a folder.
+// documentsIn reads a file of YAML documents, or all such files of a directory.
 func documentsIn(path string) ([]document, error) {
 	info, err := os.Stat(path)
 	if err != nil {

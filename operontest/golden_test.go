@@ -156,7 +156,7 @@ func TestGoldenInto(t *testing.T) {
 	operontest.New(lit{}, addLamp).Golden(t, lamp(4), file)
 }
 
-// Both flags write the file, in folders that need not be there.
+// Both flags write the file, in directories that need not be there.
 func TestRewrite(t *testing.T) {
 	t.Parallel()
 	for _, flag := range []string{"-operontest.rewrite", "-rewrite"} {

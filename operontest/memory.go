@@ -128,7 +128,7 @@ func (s *storage) count(resource schema.GroupVersionResource, object runtime.Obj
 	return nil
 }
 
-// sameSpec tells whether two states differ in metadata and status only.
+// sameSpec reports whether two states differ in metadata and status only.
 func sameSpec(a, b runtime.Object) bool {
 	return reflect.DeepEqual(specOf(a), specOf(b))
 }

@@ -31,7 +31,7 @@ type Operator[T client.Object] struct {
 	composer operon.Composer[T]
 	api      []func(*runtime.Scheme) error
 	kinds    []kind
-	// definitions are files and folders of CustomResourceDefinitions.
+	// definitions are files and directories of CustomResourceDefinitions.
 	definitions []string
 	patience    time.Duration
 	// withoutStatus: the kind is managed with operon.WithoutStatus.

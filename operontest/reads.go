@@ -181,7 +181,7 @@ func stateOf(list client.ObjectList) string {
 	return state.String()
 }
 
-// changed tells whether anything is not as it was when it was read.
+// changed reports whether anything is not as it was when it was read.
 func (r *reads) changed(ctx context.Context) (bool, error) {
 	for _, w := range r.held {
 		state, err := w.look(ctx)

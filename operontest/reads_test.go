@@ -60,7 +60,7 @@ func TestReconciledForWhatIsRead(t *testing.T) {
 	})
 }
 
-// copying composes a ConfigMap with the colour that another one and a class of storage have,
+// copying composes a ConfigMap with the color that another one and a class of storage have,
 // and with how many switches there are.
 type copying struct{}
 

@@ -53,7 +53,7 @@ func (r *requests) note(sent *http.Request, status int) {
 	}
 	if sent.Method == http.MethodGet {
 		if of.Group == "" && of.Resource == "namespaces" && of.name != "" {
-			return // at its start an operator looks whether its namespaces are there
+			return // at its start an operator checks whether its namespaces are there
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()

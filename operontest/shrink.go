@@ -57,7 +57,7 @@ func places(value any, at []any) [][]any {
 	return all
 }
 
-// named tells whether a field is one that every object has to have.
+// named reports whether a field is one that every object has to have.
 func named(at []any, name string) bool {
 	if len(at) == 0 {
 		return name == "apiVersion" || name == "kind"

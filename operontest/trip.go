@@ -52,7 +52,7 @@ func (w *trip) String() string {
 	return fmt.Sprintf("%s %s → %s → %s", w.from.Kind, w.from.Version, w.through.Version, w.from.Version)
 }
 
-// unfitError says that no object could be made.
+// unfitError reports that no object could be made.
 type unfitError struct{ error }
 
 func isUnfit(err error) bool {

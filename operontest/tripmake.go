@@ -166,7 +166,7 @@ func clamp(n float64, of *spec.Schema) float64 {
 	return n
 }
 
-// matches tells whether a text is one that its schema's pattern takes.
+// matches reports whether a text is one that its schema's pattern takes.
 func matches(value any, of *spec.Schema) bool {
 	text, ok := value.(string)
 	if !ok || of.Pattern == "" {

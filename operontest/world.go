@@ -125,7 +125,7 @@ func (w *world[T]) settle(ctx context.Context) error {
 	return fmt.Errorf("the operator does not come to rest: %d reconciles wrote\n%s", maxPasses, strings.Join(w.writes.take(), "\n"))
 }
 
-// stale tells whether the object is to be reconciled.
+// stale reports whether the object is to be reconciled.
 func (w *world[T]) stale(ctx context.Context) (bool, error) {
 	if !w.due.IsZero() && !w.due.After(w.time.Now()) {
 		return true, nil

@@ -55,7 +55,7 @@ func (j *journal) take() []string {
 	return taken
 }
 
-// refuse lets a write fail from now on; not any more with nil.
+// refuse lets a write fail from now on; no longer with nil.
 func (j *journal) refuse(write string, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

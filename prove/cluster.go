@@ -63,7 +63,7 @@ const (
 	lockSuffix    = ".lock"
 )
 
-// sweep removes the folders of sessions whose process is gone: nobody holds their lock.
+// sweep removes the directories of sessions whose process is gone: nobody holds their lock.
 func sweep(parent string) error {
 	left, err := glob.In(parent, sessionPrefix+"*"+lockSuffix)
 	if err != nil {

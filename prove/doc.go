@@ -10,7 +10,7 @@
 //
 //	report, err := prove.Prove(ctx, prove.Options{Operator: operator, Config: config, CRDs: crds, Samples: samples, …})
 //
-// A session first runs the operator without faults, to learn what is normal. It then carries out plans, each with
+// A session first runs the operator without faults, to learn what is normal. It then executes plans, each with
 // faults that are worth a run, until the time budget is used up, and confirms what they find. [Write] saves a plan file
 // for each finding that can be repeated, and [Replay] carries it out again.
 //

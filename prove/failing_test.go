@@ -23,7 +23,7 @@ func TestChildrenFail(t *testing.T) {
 				t.Fatal(err)
 			}
 			testCluster.join(t, &options)
-			options.Budget = 10 * time.Minute // all plans are carried out, however long they take
+			options.Budget = 10 * time.Minute // all plans are executed, however long they take
 			found, err := run(t.Context(), options, nil, func(s *session) []testplan.Plan {
 				return plain(workload.Failing(s.base, s.children()))
 			})

@@ -193,7 +193,7 @@ func repeated(t *testing.T, o operators.Operator, file *File) *report.Report {
 	return found
 }
 
-// shows tells whether a finding is of an operator's mistake.
+// shows reports whether a finding is of an operator's mistake.
 func shows(o operators.Operator, f finding.Finding) bool {
 	return f.Property == o.Property || slices.Contains(o.Also, f.Property)
 }
@@ -203,7 +203,7 @@ func galleryFile(o operators.Operator) string {
 	return filepath.Join("testdata", "gallery", "plans", o.Name+".json")
 }
 
-// galleryTarget is an operator of the gallery as a program, seen from this folder.
+// galleryTarget is an operator of the gallery as a program, seen from this directory.
 func galleryTarget(o operators.Operator) Target {
 	test, run := galleryTest(o), "exec ./gallery "+o.Name
 	if !o.Wide {

@@ -39,7 +39,7 @@ type Options struct {
 	Grants []project.Grant
 	// Workloads are run in addition to those that are derived from the samples.
 	Workloads []workload.Workload
-	// Namespace is the only namespace in which the operator can run. Plans then run one after the other.
+	// Namespace is the only namespace in which the operator can run. Plans then run one at a time.
 	Namespace string
 	// Plans is the maximum number of plans. Default: [DefaultPlans].
 	Plans int

@@ -17,7 +17,7 @@ import (
 // memcached is an operator that is made with Operon.
 var memcached = Target{Dir: "../examples/memcached"}
 
-// TestKept carries out the plans that once showed a mistake in Operon's own runtime. Each says in its
+// TestKept executes the plans that once showed a mistake in Operon's own runtime. Each says in its
 // head what that was.
 func TestKept(t *testing.T) {
 	skipRaced(t)

@@ -45,7 +45,7 @@ func asFarAs(w, other workload.Workload) workload.Workload {
 	return w
 }
 
-// replays tells whether the session repeats a finding about a property.
+// replays reports whether the session repeats a finding about a property.
 func (s *session) replays(property finding.Property) bool {
 	return s.replayed != nil && strings.HasPrefix(s.replayed.Finding, string(property)+"|")
 }

@@ -50,7 +50,7 @@ func (s *session) judgeRights() error {
 	return nil
 }
 
-// refused tells whether a run has shown a permission to be missing. Then that is said already, with
+// refused reports whether a run has shown a permission to be missing. Then that is said already, with
 // the run.
 func (s *session) refused() bool {
 	for _, f := range s.found {

@@ -106,7 +106,7 @@ func newSession(options Options, file *File) (*session, error) {
 	return s, nil
 }
 
-// wide tells whether the objects of a kind have no namespace.
+// wide reports whether the objects of a kind have no namespace.
 func wide(definition *unstructured.Unstructured) bool {
 	scope, _, _ := unstructured.NestedString(definition.Object, "spec", "scope")
 	return scope == "Cluster"
@@ -236,7 +236,7 @@ func (s *session) entangled(fresh map[string]runlog.Trace) string {
 	return ""
 }
 
-// reachesOut tells whether a run changed something that is not in its namespace.
+// reachesOut reports whether a run changed something that is not in its namespace.
 func (s *session) reachesOut() bool {
 	return slices.ContainsFunc(s.learnt, func(t runlog.Trace) bool {
 		return slices.ContainsFunc(t.Changes, func(c runlog.Change) bool { return c.Namespace != t.Namespace })
@@ -296,7 +296,7 @@ func pause(ctx context.Context, while time.Duration) error {
 	}
 }
 
-// chosen are plans in the order in which they are carried out: in turn one with faults, of which sweeps come first, one with a
+// chosen are plans in the order in which they are executed: in turn one with faults, of which sweeps come first, one with a
 // changed field, and, of each two, one with another workload.
 func (s *session) chosen() []testplan.Plan {
 	if s.restless() {
@@ -347,7 +347,7 @@ func mixed(plans, others []testplan.Plan) []testplan.Plan {
 	return append(all, others...)
 }
 
-// restless tells whether the operator did not become silent in the first step of any run without
+// restless reports whether the operator did not become silent in the first step of any run without
 // faults, and not as it only reads all the time.
 func (s *session) restless() bool {
 	return !s.refs.Reads() && !slices.ContainsFunc(s.learnt, func(t runlog.Trace) bool {

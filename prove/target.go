@@ -175,10 +175,10 @@ func (t Target) readKustomized(path string) ([]project.Object, error) {
 	return readManifests(path)
 }
 
-// bases is the folder that controller-gen writes definitions into, below what its users name.
+// bases is the directory that controller-gen writes definitions into, below what its users name.
 const bases = "bases"
 
-// readManifests reads a file or a folder.
+// readManifests reads a file or a directory.
 func readManifests(path string) ([]project.Object, error) {
 	about, err := os.Stat(path)
 	if err != nil {

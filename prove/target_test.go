@@ -84,7 +84,7 @@ rules: [{apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, cre
 	}
 }
 
-// Where controller-gen puts definitions is found by the folder above it, as in a project.
+// Where controller-gen puts definitions is found by the directory above it, as in a project.
 func TestLoadBases(t *testing.T) {
 	t.Parallel()
 	options, err := Target{Run: "true", CRDs: "testdata/kubebuilder/config/crd", Samples: "testdata/kubebuilder/config/samples"}.Load(t.Context(), t.TempDir(), nil)
@@ -93,7 +93,7 @@ func TestLoadBases(t *testing.T) {
 	}
 }
 
-// The steps that a test names are carried out.
+// The steps that a test names are executed.
 func TestStepsOfATest(t *testing.T) {
 	t.Parallel()
 	sample, err := filepath.Abs("testdata/shell/sample.yaml")

@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
-// isWebhook tells whether an object tells the API server to call a webhook. Nobody answers there: the
+// isWebhook reports whether an object tells the API server to call a webhook. Nobody answers there: the
 // operator runs on this machine, and has no certificates. The API server would refuse what the
 // webhook is asked for.
 func isWebhook(object *unstructured.Unstructured) bool {

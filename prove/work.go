@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/testplan"
 )
 
-// work carries out plans until none is left, or the budget is used up.
+// work executes plans until none is left, or the budget is used up.
 func (s *session) work(ctx context.Context, plans []testplan.Plan) error {
 	s.until = time.Now().Add(s.Budget)
 	s.left = len(plans)
@@ -63,7 +63,7 @@ func (s *session) feed(ctx context.Context, queue chan<- testplan.Plan, plans []
 	return nil
 }
 
-// failed tells whether something was found, and seen twice.
+// failed reports whether something was found, and seen twice.
 func (s *session) failed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +103,7 @@ func (s *session) try(ctx context.Context, p testplan.Plan) error {
 	return nil
 }
 
-// repeated tells whether the finding of the file that is repeated was seen.
+// repeated reports whether the finding of the file that is repeated was seen.
 func (s *session) repeated() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -225,7 +225,7 @@ func (s *session) smaller(ctx context.Context, f finding.Finding, until time.Tim
 		}
 		seen, findings, err := s.carry(ctx, p, runner.Pace{})
 		if err != nil {
-			break // the finding stands as it is; who goes on learns of the error
+			break // the finding stands as it is; who continues learns of the error
 		}
 		for _, other := range findings {
 			if other.Key() == f.Key() {
@@ -246,7 +246,7 @@ func (s *session) waits(f finding.Finding) bool {
 	return false
 }
 
-// known tells whether a finding is there, and counts it.
+// known reports whether a finding is there, and counts it.
 func (s *session) known(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -58,7 +58,7 @@ func Write(folder string, r *report.Report, target Target, options Options) ([]r
 	return files, nil
 }
 
-// prepare makes the folder, out of sight of git, and removes the plans of an earlier session.
+// prepare makes the directory, out of sight of git, and removes the plans of an earlier session.
 func prepare(folder string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err

@@ -199,7 +199,7 @@ func TestActionsAtOnce(t *testing.T) {
 	}
 }
 
-// An Action whose target is gone is cancelled, also where another object of the name is there.
+// An Action whose target is gone is canceled, also where another object of the name is there.
 func TestActionOnWhatIsGone(t *testing.T) {
 	t.Parallel()
 	d := newDeeds(t)
@@ -278,7 +278,7 @@ type halted struct {
 func (f halted) Now() time.Time { return f.at }
 
 // A schedule makes its first Action at once where it is to, and only once though none is kept. It is ready
-// all the while, also as long as its lists may be behind, which this clock makes of it for ever.
+// all the while, also as long as its lists may be behind, which this clock makes of it forever.
 func TestActionScheduleAtOnce(t *testing.T) {
 	t.Parallel()
 	d := newDeeds(t)
@@ -322,7 +322,7 @@ func (d *deeds) readySchedule(s *v1alpha1.ActionSchedule, status metav1.Conditio
 	})
 }
 
-// turns tell who is at work on each target: one after the other, from the first step to the last.
+// turns tell who is at work on each target: one at a time, from the first step to the last.
 type turns struct {
 	mu    sync.Mutex
 	now   map[string]string

@@ -114,7 +114,7 @@ func TestBadInputIsTold(t *testing.T) {
 			w.event(test.reason, test.text)
 			w.isReady(w.box("good", nil))
 			if test.reason == "KindMissing" {
-				w.lives("beside") // its siblings go on
+				w.lives("beside") // its siblings continue
 			}
 			w.still("tries at a sensible pace", func(context.Context) error {
 				if got := tries.Load(); got > sensible {

@@ -18,7 +18,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// upWhen is a child that is ready when its data says so, as somebody else may write it.
+// upWhen is a child that is ready when its data says so, as another client may write it.
 func upWhen(live *unstructured.Unstructured) (bool, string) {
 	up, _, _ := unstructured.NestedString(live.Object, "data", "up")
 	return up == "yes", "nobody has said that it is up"

@@ -75,7 +75,7 @@ func (w *world) renew(composer *sampleComposer, name string) {
 	w.eventually("a reconcile of "+name, func(context.Context) error { return composer.sees(b) })
 }
 
-// sees tells whether a Box was composed as it was poked last.
+// sees reports whether a Box was composed as it was poked last.
 func (c *sampleComposer) sees(b *Box) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -85,7 +85,7 @@ func (c *sampleComposer) sees(b *Box) error {
 	return nil
 }
 
-// spoil patches a sample as somebody else, and makes sure that this is seen before the
+// spoil patches a sample as another client, and makes sure that this is seen before the
 // next of its changes.
 func (w *world) spoil(sample *unstructured.Unstructured, kind types.PatchType, patch string) {
 	w.Helper()

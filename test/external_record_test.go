@@ -82,7 +82,7 @@ func (w *world) markOf(b *Box) string {
 }
 
 // Where a system cannot be asked by key and nobody knows how a creation ended, nothing is made until a person
-// says what became of it. What was said is taken up once.
+// says the result of it. What was said is taken up once.
 func TestExternalResolved(t *testing.T) {
 	t.Parallel()
 	w, k := newWorld(t), newKeeper()
@@ -121,7 +121,7 @@ func TestExternalMarkOfAnother(t *testing.T) {
 }
 
 // Nothing is made before a mark of it is written and a finalizer holds the object. Who changes the object
-// meanwhile does not keep the id from being noted by the reconcile that knows it.
+// in the meantime does not keep the id from being noted by the reconcile that knows it.
 func TestExternalMarkBeforeMaking(t *testing.T) {
 	t.Parallel()
 	w, k := newWorld(t), newKeeper()

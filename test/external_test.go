@@ -142,7 +142,7 @@ func (s *rack) set(change func()) {
 // comesBack lets the rack be reached again, so that a test that failed can remove what it made.
 func (s *rack) comesBack() { s.set(func() { s.err, s.locked = nil, false }) }
 
-// holds tells whether the rack has cells of exactly these sizes, and how many were ever made.
+// holds reports whether the rack has cells of exactly these sizes, and how many were ever made.
 func (s *rack) holds(made int, sizes ...string) func(context.Context) error {
 	return func(context.Context) error {
 		s.mu.Lock()
@@ -252,7 +252,7 @@ func (w *world) isReconciled(b *Box, k keeper) {
 	}
 }
 
-// visited tells whether there was a reconcile of an object with such annotations.
+// visited reports whether there was a reconcile of an object with such annotations.
 func (s *rack) visited(like func(annotations map[string]string) bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -360,7 +360,7 @@ func (s *rack) lookedAt() int {
 }
 
 // A system that is away is told, children stay as they are, also by an operator that begins
-// meanwhile and knows nothing; expired credentials are told, and new ones taken up at once.
+// in the meantime and knows nothing; expired credentials are told, and new ones taken up at once.
 func TestExternalAway(t *testing.T) {
 	t.Parallel()
 	w, k := newWorld(t), newKeeper(external.Poll(100*time.Millisecond))

@@ -143,7 +143,7 @@ func (w *world) exist(samples map[string]*unstructured.Unstructured) {
 	})
 }
 
-// told is what the Box of a name says of itself.
+// told is what the Box with a name says of itself.
 func (w *world) told(ctx context.Context, name string) string {
 	b := &Box{}
 	if err := w.client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: name}, b); err != nil {

@@ -25,7 +25,7 @@ func (c composing) Compose(ctx context.Context, b *Box, out *operon.Composition)
 }
 
 // A reconcile that takes too long ends, is told and tried again; one worker is enough for the
-// others to go on.
+// others to continue.
 func TestTimeoutInCompose(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

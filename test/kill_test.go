@@ -81,7 +81,7 @@ func (m *mortal) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// makes is a step that makes a file under its key, in a folder of its Box. Doing so twice is seen.
+// makes is a step that makes a file under its key, in a directory of its Box. Doing so twice is seen.
 func (m *mortal) makes(b *Box, name string) durable.Step[string] {
 	file := func(a *durable.Attempt) string { return filepath.Join(m.files, b.Name, name+"-"+a.Key) }
 	return durable.Step[string]{

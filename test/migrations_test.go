@@ -119,7 +119,7 @@ func (s *shelf) stored(versions ...string) func(context.Context) error {
 	}
 }
 
-// readable tells whether boxes can be read in a version, with what is in them.
+// readable reports whether boxes can be read in a version, with what is in them.
 func (s *shelf) readable(version string, names ...string) {
 	s.Helper()
 	for _, name := range names {
@@ -138,7 +138,7 @@ func rewrites(requests *traffic) []string {
 	})
 }
 
-// An operator that is killed midway goes on where it was. After that, no object is in the older
+// An operator that is killed midway continues where it was. After that, no object is in the older
 // version any more: without that version, all can be read.
 func TestStorageIsMigrated(t *testing.T) {
 	t.Parallel()

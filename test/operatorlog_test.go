@@ -47,7 +47,7 @@ func logged(level slog.Level) (*operatorLog, operon.Config) {
 	return j, operon.Config{Log: slog.New(slog.NewJSONHandler(j, &slog.HandlerOptions{Level: level}))}
 }
 
-// of are the lines with a message about the object of a name.
+// of are the lines with a message about the object with a name.
 func (j *operatorLog) of(msg, name string) []line {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -27,7 +27,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// licensed composes a copy of the Secret that spec.data.licence names, and waits for it.
+// licensed composes a copy of the Secret that spec.data.license names, and waits for it.
 var licensed = composing(func(ctx context.Context, b *Box, out *operon.Composition) error {
 	name := b.Spec.Data["licence"]
 	if name == "" {

@@ -292,7 +292,7 @@ func TestReplicasAgreeOnTheNumberOfShards(t *testing.T) {
 }
 
 // Somebody deletes, relabels and edits the Leases by which replicas know of each other, and garbles the table: work
-// goes on, or it is said why it does not.
+// continues, or it is said why it does not.
 func TestEditedLeasesAreMended(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -75,7 +75,7 @@ func TestALateLeaseStarvesNobody(t *testing.T) {
 	}
 }
 
-// selections is a connection that takes note of lists and watches of Boxes which select none of them.
+// selections is a connection that records lists and watches of Boxes which select none of them.
 func selections(config *rest.Config) (_ *rest.Config, unselected func() []string) {
 	config = rest.CopyConfig(config)
 	var mu sync.Mutex

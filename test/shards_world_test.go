@@ -79,7 +79,7 @@ func (w *world) editLeases(edit func(*coordinationv1.Lease)) {
 	for i := range all {
 		before := all[i].DeepCopy()
 		edit(&all[i])
-		// One that was taken for dead meanwhile has none any more.
+		// One that was taken for dead in the meantime has none any more.
 		w.must(client.IgnoreNotFound(w.client.Patch(w.Context(), &all[i], client.MergeFrom(before), client.FieldOwner("intruder"))))
 	}
 }

@@ -286,7 +286,7 @@ func (e *estate) allReady(version string, names []string) func(context.Context) 
 }
 
 // held is a connection whose first write of a definition waits to be let go. What is read of boxes
-// meanwhile is told.
+// in the meantime is told.
 func held(config *rest.Config) (_ *rest.Config, waiting chan struct{}, release func(), read func() []string) {
 	config, waiting = rest.CopyConfig(config), make(chan struct{})
 	gate := make(chan struct{})

@@ -36,7 +36,7 @@ func (d *did) add(what string) {
 	d.done = append(d.done, what)
 }
 
-// step is one that takes note of what it does.
+// step is one that records what it does.
 func (d *did) step(name string, then func(context.Context, *durable.Attempt) error) durable.Step[string] {
 	return durable.Step[string]{
 		Name: name,
@@ -117,7 +117,7 @@ func TestWorkIsDoneOnce(t *testing.T) {
 	}
 }
 
-// A step that waits is looked at when what it reads changes, and children are kept meanwhile.
+// A step that waits is looked at when what it reads changes, and children are kept in the meantime.
 func TestStepThatWaits(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -143,7 +143,7 @@ func TestStepThatWaits(t *testing.T) {
 }
 
 // A step that fails for good stalls the object, after what was done is undone; another spec begins
-// the work anew.
+// the work again.
 func TestWorkThatFails(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -215,7 +215,7 @@ func TestNewerJournal(t *testing.T) {
 	}
 }
 
-// Of two operators that overlap, as where one was frozen and another took over, one goes on: the other
+// Of two operators that overlap, as where one was frozen and another took over, one continues: the other
 // writes nothing any more, and begins no step.
 func TestOperatorsOverlap(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,7 @@
 // An operator beside the API server serves the conversion webhook, with its own CA. A kind has one
 // field that the versions call differently. Each version has an object of its own: where both write one, API
 // servers convert it for either of them, to tell who owns which field. The requests of a round are sent
-// one after the other, in a random order; 100 rounds before are not counted.
+// one at a time, in a random order; 100 rounds before are not counted.
 package main
 
 import (

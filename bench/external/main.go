@@ -3,9 +3,9 @@
 //
 //	go run ./external --objects 20 --resources 10
 //
-// Both run on one cluster, one after the other, against a system in memory that counts calls; requests to
+// Both run on one cluster, one at a time, against a system in memory that counts calls; requests to
 // the API server are counted where they leave the operator. First the objects converge and nothing is looked at
-// again; then the operator is started anew and looks at each resource again and again.
+// again; then the operator is started again and looks at each resource again and again.
 package main
 
 import (
@@ -30,7 +30,7 @@ type settings struct {
 	poll, during       time.Duration
 }
 
-// operator runs until ctx ends, in one namespace, and looks at what is as it should be every so often.
+// operator runs until ctx ends, in one namespace, and looks at what is as it should be periodically.
 type operator func(ctx context.Context, config *rest.Config, namespace string, r *rack, poll time.Duration) error
 
 // contenders are the two operators.

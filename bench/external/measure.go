@@ -26,7 +26,7 @@ type measurement struct {
 	// calls and creations are those until all objects are ready, sent the requests for it.
 	calls, creations int64
 	sent             counts
-	// restarted are the requests of an operator that is started anew, converged those of one that is converged
+	// restarted are the requests of an operator that is started again, converged those of one that is converged
 	// while it looks at resources so many times, and cpu its processor time for that.
 	restarted, converged counts
 	looks                int64

@@ -80,7 +80,7 @@ func (p *plain) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resul
 	return ctrl.Result{RequeueAfter: p.poll}, nil
 }
 
-// create makes the cells that are not recorded or gone, and tells whether there is anything to write down.
+// create makes the cells that are not recorded or gone, and reports whether there is anything to write down.
 func (p *plain) create(b *box.Box) (changed bool) {
 	ids := map[string]string{}
 	for _, record := range b.Status.Seen {

@@ -111,7 +111,7 @@ func changes(before, after seen) (found []string) {
 	return found
 }
 
-// populated tells whether a control group has processes. Those of a node are looked for by themselves.
+// populated reports whether a control group has processes. Those of a node are looked for by themselves.
 func populated(group string) bool {
 	processes, err := os.ReadFile(filepath.Join(group, "cgroup.procs"))
 	return err == nil && len(processes) > 0

@@ -43,7 +43,7 @@ func processes(home string) (found []string, err error) {
 		line, lineErr := os.ReadFile(filepath.Join(folder, "cmdline"))
 		environment, envErr := os.ReadFile(filepath.Join(folder, "environ"))
 		if lineErr != nil || envErr != nil {
-			continue // it has ended meanwhile
+			continue // it has ended in the meantime
 		}
 		if folder != fmt.Sprintf("/proc/%d", os.Getpid()) && strings.Contains(string(line)+string(environment), home) {
 			found = append(found, strings.ReplaceAll(string(line), "\x00", " "))
@@ -77,7 +77,7 @@ func controlGroups(string) (found []string, err error) {
 	shared := map[string]bool{} // groups of nodes in which those of other clusters are
 	err = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
 		if os.IsNotExist(err) {
-			return nil // it has gone meanwhile, and was somebody else's
+			return nil // it has gone in the meantime, and was another client's
 		}
 		if err != nil || !entry.IsDir() {
 			return err
@@ -116,7 +116,7 @@ func kernelSettings(string) (found []string, err error) {
 	return found, nil
 }
 
-// nodeFolders lists what is in the folders where containerd, the kubelet and network plugins keep things on a machine
+// nodeFolders lists what is in the directories where containerd, the kubelet and network plugins keep things on a machine
 // that is a node.
 func nodeFolders(string) (found []string, err error) {
 	for _, folder := range []string{"/run/containerd", "/run/netns", "/run/runc", "/var/lib/cni", "/var/lib/kubelet", "/var/lib/containerd", "/var/log/pods", "/var/log/containers", "/etc/cni", "/opt/cni"} {

@@ -39,7 +39,7 @@ func (copies) Observe(ctx context.Context, b *box.Box, seen *operon.Observed) er
 	return nil
 }
 
-// operate runs the operator, changes a Box, and writes the counters of what ran meanwhile.
+// operate runs the operator, changes a Box, and writes the counters of what ran in the meantime.
 func operate(ctx context.Context, counters string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {

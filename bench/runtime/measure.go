@@ -112,7 +112,7 @@ func awaitAll(watch apiwatch.Interface, condition string, count int) error {
 	return fmt.Errorf("the watch ended when %d of %d objects were ready", len(ready), count)
 }
 
-// driftAll changes ConfigMaps, one after the other, and times how long each stays changed.
+// driftAll changes ConfigMaps, one at a time, and times how long each stays changed.
 func driftAll(ctx context.Context, c client.WithWatch, s settings) ([]time.Duration, error) {
 	// The watch begins now: without a version it would first show all there are, which the first of the
 	// changes would wait for.

@@ -81,7 +81,7 @@ func (r *plain) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Resul
 	return ctrl.Result{}, r.report(ctx, site, metav1.ConditionTrue, "Reconciled", "Deployment is rolled out")
 }
 
-// report writes the condition, unless it is there already.
+// report writes the condition, unless it already exists.
 func (r *plain) report(ctx context.Context, site *Site, status metav1.ConditionStatus, reason, message string) error {
 	condition := metav1.Condition{Type: plainAvailable, Status: status, Reason: reason, Message: message, ObservedGeneration: site.Generation}
 	if !meta.SetStatusCondition(&site.Status.Conditions, condition) && site.Status.ObservedGeneration == site.Generation {

@@ -33,7 +33,7 @@ type SiteSpec struct {
 	Page     string `json:"page"`
 }
 
-// SiteStatus is what became of it.
+// SiteStatus is the result of it.
 type SiteStatus struct {
 	Conditions         []metav1.Condition `json:"conditions,omitempty"`
 	ObservedGeneration int64              `json:"observedGeneration,omitempty"`

@@ -3,7 +3,7 @@
 //
 //	go run ./scaffold --rounds 5
 //
-// The peer is the compiler: `go build` of the same project in another folder. What both import was compiled
+// The peer is the compiler: `go build` of the same project in another directory. What both import was compiled
 // before, and Operon's two programs are built, as on a machine where somebody has made an operator already.
 package main
 

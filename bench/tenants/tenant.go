@@ -36,7 +36,7 @@ func (m measurement) quantile(share float64) time.Duration {
 	return sorted[min(int(share*float64(len(sorted))), len(sorted)-1)]
 }
 
-// tenant changes its objects one after the other.
+// tenant changes its objects one at a time.
 type tenant struct {
 	client.Client
 	namespace string

@@ -84,7 +84,7 @@ func run(ctx context.Context) (err error) {
 	return errors.Join(w.write(asked, seen()), ctx.Err())
 }
 
-// answers are what became of requests.
+// answers are the result of requests.
 type answers struct {
 	mu     sync.Mutex
 	took   []time.Duration

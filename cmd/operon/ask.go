@@ -20,7 +20,7 @@ type questions struct {
 	err     error
 }
 
-// onTerminal tells whether somebody is there to be asked.
+// onTerminal reports whether somebody is there to be asked.
 var onTerminal = func() bool { return term.IsTerminal(int(os.Stdin.Fd())) && term.IsTerminal(int(os.Stderr.Fd())) }
 
 func newQuestions(command *cobra.Command) *questions {

@@ -83,7 +83,7 @@ func passedOn(as string, verb []string, help, short string) *cobra.Command {
 	return command
 }
 
-// wantsHelp tells whether help is asked for among the flags.
+// wantsHelp reports whether help is asked for among the flags.
 func wantsHelp(args []string) bool {
 	for _, arg := range args {
 		switch arg {

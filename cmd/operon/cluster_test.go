@@ -102,7 +102,7 @@ func TestNothingIsBuiltWithoutACluster(t *testing.T) {
 	}
 }
 
-// clusterFolders is a home with folders as clusters leave them: one was killed, two run, one of them with all that there is to tell.
+// clusterFolders is a home with directories as clusters leave them: one was killed, two run, one of them with all that there is to tell.
 func clusterFolders(t *testing.T) string {
 	t.Helper()
 	home := t.TempDir()

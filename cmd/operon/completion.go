@@ -50,7 +50,7 @@ func completeWith(command *cobra.Command, flag string, words ...string) {
 	_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// completeKinds offers, for flags that name a kind, those of the project in the folder that --dir names.
+// completeKinds offers, for flags that name a kind, those of the project in the directory that --dir names.
 func completeKinds(command *cobra.Command) {
 	words := map[string]func(project.Kind) string{
 		"kind":  func(k project.Kind) string { return k.Name },
@@ -70,7 +70,7 @@ func completeKinds(command *cobra.Command) {
 	}
 }
 
-// completeFolder offers folders for the argument.
+// completeFolder offers directories for the argument.
 func completeFolder(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }

@@ -80,7 +80,7 @@ Nothing is written. It exits with 1 if applying the definitions would break a st
 	return command
 }
 
-// definitionsIn reads the definitions in files and folders.
+// definitionsIn reads the definitions in files and directories.
 func definitionsIn(paths []string) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	for _, path := range paths {
@@ -115,7 +115,7 @@ func unread(path string, err error) error {
 	return err
 }
 
-// manifestsAt reads a file, or a folder and what controller-gen writes below it.
+// manifestsAt reads a file, or a directory and what controller-gen writes below it.
 func manifestsAt(path string) ([]project.Object, error) {
 	info, err := os.Stat(path)
 	if err != nil {

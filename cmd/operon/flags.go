@@ -43,7 +43,7 @@ func renamed(command *cobra.Command, old, now string) {
 	gone(command, old, "is called --"+now+" now")
 }
 
-// gone adds a flag that no longer exists, as a hidden one that is an error which states what became of it.
+// gone adds a flag that no longer exists, as a hidden one that is an error which states the result of it.
 func gone(command *cobra.Command, old, became string) {
 	command.Flags().Var(formerFlag(became), old, "")
 	command.Flags().Lookup(old).NoOptDefVal = "true"
@@ -52,7 +52,7 @@ func gone(command *cobra.Command, old, became string) {
 	}
 }
 
-// formerFlag is what became of a flag that no longer exists.
+// formerFlag is the result of a flag that no longer exists.
 type formerFlag string
 
 // String implements pflag.Value.
@@ -66,7 +66,7 @@ func (f formerFlag) Set(string) error {
 	return formerError{string(f)}
 }
 
-// formerError states what became of a flag.
+// formerError states the result of a flag.
 type formerError struct{ became string }
 
 func (e formerError) Error() string { return "this flag " + e.became }

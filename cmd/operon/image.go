@@ -84,7 +84,7 @@ func (m *making) check() error {
 	return errors.Join(append(problems, m.delivering.check())...)
 }
 
-// make makes the image of files that list gives, which may use a folder for that, and delivers it.
+// make makes the image of files that list gives, which may use a directory for that, and delivers it.
 func (m *making) make(command *cobra.Command, by string, list func(context.Context, string) ([]image.File, error)) (err error) {
 	name, err := image.ParseName(m.name)
 	if err != nil {

@@ -88,7 +88,7 @@ func carryOut(command *cobra.Command, plan *scaffold.Plan, dryRun bool) error {
 	return nil
 }
 
-// shownFolder is a folder as seen from the current one, if it is in it.
+// shownFolder is a directory as seen from the current one, if it is in it.
 func shownFolder(dir string) string {
 	current, err := os.Getwd()
 	if err != nil {

@@ -186,7 +186,7 @@ func oneDirectory(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// folderOf is the folder that is named, or the current one.
+// folderOf is the directory that is named, or the current one.
 func directoryOf(args []string) string {
 	if len(args) == 0 {
 		return "."

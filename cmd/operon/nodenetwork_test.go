@@ -60,7 +60,7 @@ until nslookup nothing.default.svc.cluster.local | grep -o NXDOMAIN | uniq | gre
 until nslookup $(nslookup spread.default.svc.cluster.local | grep -o '198.19[0-9.]*' | tail -n 1) | grep -o 'spread.*'; do sleep 0.1; done
 `
 
-// names lead to Services and to each of their pods, and Services to one after the other or to the same.
+// names lead to Services and to each of their pods, and Services to one at a time or to the same.
 func names(t *testing.T, n *node) {
 	n.apply(t, named+services+pod("asks", asks, ""))
 	const want = "Connection refused\nnamed-0\nnamed-1\nnamed-0\nnamed-1\n1\n" +

@@ -19,7 +19,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// ordered has containers one after the other, and a sidecar from the first of them to after the last.
+// ordered has containers one at a time, and a sidecar from the first of them to after the last.
 func ordered(t *testing.T, n *node) {
 	const mounts = "volumeMounts: [{name: shared, mountPath: /shared}]"
 	manifest := pod("ordered", "echo main >> /shared/order; cat /shared/order", "    "+mounts+`

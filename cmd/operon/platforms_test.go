@@ -27,7 +27,7 @@ func TestOtherPlatforms(t *testing.T) {
 		"the cluster on macOS":   {"darwin", "../../cluster", []string{"./..."}},
 		"an operator on Windows": {"windows", "../..", []string{".", "./operontest"}},
 	} {
-		t.Run(name, func(t *testing.T) { // one after the other, as each takes a lot of memory
+		t.Run(name, func(t *testing.T) { // one at a time, as each takes a lot of memory
 			found, fset := compiled{"unsafe": types.Unsafe}, token.NewFileSet()
 			for _, p := range listed(t, c.system, c.module, c.packages) {
 				if p.Error != nil {

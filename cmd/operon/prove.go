@@ -209,7 +209,7 @@ func progressTo() io.Writer {
 	return os.Stderr
 }
 
-// lookOf tells how a file wants to be written to: coloured and as wide as a terminal, or plainly.
+// lookOf tells how a file wants to be written to: colored and as wide as a terminal, or plainly.
 func lookOf(file *os.File) func() report.Look {
 	return func() report.Look {
 		width, _, err := term.GetSize(int(file.Fd()))

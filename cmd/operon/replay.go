@@ -29,8 +29,8 @@ func (v *proving) acceptReplay(args []string) error {
 	return nil
 }
 
-// consent returns what a replay runs and reads. A plan file may come from somebody else, so that what it
-// names is used only if the command line names the same, or says that the file is trusted.
+// consent returns what a replay runs and reads. A plan file may come from another client, so that what it
+// names is used only if the command line names the same, or reports that the file is trusted.
 func (v *proving) consent(file *prove.File) (prove.Target, error) {
 	target := file.Target
 	switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// in calls the command in a folder.
+// in calls the command in a directory.
 func in(t *testing.T, dir string, args ...string) result {
 	t.Helper()
 	command := asOperonIn(t, args...)

@@ -168,7 +168,7 @@ func (r *reader) follow(page string) {
 	}
 }
 
-// paste pastes a block into a terminal: its commands run one after the other, each must succeed, and the next block is
+// paste pastes a block into a terminal: its commands run one at a time, each must succeed, and the next block is
 // pasted where the last command left the reader.
 func (r *reader) paste(block string) {
 	r.t.Helper()
@@ -267,7 +267,7 @@ var blanks = []struct {
 	{regexp.MustCompile(`(?m) $`), ""},
 }
 
-// shows tells whether a page has what was printed. An ellipsis on the page stands for whatever there is.
+// shows reports whether a page has what was printed. An ellipsis on the page stands for whatever there is.
 func shows(page, printed string) bool {
 	pattern := strings.ReplaceAll(regexp.QuoteMeta(blank(page)), "…", "(?s:.*)")
 	return regexp.MustCompile("^" + pattern + "$").MatchString(blank(printed))

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The workflows that `operon init --ci` writes do what they say: their commands are run one after the other, except those
+// The workflows that `operon init --ci` writes do what they say: their commands are run one at a time, except those
 // that need GitHub or a released version of Operon. The release contains what installs the operator.
 func TestWorkflows(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,7 @@ type Bucket interface {
 	Delete(ctx context.Context, name string) error
 }
 
-// check tells whether a name is one.
+// check reports whether a name is one.
 func check(name string) error {
 	for _, part := range strings.Split(name, "/") {
 		if part == "" || part == "." || part == ".." || strings.HasSuffix(part, partial) {

@@ -42,7 +42,7 @@ const (
 	Running Phase = "Running"
 	// Finishing: all steps are done, and what has to be cleaned up at the end is.
 	Finishing Phase = "Finishing"
-	// Undoing: a step failed or the run was cancelled, and what was done is undone.
+	// Undoing: a step failed or the run was canceled, and what was done is undone.
 	Undoing Phase = "Undoing"
 	// Succeeded: all steps are done.
 	Succeeded Phase = "Succeeded"

@@ -77,7 +77,7 @@ func dropZero(times ...**metav1.MicroTime) {
 	}
 }
 
-// known tells whether a journal says nothing that this package does not know.
+// known reports whether a journal says nothing that this package does not know.
 func known(j *fields) bool {
 	for _, step := range j.Steps {
 		if step.Name == "" || !slices.Contains([]State{StepRunning, StepWaiting, StepRetrying, StepDone, StepFailed, StepUndoing, StepUndone}, step.State) {

@@ -19,7 +19,7 @@ import (
 	"github.com/operon-framework/operon/durable/steps"
 )
 
-// cluster is an API server in memory, and a run that goes on where it stood.
+// cluster is an API server in memory, and a run that continues where it stood.
 type cluster struct {
 	client.Client
 	t       *testing.T
@@ -78,7 +78,7 @@ func (c *cluster) jobs() []batchv1.Job {
 func TestJob(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		end    batchv1.JobConditionType // "" while it goes on
+		end    batchv1.JobConditionType // "" while it continues
 		cancel string
 		want   journal.Phase
 	}{

@@ -146,7 +146,7 @@ func (w *world) awaitServers(t *testing.T, m *v1alpha1.Memcached, want int) (add
 	return addresses
 }
 
-// say has a pod say something to servers, one after the other, and returns what they answer. Lines end in the
+// say has a pod say something to servers, one at a time, and returns what they answer. Lines end in the
 // answer as they do here.
 func (w *world) say(t *testing.T, pod, what string, servers ...string) string {
 	t.Helper()

@@ -82,7 +82,7 @@ func TestPodRequest(t *testing.T) {
 	})
 }
 
-// life is that of the pods of a request, one after the other.
+// life is that of the pods of a request, one at a time.
 type life struct {
 	t    *testing.T
 	of   *v1alpha1.PodRequest

@@ -14,7 +14,7 @@ import (
 )
 
 // Upgrade takes over the pages that people put into the ConfigMap of a site by hand, which was the way
-// before version 2: since then a site can be made anew from its spec. Done twice, it changes nothing
+// before version 2: since then a site can be made again from its spec. Done twice, it changes nothing
 // more. It is called for the sites of an older operator only, before Compose.
 func (Site) Upgrade(ctx context.Context, s *v1.Site, from *operon.UpgradeContext) error {
 	if !from.Before("2.0.0") {

@@ -84,7 +84,7 @@ func TestFromVersion1(t *testing.T) {
 	}
 }
 
-// recorded tells whether a version of the operator took care of a site last.
+// recorded reports whether a version of the operator took care of a site last.
 func recorded(status v1.SiteStatus, version string) bool {
 	found := meta.FindStatusCondition(status.Conditions, "Upgraded")
 	return found != nil && found.Message == "the version of the operator is "+version

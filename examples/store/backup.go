@@ -34,8 +34,8 @@ type Dump struct {
 
 var errNoBackups = errors.New("the operator has no place for backups: set STORE_BACKUPS to a directory, or STORE_S3_ENDPOINT and STORE_S3_BUCKET")
 
-// backup puts all values of a Store into a file. Nothing is set while that goes on, and whatever
-// becomes of the backup, the Store goes on afterwards.
+// backup puts all values of a Store into a file. Nothing is set while that continues, and whatever
+// becomes of the backup, the Store continues afterwards.
 func (s Store) backup(ctx context.Context, store *v1alpha1.Store, act *operon.ActionContext) error {
 	if s.Backups == nil {
 		return errNoBackups

@@ -163,7 +163,7 @@ func TestAsMortal(t *testing.T) {
 }
 
 // Wherever the operator is killed in an action, at every step boundary and inside every step, the next
-// one brings it to the same end: a backup is one file, whole, and the Store goes on; after a restore, it
+// one brings it to the same end: a backup is one file, whole, and the Store continues; after a restore, it
 // holds what was backed up and nothing else.
 func TestKilledAnywhere(t *testing.T) {
 	t.Parallel()
@@ -292,7 +292,7 @@ func (k *killing) restored(w work) {
 	k.must(holds(w.server, goods))
 }
 
-// whole checks one backup, and that the Store goes on.
+// whole checks one backup, and that the Store continues.
 func (k *killing) whole(w work) {
 	k.Helper()
 	localtest.Eventually(k.T, w.action.Name+" to be let go", func(ctx context.Context) error {

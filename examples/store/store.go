@@ -20,7 +20,7 @@ const port = 11311
 
 // Store keeps a server running, and offers to back it up and to restore it.
 type Store struct {
-	// Backups is where backups go: a folder of a volume, or an object store.
+	// Backups is where backups go: a directory of a volume, or an object store.
 	Backups artifactstore.Bucket
 	// Address of one server for all Stores, each of which has a room there, for an operator that
 	// runs outside of the cluster. Empty: each has its own, at its Service.

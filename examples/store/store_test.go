@@ -166,7 +166,7 @@ func fill(t *testing.T, c *client, values map[string]string) {
 	}
 }
 
-// holds tells whether a server has the values and no others.
+// holds reports whether a server has the values and no others.
 func holds(c *client, want map[string]string) error {
 	got, err := c.dump()
 	if err == nil && !maps.Equal(got, want) {

@@ -63,7 +63,7 @@ func checkContracts(t *testing.T, file *ast.File) {
 	}
 }
 
-// TestCommentsHaveSubstance holds that the comment of a name that authors use says more than the name does.
+// TestCommentsHaveSubstance holds that the comment with a name that authors use says more than the name does.
 func TestCommentsHaveSubstance(t *testing.T) {
 	t.Parallel()
 	checked := 0

@@ -72,7 +72,7 @@ func longMessage(w *world) {
 		}
 		return nil
 	})
-	w.must(w.a.Delete(w.Context(), b)) // it would be tried again for ever, ever more rarely
+	w.must(w.a.Delete(w.Context(), b)) // it would be tried again forever, ever more rarely
 }
 
 func largePlanted(w *world) {

@@ -53,7 +53,7 @@ type ActionScheduleSpec struct {
 	//
 	// +optional
 	AtOnce bool `json:"atOnce,omitempty"`
-	// Suspend makes no further Actions. Those that would have been made meanwhile are left out.
+	// Suspend makes no further Actions. Those that would have been made in the meantime are left out.
 	//
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
@@ -74,7 +74,7 @@ type ActionScheduleSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	SuccessfulHistory *int32 `json:"successfulHistory,omitempty"`
-	// FailedHistory is how many are kept that failed or were cancelled. Default: 3.
+	// FailedHistory is how many are kept that failed or were canceled. Default: 3.
 	//
 	// +optional
 	// +kubebuilder:default=3

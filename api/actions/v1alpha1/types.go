@@ -47,7 +47,7 @@ type Action struct {
 	// +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target && self.action == oldSelf.action",message="an Action stays what it is: make another one"
 	// +kubebuilder:validation:XValidation:rule="has(self.parameters) == has(oldSelf.parameters) && (!has(self.parameters) || self.parameters == oldSelf.parameters)",message="the parameters of an Action stay as they are: make another one"
 	// +kubebuilder:validation:XValidation:rule="has(self.artifactsFrom) == has(oldSelf.artifactsFrom) && (!has(self.artifactsFrom) || self.artifactsFrom == oldSelf.artifactsFrom)",message="an Action takes artifacts from where it was told at first: make another one"
-	// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.cancel) && oldSelf.cancel) || (has(self.cancel) && self.cancel)",message="an Action that was cancelled stays so: make another one"
+	// +kubebuilder:validation:XValidation:rule="!(has(oldSelf.cancel) && oldSelf.cancel) || (has(self.cancel) && self.cancel)",message="a canceled Action stays canceled: create another one"
 	Spec   ActionSpec   `json:"spec"`
 	Status ActionStatus `json:"status,omitempty"`
 }
@@ -110,8 +110,8 @@ func (t Target) GroupKind() schema.GroupKind {
 type ActionStatus struct {
 	// ObservedGeneration is the generation of the spec that the conditions speak of.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions are Ready, which is True when the action succeeded, Reconciling while it goes on,
-	// and Stalled when it failed or was cancelled.
+	// Conditions are Ready, which is True when the action succeeded, Reconciling while it continues,
+	// and Stalled when it failed or was canceled.
 	//
 	// +listType=map
 	// +listMapKey=type

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Build builds a target of one of the repository's modules, named by its folder, into out.
+// Build builds a target of one of the repository's modules, named by its directory, into out.
 func Build(ctx context.Context, module, target, out string) error {
 	root, err := Repository(ctx)
 	if err != nil {
@@ -20,7 +20,7 @@ func Build(ctx context.Context, module, target, out string) error {
 	return command.Run()
 }
 
-// Repository is the folder of the checkout that the benchmark runs in.
+// Repository is the directory of the checkout that the benchmark runs in.
 func Repository(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
 	if err != nil {

@@ -25,7 +25,7 @@ type Figure struct {
 	Met  Verdict `json:"met"`
 }
 
-// Verdict tells whether a goal was met.
+// Verdict reports whether a goal was met.
 type Verdict string
 
 // The verdicts.

@@ -111,7 +111,7 @@ func killNode(t *testing.T, h *home) bool {
 	return false
 }
 
-// A disk that is full takes no image, nor a part of one, and the cluster goes on.
+// A disk that is full takes no image, nor a part of one, and the cluster continues.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	needsNode(t)

@@ -182,7 +182,7 @@ func TestDataOutlivesTheCluster(t *testing.T) {
 	}
 }
 
-// A folder in which no socket can be is told of before anything is made.
+// A directory in which no socket can be is told of before anything is made.
 func TestLongFolder(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)

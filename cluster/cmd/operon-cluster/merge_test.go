@@ -17,8 +17,8 @@ func TestMerge(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		current string
-		remove  bool // the user removes the earlier context meanwhile
-		chooses bool // the user chooses another context meanwhile
+		remove  bool // the user removes the earlier context in the meantime
+		chooses bool // the user chooses another context in the meantime
 		want    string
 	}{
 		"restored":             {current: "work", want: "work"},

@@ -207,7 +207,7 @@ func (h *home) seesUsageByRole(t *testing.T) {
 	}
 }
 
-// losesUsage looks whether what is not known is left out, and not zero.
+// losesUsage checks whether what is not known is left out, and not zero.
 func (h *home) losesUsage(t *testing.T) {
 	h.must("kubectl", "annotate", "node", "apart", "sim.operon.dev/fail=lost")
 	h.await("a lost node is left out", showsWithout("node-0", "apart"), "get", "nodemetrics", "--no-headers")

@@ -100,7 +100,7 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 	return cp.awaitReady(ctx)
 }
 
-// prepare starts etcd and builds the API server meanwhile.
+// prepare starts etcd and builds the API server in the meantime.
 func (cp *ControlPlane) prepare(ctx context.Context) (*APIServer, error) {
 	stored := make(chan error, 1)
 	var opening sync.WaitGroup

@@ -13,7 +13,7 @@ import (
 )
 
 // store is the etcd of one cluster. It listens on a unix socket in the cluster's own
-// folder and nowhere else, so that file permissions guard it and no port can clash; the
+// directory and nowhere else, so that file permissions guard it and no port can clash; the
 // process itself reaches it without a connection.
 type store struct {
 	server *embed.Etcd

@@ -24,8 +24,8 @@ type keys struct {
 	kubelet pki.Pair
 }
 
-// Names of the files in the keys folder. The authorities and the token key are made once,
-// the leaves anew at each start.
+// Names of the files in the keys directory. The authorities and the token key are made once,
+// the leaves again at each start.
 const (
 	caFile       = "ca"
 	proxyCAFile  = "front-proxy-ca"

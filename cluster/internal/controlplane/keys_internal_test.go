@@ -10,7 +10,7 @@ import (
 )
 
 // A start that ends between two files, killed or because one cannot be written, leaves nothing that the next one
-// cannot go on with.
+// cannot continue with.
 func TestKeysOfAStartThatWasCutOff(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -60,7 +60,7 @@ func (l *listeners) accept(from net.Listener) {
 	}
 }
 
-// isTemporary tells errors after which a server waits a moment and goes on, as when there are too many open files.
+// isTemporary tells errors after which a server waits a moment and continues, as when there are too many open files.
 func isTemporary(err error) bool {
 	var network net.Error
 	return errors.As(err, &network) && network.Temporary() //nolint:staticcheck // it is what http.Server goes by

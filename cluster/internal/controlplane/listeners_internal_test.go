@@ -24,7 +24,7 @@ func (b *busy) Accept() (net.Conn, error) {
 	return b.Listener.Accept()
 }
 
-// A further listener goes on after an error that goes by, which a server waits after.
+// A further listener continues after an error that goes by, which a server waits after.
 func TestAFurtherListenerOutlivesTooManyOpenFiles(t *testing.T) {
 	t.Parallel()
 	listen := func() net.Listener {

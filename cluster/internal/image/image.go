@@ -68,13 +68,13 @@ func (s *Store) List(ctx context.Context) ([]Image, error) {
 	return list, nil
 }
 
-// named tells whether a name was given by a user. The kubelet's part of containerd keeps
+// named reports whether a name was given by a user. The kubelet's part of containerd keeps
 // each image under its digests, too.
 func named(name string) bool {
 	return name != pause.Reference && !strings.HasPrefix(name, "sha256:") && !strings.Contains(name, "@sha256:")
 }
 
-// Remove takes an image out of the store. Containers that run it go on.
+// Remove takes an image out of the store. Containers that run it continue.
 func (s *Store) Remove(ctx context.Context, name string) error {
 	full, err := fullName(name)
 	if err != nil {

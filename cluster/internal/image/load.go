@@ -33,7 +33,7 @@ const (
 )
 
 // Sweep removes what a Load has put into the store that was killed: contents that are not whole are known by names of their archive,
-// and another archive may have the same. No Load may go on.
+// and another archive may have the same. No Load may continue.
 func (s *Store) Sweep(ctx context.Context) error {
 	keeper := s.client.LeasesService()
 	left, err := keeper.List(ctx, fmt.Sprintf("labels.%q", leaseLabel))

@@ -64,7 +64,7 @@ func (c *containers) serveEgress(ctx context.Context, f folder) error {
 	})
 }
 
-// awaitStart returns when the node's process has said that it is there, or why not. What it starts meanwhile when ctx
+// awaitStart returns when the node's process has said that it is there, or why not. What it starts in the meantime when ctx
 // ends goes with this process.
 func (c *containers) awaitStart(ctx context.Context) error {
 	select {

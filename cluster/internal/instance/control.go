@@ -81,7 +81,7 @@ func Reset(ctx context.Context, name string) error {
 	return order(ctx, f.control(), "/reset")
 }
 
-// answers tells whether the cluster's process takes orders. One that is being killed holds its lock a
+// answers reports whether the cluster's process takes orders. One that is being killed holds its lock a
 // moment longer.
 func (f folder) answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, timing.pingTimeout)

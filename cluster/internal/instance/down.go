@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/node"
 )
 
-// Down stops the cluster and removes everything of it but a data folder. A cluster that
+// Down stops the cluster and removes everything of it but a data directory. A cluster that
 // was killed is cleared. It returns an *UnknownError where there is nothing.
 func Down(ctx context.Context, name string) (Facts, error) {
 	facts, err := Status(name)

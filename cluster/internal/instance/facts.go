@@ -18,7 +18,7 @@ type State string
 const (
 	// Running clusters serve.
 	Running State = "Running"
-	// Stopped clusters left a folder behind, because their process was killed.
+	// Stopped clusters left a directory behind, because their process was killed.
 	Stopped State = "Stopped"
 )
 
@@ -49,7 +49,7 @@ type Facts struct {
 	MergedOver string `json:"mergedOver,omitempty"`
 }
 
-// UnknownError says that no cluster has a name.
+// UnknownError reports that no cluster has a name.
 type UnknownError struct {
 	Name string
 	// Known are the names that there are.

@@ -16,10 +16,10 @@ import (
 // DefaultName is the cluster that is meant where none is named.
 const DefaultName = "default"
 
-// Names become folder names and kubeconfig contexts, so they are kept to DNS labels.
+// Names become directory names and kubeconfig contexts, so they are kept to DNS labels.
 var validName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
 
-// Home is the folder that everything of Operon's lies in: $OPERON_HOME, or .operon in the
+// Home is the directory that everything of Operon's lies in: $OPERON_HOME, or .operon in the
 // user's home.
 func Home() (string, error) {
 	if home := os.Getenv("OPERON_HOME"); home != "" {
@@ -57,7 +57,7 @@ func (f folder) control() string         { return f.file("control.sock") }
 func (f folder) egress() string          { return f.file("egress.sock") }
 func (f folder) node() string            { return f.file("node") }
 
-// checkSockets tells whether unix sockets can be in the folder, which the system allows short paths only.
+// checkSockets reports whether unix sockets can be in the directory, which the system allows short paths only.
 func (f folder) checkSockets(kind NodeKind) error {
 	longest := f.control()
 	if kind == Container {
@@ -70,7 +70,7 @@ func (f folder) checkSockets(kind NodeKind) error {
 	return nil
 }
 
-// Locks lie beside the folder, so that the folder can be removed while they are held.
+// Locks lie beside the directory, so that the directory can be removed while they are held.
 func (f folder) runLock() string   { return f.path + ".lock" }
 func (f folder) startLock() string { return f.path + ".start.lock" }
 
@@ -82,7 +82,7 @@ func (f folder) exists() (bool, error) {
 	return err == nil, err
 }
 
-// names lists the clusters that have a folder.
+// names lists the clusters that have a directory.
 func names() ([]string, error) {
 	home, err := Home()
 	if err != nil {

@@ -18,7 +18,7 @@ type activity struct {
 	over   bool // it was idle for long enough
 }
 
-// wrap counts requests to the API server, but for those of the cluster's own components.
+// wrap counts requests to the API server, except for those of the cluster's own components.
 func (a *activity) wrap(next http.Handler) http.Handler {
 	a.add(0)
 	counted := a.count(next)
@@ -82,7 +82,7 @@ func (a *activity) awaitIdle(ctx context.Context, ttl time.Duration) {
 	}
 }
 
-// since tells whether users had business with the cluster after t.
+// since reports whether users had business with the cluster after t.
 func (a *activity) since(t time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -39,7 +39,7 @@ func tryLock(path string) (*os.File, error) {
 	return nil, fmt.Errorf("lock %s: %w", path, err)
 }
 
-// inPlace tells whether path still names the file that was locked.
+// inPlace reports whether path still names the file that was locked.
 func inPlace(file *os.File, path string) bool {
 	locked, err := file.Stat()
 	if err != nil {
@@ -64,7 +64,7 @@ func lock(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// held tells whether another process holds the lock. Who looks shares the lock for an
+// held reports whether another process holds the lock. Who looks shares the lock for an
 // instant with others who look, so that none takes another one for the holder.
 func held(path string) (bool, error) {
 	file, err := os.Open(path)

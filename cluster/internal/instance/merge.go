@@ -45,7 +45,7 @@ func Merge(name string) (string, error) {
 }
 
 // unmerge removes a cluster from the kubeconfig that it was merged into. If its context is still the current one, the earlier one
-// becomes current again, unless the user has removed that meanwhile.
+// becomes current again, unless the user has removed that in the meantime.
 func unmerge(facts Facts, name string) error {
 	config, err := clientcmd.LoadFromFile(facts.MergedInto)
 	if err != nil {

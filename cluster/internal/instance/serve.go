@@ -196,7 +196,7 @@ func (s *server) startNodes(ctx context.Context) error {
 	return err
 }
 
-// lockData keeps a second cluster from opening the same data folder.
+// lockData keeps a second cluster from opening the same data directory.
 func (s *server) lockData() error {
 	if s.spec.Data == "" {
 		return nil
@@ -273,7 +273,7 @@ func (s *server) run(ctx context.Context) error {
 		return s.end(failed)
 	case err := <-failed:
 		if err != nil {
-			return err // the folder stays: its log tells what happened
+			return err // the directory stays: its log tells what happened
 		}
 		return s.end(failed)
 	}

@@ -10,7 +10,7 @@ import (
 // ahead and dies where it cannot, and the database and the components' log come on top.
 const minSpace = 100_000_000
 
-// checkSpace fails where a cluster's state would not fit into folder.
+// checkSpace fails where a cluster's state would not fit into directory.
 func checkSpace(folder string) error {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(folder, &stat); err != nil {

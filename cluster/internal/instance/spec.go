@@ -34,7 +34,7 @@ type Spec struct {
 	// Publish lists ports of this machine that lead to ports of the node of containers, as
 	// [IP:]HOSTPORT:NODEPORT. Default: none; IP is by default loopback.
 	Publish []string `json:"publish,omitempty"`
-	// Data is a folder that keeps the state across down and up. Default: the state ends
+	// Data is a directory that keeps the state across down and up. Default: the state ends
 	// with the cluster.
 	Data string `json:"data,omitempty"`
 	// Plain turns off every acceleration of package fast, so that the components do all by themselves, as slowly as

@@ -11,7 +11,7 @@ var timing = struct {
 	// startDeadline bounds a start. It takes one to two seconds; a machine that is busy with something else may need
 	// much longer.
 	startDeadline: 2 * time.Minute,
-	// lockDeadline is how long the lock of a cluster that starts may be in the hands of a process that looks whether
+	// lockDeadline is how long the lock of a cluster that starts may be in the hands of a process that checks whether
 	// it runs.
 	lockDeadline: 10 * time.Second,
 	// lockPeriod is how often a lock that another process holds is tried again. The kernel offers no way to wait for

@@ -59,7 +59,7 @@ func Up(ctx context.Context, name string, spec Spec) (facts Facts, started bool,
 	return facts, !running, err
 }
 
-// runs tells whether the cluster's process is there, and not about to end.
+// runs reports whether the cluster's process is there, and not about to end.
 func (f folder) runs(ctx context.Context) (bool, error) {
 	for until := time.Now().Add(timing.dyingDeadline); time.Now().Before(until); {
 		running, err := held(f.runLock())
@@ -109,7 +109,7 @@ func (f folder) launch(ctx context.Context, spec Spec) error {
 	return process.Process.Release()
 }
 
-// prepare makes the folder anew. What a killed cluster left in it is cleared.
+// prepare makes the directory again. What a killed cluster left in it is cleared.
 func (f folder) prepare(spec Spec) error {
 	if err := errors.Join(node.Clear(f.node()), os.RemoveAll(f.path)); err != nil {
 		return err

@@ -20,7 +20,7 @@ const (
 	parentGroup = "operon"
 )
 
-// hierarchies are the folders of the hierarchies of control groups: one for version 2, one
+// hierarchies are the directories of the hierarchies of control groups: one for version 2, one
 // for each set of controllers for version 1.
 func hierarchies() ([]string, error) {
 	var root unix.Statfs_t
@@ -49,13 +49,13 @@ func hierarchies() ([]string, error) {
 }
 
 // group is the path of a node's control group, in each hierarchy. Two clusters of one name
-// have different folders.
+// have different directories.
 func group(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	return filepath.Join(parentGroup, fmt.Sprintf("%s-%x", filepath.Base(filepath.Dir(dir)), sum[:4]))
 }
 
-// makeGroups makes the control groups of a node and returns their folders.
+// makeGroups makes the control groups of a node and returns their directories.
 func makeGroups(dir string) ([]string, error) {
 	roots, err := hierarchies()
 	if err != nil {

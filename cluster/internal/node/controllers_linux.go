@@ -13,7 +13,7 @@ import (
 )
 
 // Controllers of version 2 without which limits would not hold, those that the kubelet and its statistics use
-// where they are there (pkg/kubelet/cm, getSupportedUnifiedControllers), and those of them that it goes on without: it
+// where they are there (pkg/kubelet/cm, getSupportedUnifiedControllers), and those of them that it continues without: it
 // looks for what the node's own group has.
 var (
 	neededControllers = []string{"cpu", "memory"}
@@ -88,7 +88,7 @@ func takeBack(root string, lent []string) error {
 	return nil
 }
 
-// off lists the controllers that a node uses and that groups below a folder do not have. It is nil for version 1.
+// off lists the controllers that a node uses and that groups below a directory do not have. It is nil for version 1.
 func off(folder string) ([]string, error) {
 	available, err := words(folder, "cgroup.controllers")
 	if errors.Is(err, fs.ErrNotExist) {

@@ -75,7 +75,7 @@ func TestControllersAreLent(t *testing.T) {
 	}
 }
 
-// A node goes on without a controller that is refused where it can, and notes as lent only what is on.
+// A node continues without a controller that is refused where it can, and notes as lent only what is on.
 func TestRefusedControllers(t *testing.T) {
 	t.Parallel()
 	const all = "cpu cpuset hugetlb io memory pids rdma"
@@ -122,7 +122,7 @@ func TestRefusedControllers(t *testing.T) {
 	}
 }
 
-// kernel does in a folder what the kernel does in a control group, and refuses some controllers.
+// kernel does in a directory what the kernel does in a control group, and refuses some controllers.
 func kernel(t *testing.T, child string, refuses []string) control {
 	return func(group, change string) error {
 		name := strings.TrimPrefix(change, "+")

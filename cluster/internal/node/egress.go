@@ -63,7 +63,7 @@ func (d Dialer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	join(there, here, buffered)
 }
 
-// Inside tells whether an address belongs to a node's network.
+// Inside reports whether an address belongs to a node's network.
 func Inside(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

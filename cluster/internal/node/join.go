@@ -71,7 +71,7 @@ func (s *side) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// brokeWhileWritten tells whether an end that was read is none: the kernel tells once that a
+// brokeWhileWritten reports whether an end that was read is none: the kernel tells once that a
 // connection broke, and if that is who writes, then who reads is told that it ended.
 func (s *side) brokeWhileWritten() bool {
 	select {

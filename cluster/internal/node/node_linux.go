@@ -23,9 +23,9 @@ import (
 
 // Config says what node to start.
 type Config struct {
-	// Dir is the node's folder. It is made; everything of the node's lies in it.
+	// Dir is the node's directory. It is made; everything of the node's lies in it.
 	Dir string
-	// Store is the folder of images, and of what is known of containers, which outlives the node. Default: it
+	// Store is the directory of images, and of what is known of containers, which outlives the node. Default: it
 	// is in Dir, and does not.
 	Store string
 	// FeatureGates are switched for the kubelet and kube-proxy.
@@ -177,7 +177,7 @@ func (n *Node) Join(ready func() error) error {
 	})
 }
 
-// Dir is the node's folder.
+// Dir is the node's directory.
 func (n *Node) Dir() settings.Dir { return n.dir }
 
 // Listen opens a listener in the node's network.
@@ -202,7 +202,7 @@ func (n *Node) Err() error {
 	return fmt.Errorf("%w: %w", ErrDied, n.cause)
 }
 
-// Stop ends everything of the node and removes it, but its folder.
+// Stop ends everything of the node and removes it, but its directory.
 func (n *Node) Stop() error {
 	closeAll(n.life, n.orders)
 	if err := n.end(); err != nil {
@@ -229,7 +229,7 @@ func (n *Node) end() error {
 	return nil
 }
 
-// Clear removes what a node leaves on the machine outside of its folder, which are its
+// Clear removes what a node leaves on the machine outside of its directory, which are its
 // control groups. Its processes have ended, or end because the cluster's did.
 func Clear(dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {

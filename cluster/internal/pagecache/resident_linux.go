@@ -40,7 +40,7 @@ func ReleaseCode() error {
 }
 
 // mappings reads from /proc/self/smaps where file is mapped. There, a line of range,
-// permissions, offset, device, inode and path begins each mapping, and lines of a name and
+// permissions, offset, device, inode and path begins each mapping, and lines with a name and
 // a number follow; Anonymous counts pages that are no longer the file's.
 func mappings(file string) ([]mapping, error) {
 	smaps, err := os.Open("/proc/self/smaps")

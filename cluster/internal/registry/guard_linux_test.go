@@ -78,7 +78,7 @@ func ask(t *testing.T, address, host string) int {
 }
 
 // askAs has another user ask, by the open file of this binary: that user may not be let into
-// the folder it is in.
+// the directory it is in.
 func askAs(t *testing.T, user uint32, url string) string {
 	t.Helper()
 	self, err := os.Open("/proc/self/exe")

@@ -61,7 +61,7 @@ func listTags(r *Registry, w http.ResponseWriter, request *http.Request, reposit
 	return writeJSON(w, "application/json", map[string]any{"name": repository, "tags": tags})
 }
 
-// entries lists a folder by name, which may not be there.
+// entries lists a directory by name, which may not be there.
 func entries(folder string) ([]string, error) {
 	names := []string{}
 	found, err := os.ReadDir(folder)

@@ -21,7 +21,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Registry is one in a folder. It implements http.Handler.
+// Registry is one in a directory. It implements http.Handler.
 type Registry struct {
 	dir     string
 	durable bool
@@ -30,7 +30,7 @@ type Registry struct {
 	uploads map[string]*upload
 }
 
-// Open opens the registry in a folder, which it makes, and clears what was being uploaded
+// Open opens the registry in a directory, which it makes, and clears what was being uploaded
 // when a former one ended. A durable one survives that the machine loses power.
 func Open(dir string, durable bool) (*Registry, error) {
 	r := &Registry{dir: dir, durable: durable, uploads: map[string]*upload{}}
@@ -55,7 +55,7 @@ type handler func(r *Registry, w http.ResponseWriter, request *http.Request, rep
 
 const (
 	// A component of a repository's name cannot begin with _, so that none is taken for
-	// one of the folders in it.
+	// one of the directories in it.
 	component  = `[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*`
 	repository = `(` + component + `(?:/` + component + `)*)`
 	tag        = `[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}`

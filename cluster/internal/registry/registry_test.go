@@ -100,7 +100,7 @@ func (s *served) upload(contents string) digest.Digest {
 	return is
 }
 
-// files lists what is in a folder of the registry, at any depth.
+// files lists what is in a directory of the registry, at any depth.
 func (s *served) files(folder string) []string {
 	s.t.Helper()
 	var found []string

@@ -24,7 +24,7 @@ type upload struct {
 	used time.Time // guarded by the registry's mu
 }
 
-// begin makes an upload, and clears those that nobody goes on with.
+// begin makes an upload, and clears those that nobody continues with.
 func (r *Registry) begin() (string, error) {
 	id := rand.Text()
 	file, err := os.OpenFile(r.file("uploads", id), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
@@ -99,7 +99,7 @@ func (r *Registry) commit(id string, u *upload, wanted digest.Digest) error {
 	return nil
 }
 
-// beginUpload answers at once for a blob that is there already, from whatever repository.
+// beginUpload answers at once for a blob that already exists, from whatever repository.
 func beginUpload(r *Registry, w http.ResponseWriter, request *http.Request, repository, _ string) error {
 	query := request.URL.Query()
 	if mounted, err := parse(query.Get("mount")); err == nil {
@@ -149,7 +149,7 @@ func continueUpload(r *Registry, w http.ResponseWriter, request *http.Request, r
 	return nil
 }
 
-// check looks whether a chunk that tells its place is the next one.
+// check checks whether a chunk that tells its place is the next one.
 func (u *upload) check(place string) error {
 	if place == "" {
 		return nil
@@ -194,7 +194,7 @@ func cancelUpload(r *Registry, w http.ResponseWriter, _ *http.Request, _, id str
 	return nil
 }
 
-// accepted tells how far an upload is, and where it goes on.
+// accepted tells how far an upload is, and where it continues.
 func accepted(w http.ResponseWriter, repository, id string, size int64, status int) {
 	w.Header().Set("Location", "/v2/"+repository+"/blobs/uploads/"+id)
 	w.Header().Set("Docker-Upload-Uuid", id)

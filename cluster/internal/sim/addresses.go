@@ -44,7 +44,7 @@ func (a *addresses) claim(uid types.UID) (string, error) {
 }
 
 // reserve notes an address that uid has been given before, perhaps by an earlier process.
-// One that is of another network, or somebody else's, is not taken over.
+// One that is of another network, or another client's, is not taken over.
 func (a *addresses) reserve(uid types.UID, has string) {
 	address, err := netip.ParseAddr(has)
 	if err != nil || !a.network.Contains(address) {

@@ -31,7 +31,7 @@ type Config struct {
 	// Taint is put on the nodes that are registered. Default: none.
 	Taint *corev1.Taint
 
-	// Volumes is a folder in which the volumes of claims are made, for nodes that run what
+	// Volumes is a directory in which the volumes of claims are made, for nodes that run what
 	// mounts them. Default: volumes hold nothing.
 	Volumes string
 

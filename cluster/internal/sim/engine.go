@@ -43,7 +43,7 @@ type subject struct {
 // document is an object as templates and selectors see it.
 type document = map[string]any
 
-// newEngine reads the stages in the folder of that name.
+// newEngine reads the stages in the directory of that name.
 func newEngine(folder string, recorder record.EventRecorder) (*engine, error) {
 	partials, err := stages.ReadFile("stages/partials.tmpl")
 	if err != nil {
@@ -86,8 +86,8 @@ func readStage(path, partials string) (*internalversion.Stage, error) {
 	return internalversion.ConvertToInternalStage(&written)
 }
 
-// play plays the stage that s matches, if any. A positive duration says that the stage is
-// due only then. It is worked out anew at each call, so stages wait until a time that the
+// play plays the stage that s matches, if any. A positive duration reports that the stage is
+// due only then. It is worked out again at each call, so stages wait until a time that the
 // words tell (.sim.due), never for a fixed while.
 //
 // Stages select on the words alone, so that an object at rest is not even looked at.
@@ -128,7 +128,7 @@ func (e *engine) perform(ctx context.Context, stage *lifecycle.Stage, s subject,
 	return err
 }
 
-// outdated tells whether a request failed because the object changed or went away. The
+// outdated reports whether a request failed because the object changed or went away. The
 // watch brings the news, so there is nothing to retry.
 func outdated(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsNotFound(err)

@@ -55,7 +55,7 @@ func (h *hearts) start(node *corev1.Node) {
 	h.queue.Add(beat{node.Name, node.UID})
 }
 
-// beats tells whether the heart shall go on. One that stops can be started again.
+// beats reports whether the heart shall continue. One that stops can be started again.
 func (h *hearts) beats(b beat) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -181,7 +181,7 @@ func (n *nodes) note(node *corev1.Node) {
 	}
 }
 
-// ready tells whether the node of that name is there and not lost.
+// ready reports whether the node of that name is there and not lost.
 func (n *nodes) ready(name string) bool { return n.state(name) == nodeReady }
 
 // awaitSettled returns when the nodes of Start are what they want to be.
@@ -239,7 +239,7 @@ func (p *podsOfNodes) follow(ctx context.Context, name string, state nodeState) 
 	return nil
 }
 
-// news notes the state, and tells whether it is another than the one noted before.
+// news notes the state, and reports whether it is another than the one noted before.
 func (p *podsOfNodes) news(name string, state nodeState) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -119,7 +119,7 @@ func TestPodOfALostNodeCannotBeDeleted(t *testing.T) {
 	if err := client.CoreV1().Pods(namespace).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// Were the deletion carried out, it would be before that of a pod that comes later.
+	// Were the deletion executed, it would be before that of a pod that comes later.
 	other := newNamespace(t)
 	createPod(t, other, nil, podSpec())
 	awaitPod(t, other, "ready", ready)

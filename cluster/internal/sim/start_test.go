@@ -56,7 +56,7 @@ func TestStartSaysThatTheAPIServerDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// A simulation that ends leaves nothing behind, and the next one goes on where it ended.
+// A simulation that ends leaves nothing behind, and the next one continues where it ended.
 // The test is not parallel: two simulations of one cluster would fight.
 func TestStopAndStartAgain(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Names by which volumes are asked for and recognised.
+// Names by which volumes are asked for and recognized.
 const (
 	StorageClass = "standard"              // the default StorageClass
 	Provisioner  = "sim.operon.dev/volume" // what it names as its provisioner
@@ -74,7 +74,7 @@ func (c *claims) handle(ctx context.Context, claim *corev1.PersistentVolumeClaim
 	return 0, nil
 }
 
-// unbound tells whether a claim is to get no volume, by its own annotation or its namespace's.
+// unbound reports whether a claim is to get no volume, by its own annotation or its namespace's.
 func (c *claims) unbound(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	if claim.Annotations[FailAnnotation] == FailUnbound {
 		return true, nil
@@ -108,7 +108,7 @@ func (c *claims) provision(ctx context.Context, claim *corev1.PersistentVolumeCl
 	return nil
 }
 
-// makeReal gives a volume a folder, which any user in a container may write to; nobody
+// makeReal gives a volume a directory, which any user in a container may write to; nobody
 // else gets into the one that it lies in.
 func (c *claims) makeReal(volume *corev1.PersistentVolume) error {
 	if c.folder == "" {

@@ -75,7 +75,7 @@ func (s *Store) serve(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// do carries out a command in a room.
+// do executes a command in a room.
 func (s *Store) do(in, line string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -32,7 +32,7 @@ type Seen struct {
 
 // Machines are those of one group: an external.Provider.
 //
-// A machine's name is made of its key, and a folder holds a name once: whoever makes it a second time is
+// A machine's name is made of its key, and a directory holds a name once: whoever makes it a second time is
 // told so by the vCenter, and gets the first.
 type Machines struct {
 	Access Access
@@ -46,7 +46,7 @@ var (
 	_ external.Once                    = Machines{}
 )
 
-// CreatesOnce says that a machine's name can be taken only once.
+// CreatesOnce reports that a machine's name can be taken only once.
 func (Machines) CreatesOnce() {}
 
 // maxName is how much of a group's name a machine's name has: a vCenter takes 80 bytes.
@@ -72,7 +72,7 @@ func (m Machines) Find(ctx context.Context, key string) (id string, err error) {
 	return id, err
 }
 
-// machinesNamed asks for the machines of a name, wherever they are.
+// machinesNamed asks for the machines with a name, wherever they are.
 func machinesNamed(ctx context.Context, c *vim25.Client, name string) ([]types.ManagedObjectReference, error) {
 	kinds := []string{"VirtualMachine"}
 	all, err := view.NewManager(c).CreateContainerView(ctx, c.ServiceContent.RootFolder, kinds, true)

@@ -19,7 +19,7 @@ import (
 const (
 	// Ready is True when the object is as its spec wants it.
 	Ready = "Ready"
-	// Reconciling is True while work towards the spec goes on.
+	// Reconciling is True while work towards the spec continues.
 	Reconciling = "Reconciling"
 	// Stalled is True when only a change of the spec can help.
 	Stalled = "Stalled"
@@ -84,7 +84,7 @@ func field[T any](structure reflect.Value, name string) (*T, bool) {
 	return pointer, ok
 }
 
-// Report writes what became of the reconcile of a generation. The time of a transition
+// Report writes the result of the reconcile of a generation. The time of a transition
 // becomes now only when a condition's status changes.
 func (s Status) Report(o outcome.Outcome, generation int64, now time.Time) {
 	*s.observed = generation
@@ -128,7 +128,7 @@ func (s Status) Pause(message string, generation int64, now time.Time) {
 // Resume removes the condition Paused; the others become true again by Report.
 func (s Status) Resume() { s.remove(Paused) }
 
-// Paused tells whether the condition Paused is True.
+// Paused reports whether the condition Paused is True.
 func (s Status) Paused() bool { return meta.IsStatusConditionTrue(*s.conditions, Paused) }
 
 // Contest writes the condition Contested with a message that names the child, the fields and

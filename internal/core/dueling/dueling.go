@@ -195,7 +195,7 @@ func (c Contest) String() string {
 	return fmt.Sprintf("%s changing %s of %s", by, strings.Join(fields, ", "), c.Child)
 }
 
-// Tell says of contests what goes on and what is done about it, in a sentence that stays the
+// Tell says of contests what continues and what is done about it, in a sentence that stays the
 // same while they last; it is empty without any.
 func Tell(contests []Contest) string {
 	if len(contests) == 0 {

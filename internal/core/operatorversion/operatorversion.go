@@ -33,9 +33,9 @@ const (
 type Record struct {
 	// Version of that operator; empty where it told none.
 	Version string
-	// Upgrades tells whether that version upgrades objects.
+	// Upgrades reports whether that version upgrades objects.
 	Upgrades bool
-	// Seen tells whether an operator took care of the object at all.
+	// Seen reports whether an operator took care of the object at all.
 	Seen bool
 }
 
@@ -56,7 +56,7 @@ func Judge(record Record, own string) Verdict {
 	return Current
 }
 
-// Before tells whether a version is older than another one. None at all is older than any.
+// Before reports whether a version is older than another one. None at all is older than any.
 func Before(version, other string) bool {
 	return semver.Compare(canonical(version), canonical(other)) < 0
 }

@@ -1,7 +1,7 @@
 // Package outcome is the closed set of outcomes of a step of a reconcile, with the one rule that combines several of
 // them.
 //
-// A boolean such as Requeue says that something is to happen again and leaves the reader
+// A boolean such as Requeue reports that something is to happen again and leaves the reader
 // to guess why and when. An Outcome says which of five things is true: the step is done;
 // it waits for something that will send an event; it wants to be retried after a
 // while; nothing but a change of the spec can help; or the reconcile stops here.
@@ -30,7 +30,7 @@ const (
 	// reconcile.
 	KindStalled
 	// KindStop: the reconcile is over, and nothing is left to do or to report. The object is gone,
-	// somebody else works on it, or it is too early.
+	// another client works on it, or it is too early.
 	KindStop
 )
 
@@ -58,7 +58,7 @@ type Outcome struct {
 	after   time.Duration
 	// backsOff: some part is a retry whose time the work queue decides.
 	backsOff bool
-	// soon: something happened to the object meanwhile, and it is reconciled again at once.
+	// soon: something happened to the object in the meantime, and it is reconciled again at once.
 	soon bool
 	// aside: the outcome is reported with the rest and ends nothing.
 	aside bool
@@ -133,7 +133,7 @@ func (o Outcome) Message() string { return o.message }
 // After is when a retry is wanted; 0 leaves it to the work queue.
 func (o Outcome) After() time.Duration { return o.after }
 
-// BacksOff tells whether a retry is left to the work queue, be it that of an outcome that told less than
+// BacksOff reports whether a retry is left to the work queue, be it that of an outcome that told less than
 // another one.
 func (o Outcome) BacksOff() bool { return o.backsOff }
 

@@ -122,7 +122,7 @@ func (c *comparison) value(at step, want any, ours *fieldpath.Set) {
 	}
 }
 
-// emptied tells whether a map that is ours lost all that was composed in it. Where a kind
+// emptied reports whether a map that is ours lost all that was composed in it. Where a kind
 // has no schema, a map is owned besides its fields, and when they are gone it looks as if
 // it were atomic: then others own what is in it, or it lacks all that was composed.
 func (c *comparison) emptied(at step, want any) bool {

@@ -65,7 +65,7 @@ func byKeysGiven(list []any, keyed []fieldpath.PathElement) []int {
 	return order
 }
 
-// names tells whether a path element stands for a composed element of a list. A key that
+// names reports whether a path element stands for a composed element of a list. A key that
 // was not composed was set by the server.
 func names(e fieldpath.PathElement, element any) bool {
 	if e.Value != nil {

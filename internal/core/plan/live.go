@@ -31,7 +31,7 @@ type Live struct {
 	// References are those to owners, for garbage collection.
 	References []metav1.OwnerReference
 	Marks
-	// Managed says who manages which fields, but for the status.
+	// Managed says who manages which fields, except for the status.
 	Managed []Managed
 	// Maps are the keys of maps that the operator owns as a whole, by their paths. Where a
 	// kind has no schema, managedFields cannot tell such a map from one that was emptied.
@@ -145,7 +145,7 @@ func (l *Live) Controller() *metav1.OwnerReference {
 	return nil
 }
 
-// RefersTo tells whether the object has a reference to an owner, so that garbage collection
+// RefersTo reports whether the object has a reference to an owner, so that garbage collection
 // removes it when the owner goes.
 func (l *Live) RefersTo(owner types.UID) bool {
 	return slices.ContainsFunc(l.References, func(r metav1.OwnerReference) bool { return r.UID == owner })
@@ -156,7 +156,7 @@ func (l *Live) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name, UID: l.UID, ResourceVersion: l.ResourceVersion}
 }
 
-// SameAs tells whether a plan of the manager, and whoever waits for the object, would make no
+// SameAs reports whether a plan of the manager, and whoever waits for the object, would make no
 // difference between two states of it. What others manage is of no interest as long as what
 // the manager does is the same: the API server takes from it what others change.
 func (l *Live) SameAs(other *Live, manager string) bool {

@@ -6,7 +6,7 @@ const (
 	// AfterAnnotation on a child names the children that it was composed to come after, so
 	// that they outlive it also when nobody composes either any more.
 	AfterAnnotation = "operon.dev/after"
-	// RemovalAnnotation on a child says what becomes of it when it is not wanted any more.
+	// RemovalAnnotation on a child says the result of it when it is not wanted any more.
 	RemovalAnnotation = "operon.dev/on-removal"
 	// RemovalOrphan is the value of RemovalAnnotation of a child that is left behind.
 	RemovalOrphan = "orphan"
@@ -24,7 +24,7 @@ const (
 	LeaveBehind
 )
 
-// Has tells whether the set allows all of p.
+// Has reports whether the set allows all of p.
 func (set Policy) Has(p Policy) bool { return set&p == p }
 
 // Options are what was composed of a child besides its fields.

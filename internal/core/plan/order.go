@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// CycleError says that children wait for each other.
+// CycleError reports that children wait for each other.
 type CycleError struct {
 	// Cycle begins and ends with the same child.
 	Cycle []ID
@@ -22,7 +22,7 @@ func (e *CycleError) Error() string {
 	return "children wait for each other: " + strings.Join(names, " comes after ")
 }
 
-// MissingError says that a child is to come after one that is not composed.
+// MissingError reports that a child is to come after one that is not composed.
 type MissingError struct {
 	ID, After ID
 }

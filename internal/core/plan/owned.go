@@ -123,7 +123,7 @@ func (o owned) holders(path fieldpath.Path) string {
 	return strings.Join(names, ", ")
 }
 
-// inside tells whether another manager owns something within a field.
+// inside reports whether another manager owns something within a field.
 func (o owned) inside(path fieldpath.Path) bool {
 	for _, set := range o.others {
 		for _, element := range path {

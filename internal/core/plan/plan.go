@@ -59,7 +59,7 @@ const (
 	Keep Verb = "keep"
 	// Await does nothing yet: the child is being deleted and has to go first.
 	Await Verb = "await"
-	// Conflict does nothing: the object is somebody else's.
+	// Conflict does nothing: the object is another client's.
 	Conflict Verb = "conflict"
 	// Hold does nothing yet: a child has to be ready, or gone, first.
 	Hold Verb = "hold"

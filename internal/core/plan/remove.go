@@ -27,7 +27,7 @@ func Dismantle(owner, manager string, labelled []*Live) []Action {
 	return remove(doomed, owned, "has an owner that is being deleted")
 }
 
-// needsHelp tells whether garbage collection alone would not do with a child as it is meant.
+// needsHelp reports whether garbage collection alone would not do with a child as it is meant.
 func needsHelp(live *Live, owner string, owned []*Live) bool {
 	return !live.RefersTo(types.UID(owner)) || live.After != "" || dependent(live, owned) != nil
 }

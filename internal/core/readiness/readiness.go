@@ -114,7 +114,7 @@ func bare(meta metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: meta.Name, Generation: meta.Generation, DeletionTimestamp: meta.DeletionTimestamp}
 }
 
-// ByMetadata tells whether an object of a kind is ready as soon as it exists, so that its
+// ByMetadata reports whether an object of a kind is ready as soon as it exists, so that its
 // metadata is all that has to be watched.
 func ByMetadata(kind schema.GroupKind) bool { return still[kind] }
 

@@ -104,7 +104,7 @@ type situation struct {
 	now     time.Time
 }
 
-// Decide says what to do now. Carried tells whether all bundles have a CA.
+// Decide says what to do now. Carried reports whether all bundles have a CA.
 func Decide(times Times, state State, carried func(id string) bool, now time.Time) Decision {
 	s := situation{times: times, State: state, carried: carried, now: now}
 	for _, r := range rules {

@@ -14,7 +14,7 @@ type View struct {
 	// Bare: there is no table, and somebody may still work by one that was removed.
 	Bare bool
 	// Live are members whose leases run, and Dead those whose leases have run out. A holder that is
-	// neither has no lease any more, and may go on until it notices.
+	// neither has no lease any more, and may continue until it notices.
 	Live, Dead []string
 	// Idle are the slots that the member holds by the table and does not work on: they can be
 	// given away.
@@ -30,12 +30,12 @@ type Decision struct {
 	Work, Drain []int
 	// Write is the table as it should be, or nil where it is.
 	Write *Table
-	// Replaced is how many slots the table had that nobody holds and that is cut anew, or 0.
+	// Replaced is how many slots the table had that nobody holds and that is cut again, or 0.
 	Replaced int
 }
 
 // Decide tells what a member does next. It takes only what nobody holds or the dead do, and
-// gives away only what it does not work on: so it is right whatever others decide meanwhile,
+// gives away only what it does not work on: so it is right whatever others decide in the meantime,
 // as long as the table is written only where nobody else wrote it since.
 func Decide(v View) Decision {
 	d := Decision{Expel: slices.Clone(v.Dead)}
@@ -66,7 +66,7 @@ func Decide(v View) Decision {
 		case holder == v.Me && wanted != v.Me:
 			d.Drain = append(d.Drain, slot)
 		case holder == "" && !v.Leaving:
-			next.Holders[slot] = wanted // somebody else's too: of several who see it, one writes for all
+			next.Holders[slot] = wanted // another client's too: of several who see it, one writes for all
 		}
 	}
 	if v.Table == nil || anew || !slices.Equal(next.Holders, v.Table.Holders) && !slices.Equal(next.Holders, current.Holders) {

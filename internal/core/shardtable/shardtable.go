@@ -2,7 +2,7 @@
 // goroutine.
 //
 // Objects are spread over 256 buckets by a hash of their uid, which is the API server's own, and
-// neighbouring buckets make a slot. A [Table] says who holds each slot. [Decide] is what one
+// neighboring buckets make a slot. A [Table] says who holds each slot. [Decide] is what one
 // member does next, by the table and by what it knows of the others: whoever decides alike on
 // what others see too needs nobody to tell it.
 package shardtable

@@ -2,7 +2,7 @@ package trigger
 
 import "testing"
 
-// Who joins causes goes on counting, while who gathered them may still read them.
+// Who joins causes continues counting, while who gathered them may still read them.
 func TestJoinLeavesWhatWasGathered(t *testing.T) {
 	t.Parallel()
 	var before, after Gathered

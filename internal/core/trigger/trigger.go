@@ -122,7 +122,7 @@ type Cause struct {
 	Times int `json:"times,omitempty"`
 }
 
-// Same tells whether two causes say the same of the same object.
+// Same reports whether two causes say the same of the same object.
 func (c Cause) Same(other Cause) bool {
 	return c.Kind == other.Kind && c.Object == other.Object && c.Note == other.Note
 }

@@ -82,7 +82,7 @@ func (s *Scene) LastChange() time.Time {
 	return s.last
 }
 
-// Knows tells whether what is known of an object is as new as a version.
+// Knows reports whether what is known of an object is as new as a version.
 func (s *Scene) Knows(resource schema.GroupResource, name, version string) bool {
 	s.witness.mu.Lock()
 	defer s.witness.mu.Unlock()

@@ -31,7 +31,7 @@ type Witness struct {
 }
 
 // Start begins to watch all kinds of a cluster, and returns when what is there has been read. It
-// goes on until Close is called.
+// continues until Close is called.
 func Start(ctx context.Context, config *rest.Config) (*Witness, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = -1, 0
@@ -196,7 +196,7 @@ func (w *Witness) Object(resource schema.GroupResource, namespace, name string) 
 	return s.objects[key{resource, name}]
 }
 
-// Watches tells whether a kind is watched, so that an object which is not known is not there.
+// Watches reports whether a kind is watched, so that an object which is not known is not there.
 func (w *Witness) Watches(resource schema.GroupResource) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

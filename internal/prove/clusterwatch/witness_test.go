@@ -35,7 +35,7 @@ func start(t *testing.T) (*localtest.Env, *clusterwatch.Witness) {
 	return env, w
 }
 
-// history is what happened to the objects of a name.
+// history is what happened to the objects with a name.
 func history(changes []runlog.Change, name string) []string {
 	var all []string
 	for _, c := range changes {

@@ -12,7 +12,7 @@ type Kind string
 
 // Kinds of faults. The first seven are answers instead of the server's own.
 const (
-	// Conflict is 409: somebody else has changed the object.
+	// Conflict is 409: another client has changed the object.
 	Conflict Kind = "conflict"
 	// AlreadyExists is 409: there is an object of the name.
 	AlreadyExists Kind = "already-exists"
@@ -24,7 +24,7 @@ const (
 	ServerError Kind = "server-error"
 	// Unavailable is 503, without Retry-After.
 	Unavailable Kind = "unavailable"
-	// TimeOut is 504: the server cannot tell whether it did what was asked.
+	// TimeOut is 504: the server cannot report whether it did what was asked.
 	TimeOut Kind = "time-out"
 
 	// Cut ends the request without an answer: the connection of HTTP/1.1, the stream of HTTP/2.
@@ -56,7 +56,7 @@ const (
 	Expire Kind = "expire"
 	// Overlap calls what starts a second instance beside the first.
 	Overlap Kind = "overlap"
-	// LoseLease gives the operator's lease to somebody else for a time.
+	// LoseLease gives the operator's lease to another client for a time.
 	LoseLease Kind = "lose-lease"
 )
 
@@ -91,7 +91,7 @@ const (
 	// DefaultExpire is how long an old token is refused. An operator whose tokens come from the
 	// kubelet has a minute to read the new one, so it is not refused for good.
 	DefaultExpire = time.Second
-	// DefaultLease is how long a lease is somebody else's: as long as one lasts by default.
+	// DefaultLease is how long a lease is another client's: as long as one lasts by default.
 	DefaultLease = 15 * time.Second
 )
 
@@ -125,7 +125,7 @@ type Fault struct {
 	Events int `json:"events,omitempty"`
 }
 
-// Decides tells whether a fault determines what becomes of the request that it strikes. Any number
+// Decides reports whether a fault determines the result of the request that it strikes. Any number
 // of others may strike it too.
 func (f Fault) Decides() bool {
 	switch f.Kind {

@@ -17,7 +17,7 @@ const Event = "event"
 // types of events.
 var types = []string{"ADDED", "MODIFIED", "DELETED"}
 
-// Match chooses requests, or events. What is empty fits all, but for the verb of events, which has
+// Match chooses requests, or events. What is empty fits all, except for the verb of events, which has
 // to be said.
 type Match struct {
 	// Verb is as in [record.Request], or [Event].
@@ -43,7 +43,7 @@ type Match struct {
 	Times int `json:"times,omitempty"`
 }
 
-// Fits tells whether a request is one of those chosen, whichever occurrence it is. An event is a
+// Fits reports whether a request is one of those chosen, whichever occurrence it is. An event is a
 // request of the verb [Event].
 func (m Match) Fits(r requestlog.Request) bool {
 	if r.Verb == Event && m.Verb != Event {
@@ -63,7 +63,7 @@ func (m Match) fitsResource(r requestlog.Request) bool {
 	return resource == r.Resource && (subresource == "*" || subresource == r.Subresource)
 }
 
-// strikes tells whether a fault strikes at an occurrence, counted from 1.
+// strikes reports whether a fault strikes at an occurrence, counted from 1.
 func (m Match) strikes(occurrence int) bool {
 	return occurrence >= m.Nth && (m.Times == Always || occurrence < m.Nth+m.Times)
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Script is the faults of one run, and how far it is. It outlives the operator: what is counted
-// goes on after a restart. It may be used by several goroutines. A nil Script has no faults.
+// continues after a restart. It may be used by several goroutines. A nil Script has no faults.
 type Script struct {
 	mu    sync.Mutex
 	armed []armed
@@ -47,7 +47,7 @@ func (s *Script) At(step string) {
 	s.step = step
 }
 
-// Next counts a request and returns the faults that strike it: of those that decide what becomes of
+// Next counts a request and returns the faults that strike it: of those that decide the result of
 // it the first, and all others.
 func (s *Script) Next(r requestlog.Request) []Fault { return s.next(r, "") }
 
@@ -123,12 +123,12 @@ func (s *Script) where(is func(armed) bool) []Fault {
 	return found
 }
 
-// Has tells whether one of the faults is of one of the kinds.
+// Has reports whether one of the faults is of one of the kinds.
 func (s *Script) Has(kinds ...Kind) bool {
 	return len(s.where(func(a armed) bool { return slices.Contains(kinds, a.Kind) })) > 0
 }
 
-// Watches tells whether a fault is brought about by an event.
+// Watches reports whether a fault is brought about by an event.
 func (s *Script) Watches() bool {
 	return len(s.where(func(a armed) bool { return a.On.Verb == Event })) > 0
 }

@@ -189,7 +189,7 @@ func TestFaultsAsData(t *testing.T) {
 	}
 }
 
-// TestSteps: what a fault in a step counts begins anew with the step.
+// TestSteps: what a fault in a step counts begins again with the step.
 func TestSteps(t *testing.T) {
 	t.Parallel()
 	script, err := fault.NewScript(fault.Fault{Kind: fault.Cut, On: fault.Match{Verb: "patch", Step: "change", Nth: 2}})

@@ -77,7 +77,7 @@ const (
 	HotLoop Class = "hot loop"
 	// Privilege: rights are missing, or too many.
 	Privilege Class = "privilege"
-	// Misoperation: a change of the spec is not carried out, or not taken back.
+	// Misoperation: a change of the spec is not executed, or not taken back.
 	Misoperation Class = "misoperation"
 	// Crash: the operator ends or panics.
 	Crash Class = "crash"

@@ -22,7 +22,7 @@ type Difference struct {
 	Count Count
 }
 
-// Diff returns in what a state is not as expected, but for the noise: objects that are missing
+// Diff returns in what a state is not as expected, except for the noise: objects that are missing
 // first, then those that should not be there, fields, and counts.
 func Diff(want, got *State, noise *Noise) []Difference {
 	m := matched(want, got, noise)
@@ -95,7 +95,7 @@ func both[V any](a, b map[Count]V) iter.Seq[Count] {
 type unequal struct{ path, want, got string }
 
 // compare returns the fields in which two objects differ. A field that is owned in one of them
-// only is no difference where the other has the same value from somebody else.
+// only is no difference where the other has the same value from another client.
 func compare(want, got *Object, noise *Noise) []unequal {
 	var all []unequal
 	hides := func(d unequal) bool { return isEmpty(want, d) || noise.hides(want.kind(), d) }
@@ -207,7 +207,7 @@ func likest(one *Object, among []*Object, noise *Noise, atMost int) int {
 	return best
 }
 
-// comparable tells whether two objects may be the same one though their names differ.
+// comparable reports whether two objects may be the same one though their names differ.
 func comparable(a, b *Object, noise *Noise) bool {
 	if a.kind() != b.kind() || a.Namespace != b.Namespace || kindOf(a.Owner) != kindOf(b.Owner) {
 		return false

@@ -83,7 +83,7 @@ func (f fields) all() map[string]string {
 }
 
 // walk puts down what a set owns of a value. A member of the set without anything beneath it owns
-// all that is there, but for what others own of it.
+// all that is there, except for what others own of it.
 func (f fields) walk(into map[string]string, path string, v any, mine, theirs *fieldpath.Set, member bool) {
 	if mine.Empty() {
 		if member {
@@ -124,7 +124,7 @@ func (f fields) walkList(into map[string]string, path string, list []any, mine, 
 	}
 }
 
-// means tells whether a list's element is the one that a step of a path names.
+// means reports whether a list's element is the one that a step of a path names.
 func means(step fieldpath.PathElement, element any) bool {
 	switch {
 	case step.Value != nil:
@@ -145,7 +145,7 @@ func means(step fieldpath.PathElement, element any) bool {
 	return false
 }
 
-// flatten puts down a value and all beneath it, but for what others own.
+// flatten puts down a value and all beneath it, except for what others own.
 func (f fields) flatten(into map[string]string, path string, v any, theirs *fieldpath.Set) {
 	switch v := v.(type) {
 	case map[string]any:

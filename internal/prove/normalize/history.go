@@ -66,7 +66,7 @@ func HistoryOf(objects ...*unstructured.Unstructured) (History, error) {
 
 func (h History) has(kind schema.GroupKind) bool { return len(h.fields[kind]) > 0 }
 
-// tells tells whether a field is history.
+// tells reports whether a field is history.
 func (h History) tells(kind schema.GroupKind, path string) bool {
 	return slices.ContainsFunc(h.fields[kind], func(one historic) bool { return one.matches.MatchString(path) })
 }

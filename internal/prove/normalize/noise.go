@@ -91,7 +91,7 @@ func (n *Noise) init() {
 	}
 }
 
-// hides tells whether a field is not compared that has other values in two states, "" where it has none.
+// hides reports whether a field is not compared that has other values in two states, "" where it has none.
 func (n *Noise) hides(kind schema.GroupKind, d unequal) bool {
 	if n == nil {
 		return false

@@ -151,7 +151,7 @@ func oldest(objects []*unstructured.Unstructured) time.Time {
 // maxDepth bounds chains of owners: they may be circles.
 const maxDepth = 8
 
-// IsEnding tells whether an object is being deleted, and nobody but Kubernetes itself has to do
+// IsEnding reports whether an object is being deleted, and nobody but Kubernetes itself has to do
 // something for it: its garbage collector, or who protects claims that are in use.
 func IsEnding(object *unstructured.Unstructured) bool {
 	return object.GetDeletionTimestamp() != nil && !slices.ContainsFunc(object.GetFinalizers(), func(one string) bool {
@@ -160,7 +160,7 @@ func IsEnding(object *unstructured.Unstructured) bool {
 	})
 }
 
-// isDoomed tells whether an object is about to go: by itself, or as all of its owners are gone, or
+// isDoomed reports whether an object is about to go: by itself, or as all of its owners are gone, or
 // about to go.
 func (r reading) isDoomed(object *unstructured.Unstructured, depth int) bool {
 	if IsEnding(object) {
@@ -176,7 +176,7 @@ func (r reading) isDoomed(object *unstructured.Unstructured, depth int) bool {
 	return len(owners) > 0
 }
 
-// counts tells whether an object that nobody asked for by itself is counted: pods that run or are to
+// counts reports whether an object that nobody asked for by itself is counted: pods that run or are to
 // run, and claims.
 func counts(object *unstructured.Unstructured) bool {
 	if object.GetDeletionTimestamp() != nil {
@@ -275,7 +275,7 @@ func (r reading) root(object *unstructured.Unstructured) string {
 	return root
 }
 
-// wrote tells whether the operator or the user has written an object.
+// wrote reports whether the operator or the user has written an object.
 func (w World) wrote(object *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(object.GetManagedFields(), func(entry managed) bool {
 		return w.Managers[entry.Manager] || entry.Manager == UserManager

@@ -53,7 +53,7 @@ const startUp = 10 * time.Second
 // lease, their token, or the API server.
 var excuses = []fault.Kind{"outage", "expire", "lose-lease", "overlap"}
 
-// mayEnd tells whether an operator did right to end: Kubernetes starts it again.
+// mayEnd reports whether an operator did right to end: Kubernetes starts it again.
 func mayEnd(m *moment, exit runlog.Exit) bool {
 	for _, f := range m.faults {
 		if slices.Contains(excuses, f.Kind) || strings.HasPrefix(f.On.Resource, "leases") {

@@ -92,12 +92,12 @@ func faults(p *testplan.Plan, r *run) []fault.Fault {
 	return p.Faults
 }
 
-// repeats tells whether the same was found in an earlier step.
+// repeats reports whether the same was found in an earlier step.
 func repeats(found []finding.Finding, one finding.Finding) bool {
 	return slices.ContainsFunc(found, func(other finding.Finding) bool { return other.Key() == one.Key() })
 }
 
-// explainedBy tells whether a state that differs only in an object's status is what was called a
+// explainedBy reports whether a state that differs only in an object's status is what was called a
 // false status already.
 func explainedBy(found []finding.Finding, one finding.Finding) bool {
 	if one.Property != finding.SameState && one.Property != finding.SameFresh {

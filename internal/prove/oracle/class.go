@@ -49,7 +49,7 @@ func class(f finding.Finding, faults []fault.Fault) finding.Class {
 	return cmp.Or(alone[f.Property], finding.Misoperation)
 }
 
-// isOld tells whether a difference is something else than an object too many.
+// isOld reports whether a difference is something else than an object too many.
 func isOld(d finding.Difference) bool { return d.Path != "" || d.Want != "" }
 
 // most requests that a finding shows.

@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// bearsData tells whether something is lost with an object of a kind, though it is made again.
+// bearsData reports whether something is lost with an object of a kind, though it is made again.
 func bearsData(kind schema.GroupKind) bool {
 	switch kind {
 	case schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: "Secret"}, schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
@@ -98,7 +98,7 @@ func (m *moment) lost(change runlog.Change) finding.Finding {
 	return f
 }
 
-// madeAgain tells whether there was an object of the name after one was deleted.
+// madeAgain reports whether there was an object of the name after one was deleted.
 func (r *run) madeAgain(gone runlog.Change) bool {
 	for _, change := range r.Changes {
 		if change.Type == added && change.Kind == gone.Kind && change.Name == gone.Name && change.UID != gone.UID && !change.At.Before(gone.At) {
@@ -118,7 +118,7 @@ func (r *run) refOf(change runlog.Change) *workload.Ref {
 // matter of when the garbage collector comes.
 func (r *run) deletions(i int) (times map[string]int, last map[string]runlog.Change) {
 	times, last = map[string]int{}, map[string]runlog.Change{}
-	// When an object was made, when one of a name was deleted, and whether there is one of the name.
+	// When an object was made, when one with a name was deleted, and whether there is one of the name.
 	made, gone, there := map[string]int{}, map[string]int{}, map[string]bool{}
 	for at, change := range r.Changes[:min(r.Steps[i].LastChange, len(r.Changes))] {
 		withOwner := false
@@ -198,7 +198,7 @@ func (m *moment) taken() []finding.Finding {
 	return nil
 }
 
-// applied tells whether the workload applies an object, and with owners if that is asked.
+// applied reports whether the workload applies an object, and with owners if that is asked.
 func (r *run) applied(o *normalize.Object, withOwners bool) bool {
 	return slices.ContainsFunc(r.workload.Steps, func(step workload.Step) bool {
 		return slices.ContainsFunc(step.Apply, func(object *unstructured.Unstructured) bool {
@@ -232,7 +232,7 @@ func (m *moment) isBystander(r *requestlog.Request) bool {
 	return r.Namespace == m.run.Namespace && m.isBystanding(r.Resource, r.Name)
 }
 
-// isBystanding tells whether an object was put there to be left alone.
+// isBystanding reports whether an object was put there to be left alone.
 func (m *moment) isBystanding(resource, name string) bool {
 	for _, step := range m.run.workload.Steps {
 		for _, object := range step.Apply {
@@ -244,7 +244,7 @@ func (m *moment) isBystanding(resource, name string) bool {
 	return false
 }
 
-// made tells whether the operator made the object of a request itself, in this run.
+// made reports whether the operator made the object of a request itself, in this run.
 func (r *run) made(of *requestlog.Request) bool {
 	for i := range r.Requests {
 		one := &r.Requests[i]
@@ -260,7 +260,7 @@ func (r *run) made(of *requestlog.Request) bool {
 // webhooks.
 var ofOperators = map[string]bool{"admissionregistration.k8s.io": true, "apiextensions.k8s.io": true, "apiregistration.k8s.io": true}
 
-// isOfCluster tells whether the object of a request belongs to nobody's namespace and nobody's
+// isOfCluster reports whether the object of a request belongs to nobody's namespace and nobody's
 // operator. Volumes come and go with the claims of a namespace.
 func (m *moment) isOfCluster(r *requestlog.Request) bool {
 	custom := normalize.IsCustom(schema.GroupKind{Group: r.Group})

@@ -38,7 +38,7 @@ func deletable(m *moment) []finding.Finding {
 	return nil
 }
 
-// deletes tells whether the step is to delete an object.
+// deletes reports whether the step is to delete an object.
 func (m *moment) deletes(object *unstructured.Unstructured) bool {
 	for _, ref := range m.does.Delete {
 		if isOf(ref, object) {
@@ -48,7 +48,7 @@ func (m *moment) deletes(object *unstructured.Unstructured) bool {
 	return false
 }
 
-// wasGone tells whether an object that is there was deleted in the step.
+// wasGone reports whether an object that is there was deleted in the step.
 func (m *moment) wasGone(object *unstructured.Unstructured) bool {
 	for _, change := range m.run.changes(m.i) {
 		if change.Type == deleted && change.Kind == object.GetKind() && change.Name == object.GetName() {
@@ -58,7 +58,7 @@ func (m *moment) wasGone(object *unstructured.Unstructured) bool {
 	return false
 }
 
-// stuck tells whether at the end of a step an object like this one waits for finalizers.
+// stuck reports whether at the end of a step an object like this one waits for finalizers.
 func (r *run) stuck(i int, like *unstructured.Unstructured) bool {
 	for _, object := range r.Steps[i].State {
 		if object.GetKind() == like.GetKind() && object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) > 0 {
@@ -105,7 +105,7 @@ func nothingLeft(m *moment) []finding.Finding {
 	return []finding.Finding{f}
 }
 
-// before tells whether an object was there before the workload began.
+// before reports whether an object was there before the workload began.
 func (r *run) before(o *normalize.Object) bool {
 	for _, change := range r.Changes {
 		if change.UID == string(o.Live().GetUID()) && change.Type == added {

@@ -10,7 +10,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// Reached tells whether the objects of a world are what a step is to lead to. Where nobody knows
+// Reached reports whether the objects of a world are what a step is to lead to. Where nobody knows
 // what that is, it is false. It may be called while the step is under way.
 func (refs References) Reached(step string, objects []*unstructured.Unstructured) bool {
 	goal := refs.goals[step]
@@ -24,10 +24,10 @@ func (refs References) Reached(step string, objects []*unstructured.Unstructured
 	return len(normalize.Diff(goal, world.Of(objects), refs.Noise)) == 0
 }
 
-// Knows tells whether anybody knows what a step is to lead to.
+// Knows reports whether anybody knows what a step is to lead to.
 func (refs References) Knows(step string) bool { return refs.goals[step] != nil }
 
-// Reads tells whether the operator reads all the time, as it watches nothing: then only what it
+// Reads reports whether the operator reads all the time, as it watches nothing: then only what it
 // writes breaks the silence.
 func (refs References) Reads() bool {
 	for _, one := range refs.base {
@@ -86,7 +86,7 @@ func (r *run) silentState(step string) *normalize.State {
 	return r.state(i)
 }
 
-// begins tells whether the run's workload begins with steps.
+// begins reports whether the run's workload begins with steps.
 func (r *run) begins(steps []workload.Step) bool {
 	return len(steps) <= len(r.workload.Steps) && reflect.DeepEqual(steps, r.workload.Steps[:len(steps)])
 }

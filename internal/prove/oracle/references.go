@@ -94,7 +94,7 @@ func Judge(refs References, p testplan.Plan, t runlog.Trace) []finding.Finding {
 	return found
 }
 
-// heaped tells whether a finding says no more than that there are more or fewer objects of a kind of
+// heaped reports whether a finding says no more than that there are more or fewer objects of a kind of
 // which there are more and more without faults.
 func (refs *References) heaped(f finding.Finding) bool {
 	return len(f.Diff) > 0 && !slices.ContainsFunc(f.Diff, func(d finding.Difference) bool {

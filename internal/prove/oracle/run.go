@@ -124,23 +124,23 @@ func (m *moment) compareWith(refs *References) {
 // state is what there is.
 func (m *moment) state() *normalize.State { return m.run.state(m.i) }
 
-// wants tells whether the run without faults got to the step, and became silent in it.
+// wants reports whether the run without faults got to the step, and became silent in it.
 func (m *moment) wants() bool {
 	return m.normal != nil && m.at >= 0 && m.normal.Steps[m.at].Silent
 }
 
-// settled tells whether there is a state to be judged.
+// settled reports whether there is a state to be judged.
 func (m *moment) settled() bool { return m.step.Silent }
 
 // end is when the step was over.
 func (m *moment) end() time.Time { return m.step.At.Add(m.step.Took) }
 
-// changed tells whether a request is a write of the operator's that changed something that counts.
+// changed reports whether a request is a write of the operator's that changed something that counts.
 func changed(r *requestlog.Request) bool {
 	return r.IsWrite() && r.Effect == requestlog.Changed && !r.IsBeside()
 }
 
-// isOf tells whether an object is the one that a reference names. The namespace of a reference may
+// isOf reports whether an object is the one that a reference names. The namespace of a reference may
 // be left out.
 func isOf(ref workload.Ref, object *unstructured.Unstructured) bool {
 	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == object.GroupVersionKind().GroupKind() &&

@@ -83,7 +83,7 @@ func (r *run) makes(i int) bool {
 	})
 }
 
-// makesSense tells whether what a fresh namespace leads to is as ready as what was there at first.
+// makesSense reports whether what a fresh namespace leads to is as ready as what was there at first.
 // If not, the objects may be allowed and still wrong.
 func (m *moment) makesSense(fresh *normalize.State) bool {
 	return m.run.Steps[0].Silent && notReady(fresh) <= notReady(m.run.state(0))
@@ -172,7 +172,7 @@ func refusing(m *moment) []finding.Finding {
 	return nil
 }
 
-// reported tells whether somebody learns of a mistake: the status of a custom resource changed, or
+// reported reports whether somebody learns of a mistake: the status of a custom resource changed, or
 // there is a warning.
 func (m *moment) reported(differences []normalize.Difference) bool {
 	for _, d := range differences {

@@ -62,7 +62,7 @@ func (m *moment) lately() []requestlog.Request {
 	return all
 }
 
-// polls tells whether in a step that did not end the operator does nothing but read, and that not
+// polls reports whether in a step that did not end the operator does nothing but read, and that not
 // too often: it watches nothing, and has to look by itself.
 func (m *moment) polls() bool {
 	reads := 0
@@ -120,7 +120,7 @@ const (
 	// perSecond what it may read in the last one of a step, in which much may come together.
 	looksPerSecond, perSecond = 4, 8
 	// storm is how many requests more than a few times as many as without faults are too many in a
-	// step: who cannot go on has to wait, and each time longer.
+	// step: who cannot continue has to wait, and each time longer.
 	storm, factor = 300, 10
 )
 
@@ -166,7 +166,7 @@ func (m *moment) asked() []requestlog.Request {
 // ago is how long before the step's end a request came.
 func (m *moment) ago(r *requestlog.Request) time.Duration { return m.end().Sub(r.At) }
 
-// goesOn tells whether an operator that reads all the time reads too often when all is done: more
+// goesOn reports whether an operator that reads all the time reads too often when all is done: more
 // than it may in the last second, and in either half of it, as who was just started reads much at
 // once, and then no more. With all other operators a step has not ended before they asked for nothing.
 func (m *moment) goesOn(asked []requestlog.Request) bool {

@@ -93,7 +93,7 @@ func (m *moment) passesOver(one *normalize.Object, path string) (finding.Finding
 	}, applied && looked
 }
 
-// saysReady returns where an object says that it is ready, empty where it does not, and whether it
+// saysReady returns where an object reports that it is ready, empty where it does not, and whether it
 // says so of all that belongs to it: who says only that it is available may mean a part.
 func saysReady(object *unstructured.Unstructured) (path string, full bool) {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
@@ -163,7 +163,7 @@ func owns(owner types.UID, object *unstructured.Unstructured) bool {
 	return false
 }
 
-// isReady tells whether a child is ready: all of it, or else some of it.
+// isReady reports whether a child is ready: all of it, or else some of it.
 func isReady(child *unstructured.Unstructured, full bool) (why string, ready bool) {
 	if child.GetKind() == "PersistentVolumeClaim" {
 		// One that waits for who uses it is as it should be.
@@ -177,7 +177,7 @@ func isReady(child *unstructured.Unstructured, full bool) (why string, ready boo
 	return is.Message, is.Status == readiness.Ready
 }
 
-// partly tells whether some of what a child is to run is running, as Kubernetes itself uses the
+// partly reports whether some of what a child is to run is running, as Kubernetes itself uses the
 // word available.
 func partly(child *unstructured.Unstructured) bool {
 	wanted, there, _ := unstructured.NestedInt64(child.Object, "spec", "replicas")

@@ -22,7 +22,7 @@ type Activity struct {
 	Count int64
 	// Seen is how many requests of any sort have come.
 	Seen int64
-	// Disturbed: a fault goes on, so that silence means nothing: a view is frozen, the server is
+	// Disturbed: a fault continues, so that silence means nothing: a view is frozen, the server is
 	// away, a lease is taken.
 	Disturbed bool
 	// Pending is how many faults of the script have not struck yet.
@@ -38,10 +38,10 @@ func (p *Proxy) Activity() (Activity, <-chan struct{}) {
 	return now, changed
 }
 
-// disturbed tells whether a fault goes on.
+// disturbed reports whether a fault continues.
 func (p *Proxy) disturbed() bool { return p.meter.disturbed() || p.views.any() || p.leases.any() }
 
-// counts tells whether a request tells that the operator is at work.
+// counts reports whether a request tells that the operator is at work.
 func counts(r *requestlog.Request) bool {
 	switch {
 	case r.Resource == "", r.Verb == "watch", r.Streams():
@@ -54,11 +54,11 @@ func counts(r *requestlog.Request) bool {
 type meter struct {
 	mu      sync.Mutex
 	now     Activity
-	until   time.Time     // a fault goes on
+	until   time.Time     // a fault continues
 	changed chan struct{} // nil while nobody waits
 }
 
-// disturb notes that a fault goes on for a while.
+// disturb notes that a fault continues for a while.
 func (m *meter) disturb(while time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -22,7 +22,7 @@ type News struct {
 	Version string
 }
 
-// Behind tells whether a watch of the operator's is open that would show one of some changes, and has not got
+// Behind reports whether a watch of the operator's is open that would show one of some changes, and has not got
 // that far yet: the API server sends it later, or the operator does not read.
 //
 // Caveats: a watch that selects by other fields than name and namespace is never behind, nor is one in an
@@ -96,13 +96,13 @@ const (
 
 func unknown(r fields.Requirement) bool { return r.Field != nameField && r.Field != namespaceField }
 
-// about tells whether a watch would show a change.
+// about reports whether a watch would show a change.
 func (s *subject) about(n News) bool {
 	return s != nil && s.resource == n.Resource && (s.namespace == "" || s.namespace == n.Namespace) &&
 		s.labels.Matches(labels.Set(n.Labels)) && s.fields.Matches(fields.Set{nameField: n.Name, namespaceField: n.Namespace})
 }
 
-// lacks tells whether the watch has still to show a change.
+// lacks reports whether the watch has still to show a change.
 func (f *frames) lacks(n News) bool {
 	return f.reached.Load() < resourceclient.Revision(n.Version) && f.about.about(n)
 }

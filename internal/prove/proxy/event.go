@@ -20,7 +20,7 @@ import (
 // frame is one event of a watch, as it came.
 type frame struct {
 	raw     []byte
-	err     error // there is no more, and why
+	err     error // there no longer exists, and why
 	kind    string
 	meta    requestlog.Meta
 	version uint64
@@ -28,7 +28,7 @@ type frame struct {
 	counted bool // it has brought about what it brings about
 }
 
-// tells tells whether the event is of a change.
+// tells reports whether the event is of a change.
 func (f frame) tells() bool { return f.kind != string(watch.Bookmark) }
 
 // form is an encoding of events.

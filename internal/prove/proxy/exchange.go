@@ -39,7 +39,7 @@ type inContext struct{}
 
 func exchangeOf(r *http.Request) *exchange { return r.Context().Value(inContext{}).(*exchange) }
 
-// maxSent is how much of a request is read before it goes on. The API server refuses more
+// maxSent is how much of a request is read before it continues. The API server refuses more
 // than 3 MiB.
 const maxSent = 4 << 20
 
@@ -80,7 +80,7 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 	p.afterwards(r.Context(), w, x)
 }
 
-// admit lets a request in, unless its sender was revoked. It tells whether the sender's token is
+// admit lets a request in, unless its sender was revoked. It reports whether the sender's token is
 // still known.
 func (p *Proxy) admit(r *http.Request) (x *exchange, known, ok bool) {
 	sender, known := p.senders.of(r)

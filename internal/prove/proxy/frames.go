@@ -98,7 +98,7 @@ func (f *frames) begin() {
 	}
 }
 
-// receive reads what the server shows, until there is no more or nobody wants it.
+// receive reads what the server shows, until there no longer exists or nobody wants it.
 func (f *frames) receive(next func() ([]byte, error)) {
 	for {
 		raw, err := next()

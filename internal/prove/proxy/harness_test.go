@@ -86,7 +86,7 @@ func (s *stand) configMaps(configs ...*rest.Config) typedcorev1.ConfigMapInterfa
 	return kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps(s.Namespace)
 }
 
-// there tells whether a ConfigMap is there, by the way around the proxy.
+// there reports whether a ConfigMap is there, by the way around the proxy.
 func (s *stand) there(name string) bool {
 	s.Helper()
 	_, err := s.configMaps(s.Env.Config).Get(s.Context(), name, metav1.GetOptions{})

@@ -38,7 +38,7 @@ type Instance struct {
 
 // NewInstance makes a token for a start of the operator, whose requests are recorded under a
 // number of their own. With a path, the token is written there, and connections read it from
-// there: a token that expires can only be replaced in a file. Its folder has to exist.
+// there: a token that expires can only be replaced in a file. Its directory has to exist.
 func (p *Proxy) NewInstance(tokenFile string) (*Instance, error) {
 	if tokenFile == "" && p.options.Script.Has(fault.Expire) {
 		return nil, errors.New("a fault expires the operator's token, and there is no file for the new one: name one")
@@ -82,7 +82,7 @@ func (i *Instance) expire(while time.Duration) error {
 	return i.renew()
 }
 
-// takes tells whether a token of the instance's is worth something now.
+// takes reports whether a token of the instance's is worth something now.
 func (i *Instance) takes(token string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -151,7 +151,7 @@ func (i *Instance) Kubeconfig(namespace string) ([]byte, error) {
 // later, when the last answers have arrived.
 //
 // Guarantees: when it returns, nothing of the instance is on its way to the API server any more, and
-// it is recorded what became of each request. A second call does nothing.
+// it is recorded the result of each request. A second call does nothing.
 // Caveats: it waits for the server's answers to writes that the server has, at most [grace].
 func (i *Instance) Revoke() {
 	i.mu.Lock()
@@ -175,7 +175,7 @@ func (i *Instance) enter() bool {
 	return !i.revoked
 }
 
-// gone tells whether the instance was revoked.
+// gone reports whether the instance was revoked.
 func (i *Instance) gone() bool { return i != nil && i.alive.Err() != nil }
 
 // senders are the instances of a proxy, by their tokens.

@@ -56,7 +56,7 @@ func TestEachInstanceHasANumberAndAToken(t *testing.T) {
 	}
 }
 
-// A revoked instance gets no answer any more, its watches end, and the other one goes on.
+// A revoked instance gets no answer any more, its watches end, and the other one continues.
 func TestRevoke(t *testing.T) {
 	t.Parallel()
 	for protocol, next := range protocols {

@@ -59,7 +59,7 @@ func (l *leases) note(x *exchange) {
 // errNoLease is the note where a lease was to be taken from who has none.
 var errNoLease = errors.New("the instance holds no lease")
 
-// lose gives the lease of an instance to somebody else, as it is when another instance took it:
+// lose gives the lease of an instance to another client, as it is when another instance took it:
 // renewals are conflicts, and reads show who has it. The other holder renews it until the instance is
 // revoked or the fault's time is over, and then gives it up, as one that stops.
 func (p *Proxy) lose(ctx context.Context, i *Instance, f fault.Fault) error {
@@ -90,7 +90,7 @@ func (p *Proxy) keep(i *Instance, of lease, while time.Duration) {
 	for held := true; held; {
 		select {
 		case <-time.After(renewal):
-			_ = p.leases.change(p.alive, of, renew) // if it cannot be renewed, somebody else has it, or it is gone
+			_ = p.leases.change(p.alive, of, renew) // if it cannot be renewed, another client has it, or it is gone
 			continue
 		case <-i.alive.Done():
 		case <-over:
@@ -109,14 +109,14 @@ func (l *leases) count(more int) {
 	l.taken += more
 }
 
-// any tells whether a lease is taken.
+// any reports whether a lease is taken.
 func (l *leases) any() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.taken > 0
 }
 
-// change changes a lease, again where somebody else just did.
+// change changes a lease, again where another client just did.
 func (l *leases) change(ctx context.Context, of lease, edit func(*coordinationv1.LeaseSpec)) error {
 	client := l.client.Leases(of.namespace)
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -130,7 +130,7 @@ func (l *leases) change(ctx context.Context, of lease, edit func(*coordinationv1
 	})
 }
 
-// take takes a lease, whatever its holder writes meanwhile: a holder may renew more often than a busy API server
+// take takes a lease, whatever its holder writes in the meantime: a holder may renew more often than a busy API server
 // can be asked twice.
 func (l *leases) take(ctx context.Context, of lease) error {
 	client := l.client.Leases(of.namespace)

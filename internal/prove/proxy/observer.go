@@ -110,7 +110,7 @@ func (p *Proxy) before(ctx context.Context, r *requestlog.Request) {
 }
 
 // version returns the resource version of the object that a request is about, [absent], or ""
-// where that cannot be known: from who sees all, but for what the operator wrote a moment ago.
+// where that cannot be known: from who sees all, except for what the operator wrote a moment ago.
 func (p *Proxy) version(ctx context.Context, r *requestlog.Request) string {
 	if p.options.Before != nil {
 		if seen, ok := p.options.Before(*r); ok {
@@ -165,9 +165,9 @@ func (p *Proxy) deleted(ctx context.Context, r *requestlog.Request, answer reque
 	return compared(r.Before, r.After)
 }
 
-// compared tells whether versions differ.
+// compared reports whether versions differ.
 //
-// Caveats: a change by somebody else between the two is taken for one by the request.
+// Caveats: a change by another client between the two is taken for one by the request.
 func compared(before, after string) requestlog.Effect {
 	switch {
 	case before == "" || after == "":

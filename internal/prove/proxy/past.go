@@ -43,7 +43,7 @@ func (p *Proxy) antedate(x *exchange) {
 	x.to.RawQuery = query.Encode()
 }
 
-// mayBeOld tells whether a list may be answered with what is not the newest, nor of an exact
+// mayBeOld reports whether a list may be answered with what is not the newest, nor of an exact
 // version.
 func mayBeOld(query url.Values) bool {
 	asked, match := query.Get("resourceVersion"), query.Get("resourceVersionMatch")

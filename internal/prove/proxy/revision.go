@@ -83,7 +83,7 @@ func key(r *requestlog.Request) string {
 	return strings.Join([]string{r.Group, r.Resource, r.Namespace, r.Name}, "/")
 }
 
-// first tells whether an event is shown for the first time, by whichever watch.
+// first reports whether an event is shown for the first time, by whichever watch.
 func (c *clock) first(one change) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// route is a way to the API server: as whom, and whether for long. What does not go on for long takes
+// route is a way to the API server: as whom, and whether for long. What does not continue for long takes
 // a connection of HTTP/1.1, which costs less time than a stream of HTTP/2 and can be upgraded. Watches
 // share one of HTTP/2.
 type route struct{ asOperator, shared bool }

@@ -20,7 +20,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// While the server is away nobody is answered, and then all goes on as before.
+// While the server is away nobody is answered, and then all continues as before.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	for _, moment := range []fault.Moment{fault.Before, fault.Effect, fault.Answer} {
@@ -62,7 +62,7 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// disturbed checks that a fault goes on which came after a time and lasts for a while. Where the machine
+// disturbed checks that a fault continues which came after a time and lasts for a while. Where the machine
 // took longer until it looks, there is nothing to be seen.
 func (s *stand) disturbed(since time.Time, while time.Duration) {
 	s.Helper()
@@ -71,7 +71,7 @@ func (s *stand) disturbed(since time.Time, while time.Duration) {
 	}
 }
 
-// has tells whether the informer's store has an object.
+// has reports whether the informer's store has an object.
 func (v *viewer) has(name string) bool {
 	v.Helper()
 	_, ok, err := v.informer.GetStore().GetByKey(v.Namespace + "/" + name)
@@ -80,7 +80,7 @@ func (v *viewer) has(name string) bool {
 }
 
 // A token that has expired is refused for a while; the new one is in the file, for who reads it.
-// Watches go on, as those of the API server do.
+// Watches continue, as those of the API server do.
 func TestExpire(t *testing.T) {
 	t.Parallel()
 	for _, moment := range []fault.Moment{fault.Before, fault.Effect} {
@@ -134,7 +134,7 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// A second instance comes beside the first, whose request goes on as if nothing were.
+// A second instance comes beside the first, whose request continues as if nothing were.
 func TestOverlap(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 2)

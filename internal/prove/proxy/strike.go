@@ -16,7 +16,7 @@ import (
 // errCut ends a request without an answer, on purpose.
 var errCut = errors.New("cut")
 
-// due returns the request's faults of a moment, that which decides what becomes of it last.
+// due returns the request's faults of a moment, that which decides the result of it last.
 func (x *exchange) due(when fault.Moment) []fault.Fault {
 	var due []fault.Fault
 	for _, f := range x.faults {
@@ -54,7 +54,7 @@ func (x *exchange) struckBy(what string) {
 	}
 }
 
-// strike lets the faults happen that strike before the request goes on. It returns true where the
+// strike lets the faults happen that strike before the request continues. It returns true where the
 // request has been answered.
 func (p *Proxy) strike(ctx context.Context, w http.ResponseWriter, x *exchange) (answered bool) {
 	for _, f := range x.due(fault.Before) {

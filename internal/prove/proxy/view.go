@@ -23,7 +23,7 @@ type view struct {
 	over    bool
 }
 
-// isOf tells whether an instance sees a resource through the view.
+// isOf reports whether an instance sees a resource through the view.
 func (v *view) isOf(resource string, instance int) bool {
 	return !v.over && instance >= v.since && (v.fault.View == "" || v.fault.View == resource)
 }
@@ -77,7 +77,7 @@ func (v *views) at(resource string, instance int) (uint64, bool) {
 	return at, at != math.MaxUint64
 }
 
-// any tells whether a view is frozen.
+// any reports whether a view is frozen.
 func (v *views) any() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -101,7 +101,7 @@ func (v *views) compact(resource string, before uint64) {
 	v.floors[resource] = max(v.floors[resource], before)
 }
 
-// compacted tells whether a watch of a resource can no longer begin at a version.
+// compacted reports whether a watch of a resource can no longer begin at a version.
 func (v *views) compacted(resource string, at uint64) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -158,7 +158,7 @@ func scaled(while time.Duration, slow float64) time.Duration {
 }
 
 // untilQuiet returns when the operator has been quiet for as long as a view asks for, or the view has
-// lasted long enough. On a slow cluster both are longer: what the operator is to do meanwhile takes longer, too.
+// lasted long enough. On a slow cluster both are longer: what the operator is to do in the meantime takes longer, too.
 func (p *Proxy) untilQuiet(one *view) {
 	select {
 	case <-one.begun:

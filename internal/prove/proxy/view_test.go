@@ -256,7 +256,7 @@ func TestHoldBeforeAWrite(t *testing.T) {
 	}
 }
 
-// A view of one resource is frozen, others go on; and a view ends at the latest after its time,
+// A view of one resource is frozen, others continue; and a view ends at the latest after its time,
 // however busy the operator is.
 func TestHoldOfOneResource(t *testing.T) {
 	t.Parallel()

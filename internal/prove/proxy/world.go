@@ -70,7 +70,7 @@ type scopes struct {
 	known map[string]map[string]bool // by the path of a version, then by resource
 }
 
-// namespaced tells whether a request's resource is in namespaces. One that is not known yet is
+// namespaced reports whether a request's resource is in namespaces. One that is not known yet is
 // looked for: it may be there since a moment.
 func (s *scopes) namespaced(ctx context.Context, x *exchange) (bool, error) {
 	version := "/api/" + x.Version

@@ -76,7 +76,7 @@ func composed(of project.Grant, grants []project.Grant) ([]rbacv1.PolicyRule, er
 	return rules, nil
 }
 
-// holds tells whether a grant holds where a right is needed.
+// holds reports whether a grant holds where a right is needed.
 func (g Granted) holds(need Need) bool {
 	return g.Scope == project.ClusterScope || !need.Wide && need.URL == ""
 }

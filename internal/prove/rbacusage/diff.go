@@ -36,7 +36,7 @@ func (u Unused) Place() string {
 
 // Diff compares what is needed with what is granted.
 //
-// Guarantees: a rule allows what the API server's authoriser would let it allow: "*" and
+// Guarantees: a rule allows what the API server's authorizer would let it allow: "*" and
 // "*/status" are understood, a name allows no creation and no list of all, a Role nothing outside of
 // its namespace. A wildcard that something used is in unused with what used it.
 //
@@ -46,7 +46,7 @@ func (u Unused) Place() string {
 // migrates the storage of a kind; what only goes to Roles that the operator makes; update and
 // patch of Jobs, Pods and claims that it creates, which no run changes behind its back.
 //
-// What is not said to be missing: rights that only go with others, but for those of events and
+// What is not said to be missing: rights that only go with others, except for those of events and
 // elections, which are needed later; and, where a Role's rules are not known, what was not refused.
 func Diff(needed Needs, declared []Granted) (missing Needs, unused []Unused) {
 	unknown := slices.ContainsFunc(declared, func(g Granted) bool { return g.Unknown })
@@ -80,7 +80,7 @@ func granted(declared []Granted, need Need) bool {
 	return slices.ContainsFunc(declared, func(g Granted) bool { return g.allows(need) })
 }
 
-// allows tells whether one of the rules allows what is needed.
+// allows reports whether one of the rules allows what is needed.
 func (g Granted) allows(need Need) bool {
 	if !g.holds(need) {
 		return false
@@ -116,7 +116,7 @@ func (g Granted) unused(needed Needs) []Unused {
 	return all
 }
 
-// allowsSomewhere tells whether one of the rules allows what is needed, be it in one namespace only.
+// allowsSomewhere reports whether one of the rules allows what is needed, be it in one namespace only.
 func (g Granted) allowsSomewhere(need Need) bool {
 	need.Wide = false
 	return g.allows(need)
@@ -159,7 +159,7 @@ func ofWebhooks(right rbac.Permission) bool {
 	return right.Group == "" && right.Resource == "secrets" && strings.HasSuffix(right.Name, "-webhook-certificates")
 }
 
-// migrates tells whether a right is for the migration of a kind's storage, which rewrites objects after a new
+// migrates reports whether a right is for the migration of a kind's storage, which rewrites objects after a new
 // version of the definition, and then says so in its status: no run has objects in an older version.
 func (g Granted) migrates(right rbac.Permission) bool {
 	ofDefinition := func(r rbac.Permission) bool {
@@ -173,7 +173,7 @@ func (g Granted) migrates(right rbac.Permission) bool {
 	})
 }
 
-// excused tells whether a right of the grant is useful though no request needs it.
+// excused reports whether a right of the grant is useful though no request needs it.
 func (g Granted) excused(right rbac.Permission, needed Needs) bool {
 	if !slices.Contains(requests, right.Verb) {
 		return true
@@ -194,7 +194,7 @@ func (g Granted) excused(right rbac.Permission, needed Needs) bool {
 // hold data. See workload.WithDrift.
 var leftAlone = []schema.GroupResource{{Group: "batch", Resource: "jobs"}, {Resource: "pods"}, {Resource: "persistentvolumeclaims"}}
 
-// undisturbed tells whether a right may be there to put right what the operator made, and no run gave it
+// undisturbed reports whether a right may be there to put right what the operator made, and no run gave it
 // reason to.
 func undisturbed(right rbac.Permission, needed Needs) bool {
 	if right.Verb != "update" && right.Verb != "patch" || !slices.Contains(leftAlone, schema.GroupResource{Group: right.Group, Resource: right.Resource}) {

@@ -16,7 +16,7 @@ import (
 // where the runs showed enough of the operator to tell, what no run used.
 //
 // The runs showed enough when objects were created, changed and deleted, and things went wrong
-// meanwhile: an operator that never had to clean up needs less than it has. Where nothing is
+// in the meantime: an operator that never had to clean up needs less than it has. Where nothing is
 // declared, nothing is found.
 func Findings(needed Needs, declared []Granted, enough bool) []finding.Finding {
 	if len(declared) == 0 {

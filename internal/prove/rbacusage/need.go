@@ -92,7 +92,7 @@ func Needed(requests []requestlog.Request, options Options) Needs {
 // count adds a request to those that needed a right.
 func count(found map[rbac.Permission]Need, right rbac.Permission, r *requestlog.Request, options Options) {
 	if right.Verb == "create" && r.Subresource == "" {
-		right.Name = "" // the authoriser sees none
+		right.Name = "" // the authorizer sees none
 	}
 	need := found[right]
 	need.Permission, need.Requests, need.Fixed = right, need.Requests+1, options.fixed(right.Name)
@@ -117,7 +117,7 @@ func rightOf(r *requestlog.Request) (rbac.Permission, bool) {
 		right.Resource += "/" + r.Subresource
 	}
 	if r.Verb == "deletecollection" {
-		right.Name = "" // the authoriser sees none
+		right.Name = "" // the authorizer sees none
 	}
 	ownRights := r.Verb == "create" && strings.HasPrefix(r.Resource, "selfsubject") && strings.HasPrefix(r.Group, "auth")
 	return right, !ownRights
@@ -132,7 +132,7 @@ func isPublic(path string) bool {
 	})
 }
 
-// isWide tells whether a request is about the whole cluster: about all namespaces, about what is in
+// isWide reports whether a request is about the whole cluster: about all namespaces, about what is in
 // none, or into a namespace that is not a run's.
 func isWide(r *requestlog.Request, options Options) bool {
 	if r.Namespace == "" || r.Resource == "namespaces" {
@@ -168,7 +168,7 @@ func goesWith(right rbac.Permission) []string {
 	return nil
 }
 
-// fixed tells whether a name may stand in a rule.
+// fixed reports whether a name may stand in a rule.
 func (o Options) fixed(name string) bool {
 	varies := slices.ContainsFunc(o.Varying, func(part string) bool { return strings.Contains(name, part) })
 	return o.Narrow && name != "" && !varies
@@ -214,7 +214,7 @@ func addOwners(found map[rbac.Permission]Need, options Options) {
 			}
 			resource := resourceOf(schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind(), options.Definitions)
 			if !asked(found, resource) {
-				continue // the owner is somebody else's
+				continue // the owner is another client's
 			}
 			right := rbac.Permission{Group: resource.Group, Resource: resource.Resource + "/finalizers", Verb: "update"}
 			if _, there := found[right]; !there {

@@ -61,7 +61,7 @@ func TestTheRoleIsEnoughAndNoMore(t *testing.T) {
 	}
 }
 
-// asked tells whether a rule grants something that was asked for, and does not only go with it.
+// asked reports whether a rule grants something that was asked for, and does not only go with it.
 func asked(needed rbacusage.Needs, rule any) bool {
 	fields := rule.(map[string]any)
 	for _, need := range needed {

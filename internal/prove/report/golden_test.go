@@ -52,7 +52,7 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// TestLooks: the verdict in colours, and in a narrow terminal.
+// TestLooks: the verdict in colors, and in a narrow terminal.
 func TestLooks(t *testing.T) {
 	t.Parallel()
 	for name, look := range map[string]report.Look{"colour.txt": {Width: 100, Colour: true}, "narrow.txt": {Width: 48}} {

@@ -31,7 +31,7 @@ type Report struct {
 	Plans Plans `json:"plans"`
 	// Checked are the properties that were judged: those without a finding held.
 	Checked []finding.Property `json:"checked,omitempty"`
-	// Runs are those of the plans that were carried out, one for each.
+	// Runs are those of the plans that were executed, one for each.
 	Runs []Run `json:"runs"`
 	// Findings are what is wrong, one for each Key.
 	Findings []finding.Finding `json:"findings"`
@@ -80,7 +80,7 @@ const (
 	Void Verdict = "void"
 )
 
-// Run is one plan, carried out.
+// Run is one plan, executed.
 type Run struct {
 	// Plan is its name, and Why what made it promising.
 	Plan string `json:"plan"`

@@ -42,7 +42,7 @@ func (p *page) put(lines ...string) {
 	}
 }
 
-// labelled writes a text that is wrapped beside its label.
+// labeled writes a text that is wrapped beside its label.
 func (p *page) labelled(label string, c string, text string) {
 	const indent, labels = 3, 9
 	for i, part := range terminal.Wrap(text, p.Columns()-indent-labels) {

@@ -72,7 +72,7 @@ type Request struct {
 	Before string `json:"before,omitempty"`
 	// After is the resource version in the server's answer: the object's, or the list's.
 	After string `json:"after,omitempty"`
-	// Effect tells whether a write changed something.
+	// Effect reports whether a write changed something.
 	Effect Effect `json:"effect,omitempty"`
 
 	// Served is the status that the server gave, 0 where the request did not reach it.
@@ -89,7 +89,7 @@ type Request struct {
 	Error string `json:"error,omitempty"`
 }
 
-// IsWrite tells whether the request is one that may change something.
+// IsWrite reports whether the request is one that may change something.
 func (r *Request) IsWrite() bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection", "post", "put":
@@ -98,7 +98,7 @@ func (r *Request) IsWrite() bool {
 	return false
 }
 
-// Streams tells whether a request's answer is no object but goes on as long as somebody reads:
+// Streams reports whether a request's answer is no object but continues as long as somebody reads:
 // a shell, a log, a tunnel.
 func (r *Request) Streams() bool {
 	switch r.Subresource {

@@ -22,7 +22,7 @@ func Words(lines []string) string {
 // taken is what programs in all languages say of a port that they cannot have, in lower case.
 var taken = []string{"address already in use", "eaddrinuse"}
 
-// PortTaken tells whether the operator ended as another program listens on its port. Pods do not share
+// PortTaken reports whether the operator ended as another program listens on its port. Pods do not share
 // their ports, so that in a cluster there is no such end.
 func (e *Exit) PortTaken() bool {
 	return !e.Asked && slices.ContainsFunc(e.Log, func(line string) bool {

@@ -72,7 +72,7 @@ func (w *world) lose(ctx context.Context, pods []*unstructured.Unstructured) err
 	return nil
 }
 
-// toleratesLoss tells whether a pod stays on a lost node for ever, as those of a DaemonSet do.
+// toleratesLoss reports whether a pod stays on a lost node forever, as those of a DaemonSet do.
 func toleratesLoss(pod *unstructured.Unstructured) (bool, error) {
 	var spec struct{ Spec corev1.PodSpec }
 	content, err := pod.MarshalJSON()
@@ -111,7 +111,7 @@ func (w *world) evict(ctx context.Context, pod *unstructured.Unstructured) error
 		err = pods.Delete(ctx, pod.GetName(), metav1.DeleteOptions{})
 	}
 	if apierrors.IsNotFound(err) {
-		return nil // it is gone meanwhile
+		return nil // it is gone in the meantime
 	}
 	return err
 }
@@ -129,7 +129,7 @@ func (w *world) heal(ctx context.Context) error {
 	return w.annotate(ctx, namespaceOf(w.namespace), nil)
 }
 
-// fails tells whether a step of the plan lets something fail.
+// fails reports whether a step of the plan lets something fail.
 func (w *world) fails() bool {
 	for _, step := range w.plan.Workload.Steps {
 		if step.Fail != nil {
@@ -172,7 +172,7 @@ func isPod(object *unstructured.Unstructured) bool {
 	return object.GetKind() == "Pod" && object.GetAPIVersion() == "v1"
 }
 
-// onLostNode tells whether a pod cannot go before its node is back.
+// onLostNode reports whether a pod cannot go before its node is back.
 func onLostNode(object *unstructured.Unstructured) bool {
 	return isPod(object) && object.GetAnnotations()[failAnnotation] == simLost
 }
@@ -185,7 +185,7 @@ func namespaceOf(name string) workload.Ref {
 func (w *world) annotate(ctx context.Context, of workload.Ref, how any) error {
 	err := w.merge(ctx, of, map[string]any{"metadata": map[string]any{"annotations": map[string]any{failAnnotation: how}}})
 	if apierrors.IsNotFound(err) {
-		return nil // it is gone meanwhile
+		return nil // it is gone in the meantime
 	}
 	return err
 }

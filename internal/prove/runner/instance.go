@@ -111,7 +111,7 @@ func (l *life) launch(ctx context.Context, i *instance) error {
 	return nil
 }
 
-// runs notes that an instance runs, and ends it where that was asked for meanwhile: it may have brought about a fault by
+// runs notes that an instance runs, and ends it where that was asked for in the meantime: it may have brought about a fault by
 // now that kills it.
 func (l *life) runs(i *instance, running Running) {
 	l.mu.Lock()
@@ -177,7 +177,7 @@ func (l *life) restart(pause time.Duration) {
 	_ = l.start(l.ctx) // what is wrong is in failure, which ends the step
 }
 
-// another tells whether another instance than this one runs.
+// another reports whether another instance than this one runs.
 func (l *life) another(i *instance) bool {
 	for _, other := range l.all {
 		if other != i && !other.ended {
@@ -187,7 +187,7 @@ func (l *life) another(i *instance) bool {
 	return false
 }
 
-// note takes down how an instance ended. The end of the run is none, but for a panic that came to
+// note takes down how an instance ended. The end of the run is none, except for a panic that came to
 // light.
 func (l *life) note(i *instance) {
 	end := i.running.End()
@@ -289,7 +289,7 @@ func (l *life) at(step string) {
 	l.step = step
 }
 
-// busy says what goes on in the operator's life, "" when nothing does.
+// busy says what continues in the operator's life, "" when nothing does.
 func (l *life) busy() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -70,7 +70,7 @@ func unfinished(job *unstructured.Unstructured, all []*unstructured.Unstructured
 	return ""
 }
 
-// abandoned tells whether all owners of an object are gone, so that the garbage collector will take it.
+// abandoned reports whether all owners of an object are gone, so that the garbage collector will take it.
 // Owners without a namespace are not known here.
 func abandoned(object *unstructured.Unstructured, there map[types.UID]*unstructured.Unstructured) bool {
 	owners := object.GetOwnerReferences()
@@ -88,7 +88,7 @@ func abandoned(object *unstructured.Unstructured, there map[types.UID]*unstructu
 // withoutNamespace are kinds of owners that are not in the world's namespace.
 var withoutNamespace = map[string]bool{"Node": true, "Namespace": true}
 
-// held tells whether finalizers keep an object that somebody else has to remove.
+// held reports whether finalizers keep an object that another client has to remove.
 func held(object *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(object.GetFinalizers(), func(name string) bool {
 		return name != "foregroundDeletion" && name != "orphan" && name != "kubernetes.io/pvc-protection" && name != "batch.kubernetes.io/job-tracking"
@@ -124,18 +124,18 @@ func miscounted(set *unstructured.Unstructured, all []*unstructured.Unstructured
 	case pods == number(set, "spec", "replicas"):
 		return ""
 	case set.GetKind() == "ReplicaSet" && !hasCondition(set, "ReplicaFailure"), set.GetKind() == "StatefulSet" && ready == pods:
-		return "has not its pods yet" // a StatefulSet makes or ends one after the other, and waits for those that are not ready
+		return "has not its pods yet" // a StatefulSet makes or ends one at a time, and waits for those that are not ready
 	}
 	return ""
 }
 
-// counts tells whether a set's status counts a pod. A StatefulSet makes no other before a pod is gone,
+// counts reports whether a set's status counts a pod. A StatefulSet makes no other before a pod is gone,
 // and counts it as long.
 func counts(set, pod *unstructured.Unstructured) bool {
 	return pod.GetDeletionTimestamp() == nil || set.GetKind() == "StatefulSet" && onLostNode(pod)
 }
 
-// unready tells whether a pod or anything that has conditions says that it is not ready.
+// unready reports whether a pod or anything that has conditions reports that it is not ready.
 func unready(objects []*unstructured.Unstructured) bool {
 	return slices.ContainsFunc(objects, func(object *unstructured.Unstructured) bool {
 		return slices.ContainsFunc(conditions(object), func(c map[string]any) bool {
@@ -157,7 +157,7 @@ func unplaced(pod *unstructured.Unstructured, all []*unstructured.Unstructured) 
 	return ""
 }
 
-// volumesCame tells whether the scheduler has put a pod off because of its claims, which are bound now.
+// volumesCame reports whether the scheduler has put a pod off because of its claims, which are bound now.
 func volumesCame(pod *unstructured.Unstructured, all []*unstructured.Unstructured) bool {
 	put := slices.ContainsFunc(conditions(pod), func(c map[string]any) bool {
 		message, _ := c["message"].(string)

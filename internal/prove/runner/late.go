@@ -55,7 +55,7 @@ func (w *world) late(step time.Time) string {
 	return ""
 }
 
-// unseen tells whether the witness has still to see what the step did.
+// unseen reports whether the witness has still to see what the step did.
 func (w *world) unseen() bool {
 	for _, one := range w.deeds {
 		if one.deleted == "" {
@@ -72,7 +72,7 @@ func (w *world) unseen() bool {
 	return false
 }
 
-// unseenOf tells whether the witness has still to see what requests changed since a time.
+// unseenOf reports whether the witness has still to see what requests changed since a time.
 func (w *world) unseenOf(requests []requestlog.Request, since time.Time) bool {
 	for i := len(requests) - 1; i >= 0 && requests[i].At.After(since); i-- {
 		r := &requests[i]
@@ -86,12 +86,12 @@ func (w *world) unseenOf(requests []requestlog.Request, since time.Time) bool {
 	return false
 }
 
-// knows tells whether the witness has seen a version of an object, or a newer one, or never will.
+// knows reports whether the witness has seen a version of an object, or a newer one, or never will.
 func (w *world) knows(at spot, version string) bool {
 	return !w.Witness.Watches(at.resource) || w.Witness.Scene(at.namespace).Knows(at.resource, at.name, version)
 }
 
-// unheard tells whether the operator watches something that changed since a time, and was not told of it.
+// unheard reports whether the operator watches something that changed since a time, and was not told of it.
 func (w *world) unheard(since time.Time) bool {
 	var news []proxy.News
 	for _, change := range w.changes() {

@@ -20,7 +20,7 @@ type Access struct {
 	// Config leads through the proxy. Kubeconfig is a file that says the same.
 	Config     *rest.Config
 	Kubeconfig string
-	// Account is a folder that says it as a pod is told it: a token, ca.crt and the namespace.
+	// Account is a directory that says it as a pod is told it: a token, ca.crt and the namespace.
 	Account string
 	// Folder is the instance's own, for this user alone. It is removed with the world.
 	Folder string

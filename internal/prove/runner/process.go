@@ -86,7 +86,7 @@ const accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
 // does: they are all there, or none is.
 func (Process) InCluster() error { return process.CanMount(accountFolder) }
 
-// inside are the settings of a pod: the API server's address in two variables, and a folder.
+// inside are the settings of a pod: the API server's address in two variables, and a directory.
 func (p Process) inside(access Access) (env []string, mounts []process.Mount, err error) {
 	if p.InCluster() != nil {
 		return nil, nil, nil // the session says so, and $KUBECONFIG is enough for most

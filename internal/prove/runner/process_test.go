@@ -62,7 +62,7 @@ func TestInCluster(t *testing.T) {
 	}
 }
 
-// One that is killed gets settings of its own, and a token that expires is replaced in the folder.
+// One that is killed gets settings of its own, and a token that expires is replaced in the directory.
 func TestInClusterFaults(t *testing.T) {
 	t.Parallel()
 	stage := newStage(t, pod(t))

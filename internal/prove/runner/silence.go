@@ -16,7 +16,7 @@ import (
 
 // Pace says when a step is over.
 type Pace struct {
-	// Reached tells whether what there is at the end of a step is what is expected, and Knows whether
+	// Reached reports whether what there is at the end of a step is what is expected, and Knows whether
 	// anything is. Nil: nothing is expected.
 	Reached func(step string, state []*unstructured.Unstructured) bool
 	Knows   func(step string) bool
@@ -126,12 +126,12 @@ func (w *world) known(s *workload.Step) quiesce.Step {
 // scaled is a time on a cluster that is slower than usual.
 func scaled(while time.Duration, slow float64) time.Duration { return quiesce.Scaled(while, slow) }
 
-// awaits tells whether a fault has still to strike in a step, or may.
+// awaits reports whether a fault has still to strike in a step, or may.
 func (w *world) awaits(step string) bool {
 	return slices.ContainsFunc(w.script.Pending(), func(f fault.Fault) bool { return f.On.Step == "" || f.On.Step == step })
 }
 
-// expects tells whether it is known what a step leads to.
+// expects reports whether it is known what a step leads to.
 func (w *world) expects(s *workload.Step) bool {
 	return w.pace.Reached != nil && (w.pace.Knows == nil || w.pace.Knows(s.Name))
 }
@@ -171,7 +171,7 @@ func (w *world) quiet(since time.Time) (busy string, quiet time.Duration) {
 	return "", quiet
 }
 
-// onlyReads tells whether nothing has happened for long but that the operator read.
+// onlyReads reports whether nothing has happened for long but that the operator read.
 func (w *world) onlyReads(since time.Time) bool {
 	long := scaled(timing.reading, quiesce.Mild(w.Witness.Slowness()))
 	if w.pace.Reads || w.life.busy() != "" || time.Since(since) < long {

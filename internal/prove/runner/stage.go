@@ -53,7 +53,7 @@ type Settings struct {
 	Folder string
 }
 
-// Stage is a cluster on which a session's plans are carried out, any number at once.
+// Stage is a cluster on which a session's plans are executed, any number at once.
 type Stage struct {
 	Settings
 	session  string

@@ -17,7 +17,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// step carries out one step and waits until it is over. It returns false where the run is to end
+// step executes one step and waits until it is over. It returns false where the run is to end
 // with it: what comes after would only show the same again.
 func (w *world) step(ctx context.Context, s *workload.Step) (on bool, err error) {
 	w.life.at(s.Name)
@@ -62,7 +62,7 @@ func (w *world) do(ctx context.Context, s *workload.Step) (refused string, err e
 	return "", err
 }
 
-// refuses tells whether an error says that the object is at fault. Server-side apply tells of a value
+// refuses reports whether an error reports that the object is at fault. Server-side apply tells of a value
 // that is not of the schema's type by an internal error.
 func refuses(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||

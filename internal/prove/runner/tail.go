@@ -45,7 +45,7 @@ func (t *tail) take(line string) {
 	}
 }
 
-// panics tells whether a line tells of a panic: Go's own, one that controller-runtime or
+// panics reports whether a line tells of a panic: Go's own, one that controller-runtime or
 // apimachinery caught and went on after, or one of Rust.
 func panics(line string) bool {
 	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") ||

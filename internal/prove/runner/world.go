@@ -46,7 +46,7 @@ type world struct {
 }
 
 // Carry carries a plan out and returns what was seen. An error says why the plan could not be
-// carried out; whatever the operator did wrong is in the trace. Where ctx ends before, the trace
+// executed; whatever the operator did wrong is in the trace. Where ctx ends before, the trace
 // so far is returned with the error.
 func (s *Stage) Carry(ctx context.Context, p testplan.Plan, pace Pace) (*runlog.Trace, error) {
 	if s.Namespace != "" {
@@ -144,7 +144,7 @@ func (w *world) furnished(ctx context.Context) error {
 	}
 }
 
-// perform starts the operator and carries out the steps.
+// perform starts the operator and executes the steps.
 func (w *world) perform(ctx context.Context) (err error) {
 	if err := w.open(); err != nil {
 		return err
@@ -197,7 +197,7 @@ func (w *world) close() {
 	}
 }
 
-// elects tells whether the operator has to take part in leader election: where two run at once.
+// elects reports whether the operator has to take part in leader election: where two run at once.
 func (w *world) elects() bool {
 	return slices.ContainsFunc(w.plan.Faults, func(f fault.Fault) bool {
 		return f.Kind == "overlap" || f.Kind == "lose-lease"
@@ -226,7 +226,7 @@ func (w *world) changes() []runlog.Change {
 	return clusterwatch.InOrder(all)
 }
 
-// own tells whether an object is of Operon's own making, and not part of the world.
+// own reports whether an object is of Operon's own making, and not part of the world.
 func own(object *unstructured.Unstructured) bool { return object.GetLabels()[Label] != "" }
 
 // state are the objects of the world, as they are now.

@@ -267,7 +267,7 @@ func TestEndsByItself(t *testing.T) {
 	}
 }
 
-// An operator that never comes to rest does not hold up the run for ever.
+// An operator that never comes to rest does not hold up the run forever.
 func TestNeverSilent(t *testing.T) {
 	t.Parallel()
 	stage := newStage(t, runner.Function(boxOperator{before: func() error { return errors.New("once more") }}.run))

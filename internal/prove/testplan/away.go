@@ -66,7 +66,7 @@ func watched(kind schema.GroupVersionKind, refs []runlog.Trace) string {
 	return ""
 }
 
-// takes tells whether a block, or an item of a list, was there before and is no longer.
+// takes reports whether a block, or an item of a list, was there before and is no longer.
 func takes(before, after any) bool {
 	switch was := before.(type) {
 	case map[string]any:

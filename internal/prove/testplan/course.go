@@ -87,7 +87,7 @@ func confirm(points, others []point) []point {
 	return points
 }
 
-// place says which request of a run it is, and with which neighbours.
+// place says which request of a run it is, and with which neighbors.
 func (p point) place() string {
 	return strings.Join([]string{strconv.Itoa(p.step), p.on.String(), p.before, p.after}, "|")
 }
@@ -129,7 +129,7 @@ func (c *course) requests(t runlog.Trace) {
 	c.neighbours()
 }
 
-// neighbours notes what is written before and after each write, within a step.
+// neighbors notes what is written before and after each write, within a step.
 func (c *course) neighbours() {
 	for i := range c.writes {
 		w := &c.writes[i]
@@ -220,7 +220,7 @@ func (c *course) stepOfChange(i int) int {
 	return -1
 }
 
-// isWatched tells whether the operator watches a resource.
+// isWatched reports whether the operator watches a resource.
 func (c *course) isWatched(resource string) bool { return c.watched[resource] }
 
 // generatedNames are the objects, as resource/name, whose names the API server made.

@@ -22,7 +22,7 @@ type Options struct {
 // greatest promise first.
 //
 // Guarantees: the same traces and options give the same plans. Plans that would show the same are
-// one: the same kind of fault at the same kind of write between the same neighbours. Each class of
+// one: the same kind of fault at the same kind of write between the same neighbors. Each class of
 // fault is among the first plans, where there is a place for it.
 //
 // Assumptions: there is at least one trace. With more, places that are not the same in each of

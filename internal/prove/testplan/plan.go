@@ -13,13 +13,13 @@ type Plan struct {
 	Name string `json:"name"`
 	// Why says what made it promising.
 	Why string `json:"why,omitempty"`
-	// Workload is what is done meanwhile, with all objects.
+	// Workload is what is done in the meantime, with all objects.
 	Workload workload.Workload `json:"workload"`
 	// Faults are what goes wrong. None: the workload alone is the test.
 	Faults []fault.Fault `json:"faults,omitempty"`
 }
 
-// Validate returns why a plan cannot be carried out: steps that are none, faults that are not possible.
+// Validate returns why a plan cannot be executed: steps that are none, faults that are not possible.
 func (p Plan) Validate() error {
 	_, err := fault.NewScript(p.Faults...)
 	return errors.Join(p.Workload.Validate(), err)

@@ -157,7 +157,7 @@ func TestStepsOfFaults(t *testing.T) {
 	}
 }
 
-// TestShrinkingEnds: who takes the first smaller plan each time comes to an end.
+// TestShrinkingEnds: who takes the first smaller plan each time ends.
 func TestShrinkingEnds(t *testing.T) {
 	t.Parallel()
 	p := testplan.Plan{Workload: workload.Workload{Steps: steps("a", "b=a", "c", "d", "e=c")}, Faults: []fault.Fault{

@@ -11,7 +11,7 @@ import (
 // workload, faults that strike once. Who shrinks a plan takes the first of them that still fails,
 // and asks again, until there is none.
 //
-// Guarantees: each is less than the plan, so that it comes to an end. A step that others refer to is
+// Guarantees: each is less than the plan, so that it ends. A step that others refer to is
 // not taken away.
 func Smaller(p Plan) []Plan {
 	var all []Plan
@@ -62,7 +62,7 @@ func with(p Plan, steps []workload.Step, faults []fault.Fault) Plan {
 	return p
 }
 
-// needs tells whether a fault strikes in one of some steps, or goes back to the end of one.
+// needs reports whether a fault strikes in one of some steps, or goes back to the end of one.
 func needs(faults []fault.Fault, steps []workload.Step) bool {
 	return slices.ContainsFunc(steps, func(step workload.Step) bool {
 		return slices.ContainsFunc(faults, func(f fault.Fault) bool {

@@ -71,7 +71,7 @@ func absences(c *course) []proposal {
 	return all
 }
 
-// comesAgain tells whether a change is followed by others of the same kind by others than the operator,
+// comesAgain reports whether a change is followed by others of the same kind by others than the operator,
 // in the same step.
 func (c *course) comesAgain(i int) bool {
 	return slices.ContainsFunc(c.changes[i+1:], func(later change) bool {
@@ -197,7 +197,7 @@ func (c *course) lastChange(step int) (last change, any bool) {
 	return last, any
 }
 
-// gone tells whether something was deleted in a step.
+// gone reports whether something was deleted in a step.
 func (c *course) gone(step int) bool {
 	return slices.ContainsFunc(c.changes, func(one change) bool { return one.step == step && one.Type == "DELETED" })
 }
@@ -217,7 +217,7 @@ func instances(c *course) []proposal {
 	return all
 }
 
-// servers are about what becomes of the API server, and of the right to speak to it.
+// servers are about the result of the API server, and of the right to speak to it.
 func servers(c *course) []proposal {
 	var all []proposal
 	for _, p := range c.writes {

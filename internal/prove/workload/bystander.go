@@ -95,7 +95,7 @@ func WithBystanders(w Workload, stay []*unstructured.Unstructured) Workload {
 	return w
 }
 
-// IsBystander tells whether an object is one of [Bystanders].
+// IsBystander reports whether an object is one of [Bystanders].
 func IsBystander(object *unstructured.Unstructured) bool {
 	return object.GetAnnotations()[BystanderAnnotation] != ""
 }

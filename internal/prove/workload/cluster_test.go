@@ -156,7 +156,7 @@ func TestChildrenOnACluster(t *testing.T) {
 	}
 }
 
-// drift does what somebody else does, without doing it.
+// drift does what another client does, without doing it.
 func (s *site) drift(d *workload.Drift) error {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(schema.FromAPIVersionAndKind(d.Of.APIVersion, d.Of.Kind))

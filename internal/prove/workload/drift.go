@@ -11,7 +11,7 @@ import (
 // maxDrifts bounds how many children of a run drift, each in two steps.
 const maxDrifts = 8
 
-// WithDrift is a workload in which, before its first deletion, somebody else changes and deletes
+// WithDrift is a workload in which, before its first deletion, another client changes and deletes
 // children of the operator's, each of which it has to put back. Children are objects that a run
 // has shown, as they were in it.
 //

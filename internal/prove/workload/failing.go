@@ -7,7 +7,7 @@ import (
 )
 
 // Failing are workloads in which pods of an operator's children fail, or lose their node, are changed
-// meanwhile where the given workload has a change, and get well again; and one in which claims get
+// in the meantime where the given workload has a change, and get well again; and one in which claims get
 // no volume for a while. Children are objects that a run has shown.
 //
 // Guarantees: each does the first step of the given workload and ends with its first deletion.
@@ -64,7 +64,7 @@ func (w Workload) deletion() []Step {
 	return nil
 }
 
-// claims tells whether a child is a claim for storage, or makes some.
+// claims reports whether a child is a claim for storage, or makes some.
 func claims(child *unstructured.Unstructured) bool {
 	templates, _, _ := unstructured.NestedSlice(child.Object, "spec", "volumeClaimTemplates")
 	kind := RefOf(child).GroupKind().String()

@@ -43,7 +43,7 @@ func TestWorkloadsOfTheGallery(t *testing.T) {
 	}
 }
 
-// changeable tells whether one of the operations is a change that is taken, and taken back.
+// changeable reports whether one of the operations is a change that is taken, and taken back.
 func changeable(operations []workload.Workload) bool {
 	return slices.ContainsFunc(operations, func(w workload.Workload) bool {
 		return len(w.Steps) == 4 && !w.Steps[1].Refused && w.Steps[1].Same == "" && w.Steps[2].Same == "create"

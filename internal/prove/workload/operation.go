@@ -40,7 +40,7 @@ type operation struct {
 //
 // Guarantees: what is refused and what is not is known beforehand, from the schema and its rules:
 // a change that only the step back from is refused, or that a new object may have and an old one
-// may not get, is a step with Refused. A change of a name that leads to another sample's object to
+// may not get, is a step with Refused. A change with a name that leads to another sample's object to
 // one that leads to none has Unmet. The same samples, definitions and options give the same
 // workloads, those of greater promise first.
 //
@@ -152,7 +152,7 @@ func takeTurns(operations []operation) []operation {
 	return kept
 }
 
-// unmet is the object that a change of a name leads away from, nil where it is no such change.
+// unmet is the object that a change with a name leads away from, nil where it is no such change.
 func unmet(v crd.Variant, all []*unstructured.Unstructured) *Ref {
 	name, ok := v.Old.(string)
 	other, text := v.Value.(string)
@@ -173,7 +173,7 @@ func unmet(v crd.Variant, all []*unstructured.Unstructured) *Ref {
 	return found
 }
 
-// refers tells whether a field is likely to name an object.
+// refers reports whether a field is likely to name an object.
 func refers(path string) bool {
 	last := path[strings.LastIndexAny(path, ".")+1:]
 	for _, end := range []string{"name", "ref", "secret", "configmap"} {

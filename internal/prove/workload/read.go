@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/glob"
 )
 
-// Read reads workloads that somebody wrote: a file, or all *.yaml and *.yml of a folder in the
+// Read reads workloads that somebody wrote: a file, or all *.yaml and *.yml of a directory in the
 // order of their names. Each document is one workload; docs/prove/workloads.md has the form. Files that a step names
 // are relative to the workload's.
 //

@@ -111,7 +111,7 @@ func (r *reader) apply(node *yamlv3.Node, at string) []*unstructured.Unstructure
 	return cleaned(all)
 }
 
-// manifest reads a file or folder, by its path from the workload's file where it is not absolute.
+// manifest reads a file or directory, by its path from the workload's file where it is not absolute.
 func (r *reader) manifest(node *yamlv3.Node, at, name string) []*unstructured.Unstructured {
 	path := name
 	if !filepath.IsAbs(path) {
@@ -198,7 +198,7 @@ func (r *reader) patch(node *yamlv3.Node, at string) *unstructured.Unstructured 
 	return patched
 }
 
-// drift reads what somebody else does.
+// drift reads what another client does.
 func (r *reader) drift(node *yamlv3.Node, at string) *Drift {
 	of, merge, remove := r.change(node, at, true)
 	if remove == (len(merge) > 0) {

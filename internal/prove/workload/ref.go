@@ -21,12 +21,12 @@ func (r Ref) GroupKind() schema.GroupKind {
 // String is the name for people: Deployment/web.
 func (r Ref) String() string { return r.Kind + "/" + r.Name }
 
-// is tells whether two names are of one object, in whatever version.
+// is reports whether two names are of one object, in whatever version.
 func (r Ref) is(other Ref) bool {
 	return r.GroupKind() == other.GroupKind() && r.Namespace == other.Namespace && r.Name == other.Name
 }
 
-// complete says what is missing of a name.
+// complete says what is missing with a name.
 func (r Ref) complete() error {
 	for _, part := range []struct{ name, value string }{{"apiVersion", r.APIVersion}, {"kind", r.Kind}, {"name", r.Name}} {
 		if part.value == "" {

@@ -8,7 +8,7 @@ import (
 type Workload struct {
 	// Name tells it from others: "sample", "size: 3 → 5 → 3".
 	Name string `json:"name"`
-	// Steps are carried out one after the other.
+	// Steps are executed one at a time.
 	Steps []Step `json:"steps"`
 }
 
@@ -17,7 +17,7 @@ type Workload struct {
 type Step struct {
 	// Name tells it from the others of its workload: "create", "spec.size: 5".
 	Name string `json:"name"`
-	// Apply are objects that become as they are written here: created, or replaced but for what the
+	// Apply are objects that become as they are written here: created, or replaced except for what the
 	// operator and the API server wrote there. Those without a namespace, of kinds that have one,
 	// are in the run's own.
 	Apply []*unstructured.Unstructured `json:"apply,omitempty"`

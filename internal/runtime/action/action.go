@@ -55,7 +55,7 @@ func NewSharedRunner(offers map[schema.GroupKind]Offer, direct client.Client) *R
 	return &Runner{offers: offers, turns: &shared{direct}}
 }
 
-// Serves tells whether an Action or ActionSchedule is about a kind of this operator. Others are left
+// Serves reports whether an Action or ActionSchedule is about a kind of this operator. Others are left
 // to theirs.
 func (r *Runner) Serves(object client.Object) bool {
 	var target v1alpha1.Target
@@ -96,7 +96,7 @@ type order struct {
 // run does what an Action asks for.
 func (r *Runner) run(ctx context.Context, a *v1alpha1.Action, run *durable.Run) error {
 	if j := run.Journal(); j != nil && j.Phase.Over() {
-		return nil // whatever became of its target meanwhile
+		return nil // whatever became of its target in the meantime
 	}
 	offer := r.offers[a.Spec.Target.GroupKind()]
 	do := offer.Do[a.Spec.Action]
@@ -109,7 +109,7 @@ func (r *Runner) run(ctx context.Context, a *v1alpha1.Action, run *durable.Run) 
 		return err
 	}
 	if j := run.Journal(); !begun && j != nil && j.Phase != journal.Running {
-		return nil // cancelled before it began
+		return nil // canceled before it began
 	}
 	target := offer.New()
 	target.SetNamespace(a.Namespace)

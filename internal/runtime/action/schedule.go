@@ -99,7 +99,7 @@ func (s *Schedules) plan(ctx context.Context, schedule *v1alpha1.ActionSchedule,
 // maxScheduleName leaves room for a time in the name of an Action, which is a label's value, too.
 const maxScheduleName = 52
 
-// ScheduleError says that a schedule is none.
+// ScheduleError reports that a schedule is none.
 type ScheduleError struct{ Err error }
 
 func (e *ScheduleError) Error() string { return "spec.schedule: " + e.Err.Error() }

@@ -18,7 +18,7 @@ type turns interface {
 	// take takes an Action's turn. Where it is another one's, the error is for the work to return, and
 	// it is called again when that one changes.
 	take(ctx context.Context, a *v1alpha1.Action, run *durable.Run) error
-	// leave gives back a turn that was not taken, as the Action cannot begin.
+	// leave returns a turn that was not taken, as the Action cannot begin.
 	leave(ctx context.Context, a *v1alpha1.Action) error
 }
 
@@ -64,10 +64,10 @@ func (t *alone) take(ctx context.Context, a *v1alpha1.Action, run *durable.Run) 
 
 func (t *alone) leave(context.Context, *v1alpha1.Action) error { return nil }
 
-// begun tells whether an Action has begun and is not over.
+// begun reports whether an Action has begun and is not over.
 func begun(a *v1alpha1.Action) bool { return a.Status.Journal != nil && !over(a) }
 
-// rivals tells whether another Action is on the same target and not over.
+// rivals reports whether another Action is on the same target and not over.
 func rivals(a, other *v1alpha1.Action) bool {
 	return other.UID != a.UID && other.Spec.Target == a.Spec.Target && !over(other)
 }
@@ -81,7 +81,7 @@ func waitFor(run *durable.Run, other *v1alpha1.Action) error {
 const TurnAnnotation = "actions.operon.dev/turn"
 
 // shared are the turns where the Actions on one target may be different replicas': they cannot
-// lock, but each shows that it wants to begin before it looks whether any other does. Of two that
+// lock, but each shows that it wants to begin before it checks whether any other does. Of two that
 // want to, the one that looks last sees the other; so one begins at most. The later Action then gives way.
 type shared struct{ client.Client }
 
@@ -120,7 +120,7 @@ func (t *shared) leave(ctx context.Context, a *v1alpha1.Action) error {
 	return t.want(ctx, a, false)
 }
 
-// wanted tells whether an Action says that it is about to begin.
+// wanted reports whether an Action reports that it is about to begin.
 func wanted(a *v1alpha1.Action) bool { return a.Annotations[TurnAnnotation] == string(a.UID) }
 
 // before is whose turn it is, of two that want to begin.
@@ -161,7 +161,7 @@ func watch(ctx context.Context, run *durable.Run, name string) error {
 	return err
 }
 
-// want says that an Action wants to begin, or that it does not.
+// want reports that an Action wants to begin, or that it does not.
 func (t *shared) want(ctx context.Context, a *v1alpha1.Action, wants bool) error {
 	value := any(nil)
 	if wants {

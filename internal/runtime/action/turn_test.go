@@ -47,7 +47,7 @@ type place struct {
 	client.WithWatch
 	// patched are the Actions whose annotation was written, and watched those that the work reads, in order.
 	patched, watched []string
-	// meanwhile is called once, after the first write.
+	// in the meantime is called once, after the first write.
 	meanwhile func()
 }
 

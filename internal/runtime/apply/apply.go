@@ -1,4 +1,4 @@
-// Package apply carries out a plan: it writes children with server-side apply as one field manager, deletes and
+// Package apply executes a plan: it writes children with server-side apply as one field manager, deletes and
 // releases them, and remembers each write until the caches show it, so that the next reconcile of the same object
 // does not decide on the state before its own writes.
 package apply
@@ -50,7 +50,7 @@ type Applier struct{ Config }
 // New returns an applier.
 func New(cfg Config) *Applier { return &Applier{Config: cfg} }
 
-// ConflictError says that an object is somebody else's.
+// ConflictError reports that an object is another client's.
 type ConflictError struct {
 	ID  plan.ID
 	Why string
@@ -60,9 +60,9 @@ func (e *ConflictError) Error() string {
 	return fmt.Sprintf("%s %s; it is left alone", e.ID, e.Why)
 }
 
-// Do carries out one action and returns what came of it, with what is there now as its Live.
+// Do executes one action and returns what came of it, with what is there now as its Live.
 // It is another action where the API server knew better: a creation that found its name
-// taken, or a change of what cannot be changed. An object that turns out to be somebody else's is left alone and makes a
+// taken, or a change of what cannot be changed. An object that turns out to be another client's is left alone and makes a
 // *ConflictError; a field that cannot be changed makes an *ImmutableError.
 func (a *Applier) Do(ctx context.Context, action plan.Action) (plan.Action, error) {
 	switch action.Verb {
@@ -100,7 +100,7 @@ func (a *Applier) create(ctx context.Context, action plan.Action) (plan.Action, 
 }
 
 // occupied looks at the object that holds the name of a child: it is ours, if the caches lag
-// behind or an earlier process made it, or somebody else's.
+// behind or an earlier process made it, or another client's.
 func (a *Applier) occupied(ctx context.Context, action plan.Action) (plan.Action, error) {
 	child, id := action.Desired, action.ID()
 	reading := a.Writes.Begin(id, 0) // what is read past all caches is held as writes are
@@ -146,7 +146,7 @@ func (a *Applier) change(ctx context.Context, action plan.Action) (plan.Action, 
 	return action, err
 }
 
-// send applies a child and returns what became of it.
+// send applies a child and returns the result of it.
 func (a *Applier) send(ctx context.Context, child *unstructured.Unstructured) (*plan.Live, error) {
 	form, endpoint, err := a.endpoint(child)
 	if err != nil {

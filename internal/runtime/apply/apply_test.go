@@ -163,7 +163,7 @@ func (b *bench) desired(value string, options plan.Options) *unstructured.Unstru
 	return prepared
 }
 
-// do carries out an action and checks what became of it, and which version of the child is read then: empty for none.
+// do executes an action and checks the result of it, and which version of the child is read then: empty for none.
 func (b *bench) do(action plan.Action, want plan.Verb, version string) plan.Action {
 	b.Helper()
 	done, err := b.Do(b.Context(), action)

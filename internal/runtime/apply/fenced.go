@@ -32,7 +32,7 @@ func (a *Applier) only(live *plan.Live) client.Preconditions {
 	return client.Preconditions{UID: &live.UID}
 }
 
-// overtaken plans a change anew that somebody's write came before: a controller's, of the child's
+// overtaken plans a change again that somebody's write came before: a controller's, of the child's
 // status, or the next owner's. If it is the next owner, the look or the write is not sent any more.
 func (a *Applier) overtaken(ctx context.Context, action plan.Action) (plan.Action, error) {
 	reading := a.Writes.Begin(action.ID(), 0)

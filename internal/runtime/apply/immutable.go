@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/plan"
 )
 
-// ImmutableError says that a child cannot be changed as it is composed.
+// ImmutableError reports that a child cannot be changed as it is composed.
 type ImmutableError struct {
 	ID plan.ID
 	// Fields are those that the API server names.

@@ -1,6 +1,6 @@
 package apply
 
-// InvalidError says that what was composed is no child: nothing that happens in the cluster
+// InvalidError reports that what was composed is no child: nothing that happens in the cluster
 // can mend it.
 type InvalidError struct{ Message string }
 

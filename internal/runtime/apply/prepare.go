@@ -94,13 +94,13 @@ func (a *Applier) place(owner client.Object, object *unstructured.Unstructured) 
 	return nil
 }
 
-// Collected tells whether garbage collection removes the child when its owner goes, for it
+// Collected reports whether garbage collection removes the child when its owner goes, for it
 // holds a reference to it.
 func Collected(owner client.Object, child *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(child.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == owner.GetUID() })
 }
 
-// reaches tells whether garbage collection can follow a reference from child to owner: it
+// reaches reports whether garbage collection can follow a reference from child to owner: it
 // does within a namespace, and everywhere to an owner without one.
 func reaches(owner, child client.Object) bool {
 	return owner.GetNamespace() == "" || owner.GetNamespace() == child.GetNamespace()

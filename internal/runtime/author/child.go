@@ -15,7 +15,7 @@ type Child struct {
 	Object client.Object
 	// After are the children that have to be ready before it is written.
 	After []client.Object
-	// Ready are the author's functions in the place of kstatus, and ReadyWords describe them.
+	// Ready are the author's functions instead of kstatus, and ReadyWords describe them.
 	Ready      []Readiness
 	ReadyWords []string
 	Policy     plan.Policy
@@ -26,7 +26,7 @@ type Child struct {
 // ChildOption configures a child beyond its fields.
 type ChildOption func(*Child)
 
-// Readiness tells whether a child is ready, and if not, why: a clause for the Ready
+// Readiness reports whether a child is ready, and if not, why: a clause for the Ready
 // condition. It must not change the object.
 type Readiness func(live *unstructured.Unstructured) (ready bool, why string)
 
@@ -36,7 +36,7 @@ func After(objects ...client.Object) ChildOption {
 	return func(c *Child) { c.After = append(c.After, objects...) }
 }
 
-// ReadyWhen lets a function tell whether the child is ready, in the place of kstatus. Of
+// ReadyWhen lets a function report whether the child is ready, instead of kstatus. Of
 // several, all have to agree.
 func ReadyWhen(ready Readiness) ChildOption {
 	return ReadyAs("a function says so", ready)

@@ -80,7 +80,7 @@ func set(all *map[string]string, key, value string) {
 	(*all)[key] = value
 }
 
-// Partial says that more may have to exist than what was declared: nothing is deleted for not being declared.
+// Partial reports that more may have to exist than what was declared: nothing is deleted for not being declared.
 // As opposed to Wait, it is no news for the Ready condition.
 func (c *Composition) Partial() { c.partial = true }
 

@@ -37,7 +37,7 @@ func DeclaredExternal(out *ExternalComposition) (Resources, error) {
 	return Resources{out.kinds, out.declared, out.found}, out.err
 }
 
-// InvalidExternalError says that what was declared cannot be.
+// InvalidExternalError reports that what was declared cannot be.
 type InvalidExternalError struct{ Err error }
 
 func (e *InvalidExternalError) Error() string { return e.Err.Error() }
@@ -72,7 +72,7 @@ func ExternalKind[D, S any](out *ExternalComposition, kind string, provider exte
 	return &ExternalResources[D]{out, kind}
 }
 
-// Declare says that a resource should exist. Its name tells it from others of its kind and object,
+// Declare reports that a resource should exist. Its name tells it from others of its kind and object,
 // and is recorded.
 func (p *ExternalResources[D]) Declare(name string, desired D, options ...external.Option) {
 	ref := external.Ref{Kind: p.kind, Name: name}

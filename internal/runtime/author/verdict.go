@@ -23,7 +23,7 @@ type Verdict struct {
 // Event is an event of the author's.
 type Event struct{ Type, Reason, Message string }
 
-// Degraded says that the object serves, but not as well as it should.
+// Degraded reports that the object serves, but not as well as it should.
 type Degraded struct{ Reason, Message string }
 
 // verdict collects a Verdict.

@@ -158,7 +158,7 @@ func TestWhatAWatchShowsOfOwnWrites(t *testing.T) {
 	}
 }
 
-// Objects that compose a child of the same name write to it at the same time: what a watch shows meanwhile is
+// Objects that compose a child of the same name write to it at the same time: what a watch shows in the meantime is
 // reported to the one that has it, however the other's attempt ends.
 func TestWritesOfOneNameAtTheSameTime(t *testing.T) {
 	t.Parallel()

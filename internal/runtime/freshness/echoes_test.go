@@ -15,7 +15,7 @@ func TestWhatOfAStatusIsNews(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
-		// meanwhile is what the watch shows before the answer, which is 12. What was read is 10.
+		// in the meantime is what the watch shows before the answer, which is 12. What was read is 10.
 		meanwhile []string
 		want      bool
 	}{

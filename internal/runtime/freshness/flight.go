@@ -12,7 +12,7 @@ type flights[K, O comparable] struct {
 }
 
 // Flight is a write in flight. It ends with exactly one of Wrote, Released, Deleted and Failed, each of which reports
-// whether a watch has shown news of the object meanwhile. With several flights of one object, the last one reports that.
+// whether a watch has shown news of the object in the meantime. With several flights of one object, the last one reports that.
 type Flight[K, O comparable] struct {
 	ledger *Ledger[K, O]
 	key    K

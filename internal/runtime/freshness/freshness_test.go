@@ -24,11 +24,11 @@ type bench struct {
 	overlay   *freshness.Overlay
 	gate      *localtest.Gate
 	direct    client.Client
-	// meanwhile is what happens between a read of the cache and its answer.
+	// in the meantime is what happens between a read of the cache and its answer.
 	meanwhile func()
 }
 
-// interrupted is a client whose reads take so long that something happens meanwhile.
+// interrupted is a client whose reads take so long that something happens in the meantime.
 type interrupted struct {
 	client.Client
 	bench *bench
@@ -219,7 +219,7 @@ func TestReadsShowOwnWritesWhenTheWatchIsCut(t *testing.T) {
 	}
 }
 
-// What somebody else deletes while the watch is behind is not held for ever.
+// What another client deletes while the watch is behind is not held forever.
 func TestAnObjectThatSomebodyDeletesGoes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -98,7 +98,7 @@ func (l *Ledger[K, O]) Kept() int {
 	return len(l.entries)
 }
 
-// drop drops a write, but for open views. The lock is held.
+// drop drops a write, except for open views. The lock is held.
 func (l *Ledger[K, O]) drop(key K) {
 	e, ok := l.entries[key]
 	if !ok {

@@ -54,7 +54,7 @@ func (o *Overlay) merge(f form, view *View[objectKey, client.Object], list clien
 	return meta.SetList(list, merged)
 }
 
-// finds tells whether a list with these options finds an object.
+// finds reports whether a list with these options finds an object.
 func (o *Overlay) finds(f form, asked client.ListOptions, object client.Object) bool {
 	if asked.Namespace != "" && asked.Namespace != object.GetNamespace() {
 		return false
@@ -68,7 +68,7 @@ func (o *Overlay) finds(f form, asked client.ListOptions, object client.Object) 
 	return !slices.ContainsFunc(asked.FieldSelector.Requirements(), func(r fields.Requirement) bool { return !o.has(f, r, object) })
 }
 
-// has tells whether an object has a field of an index, as a cache does it: values are equal.
+// has reports whether an object has a field of an index, as a cache does it: values are equal.
 func (o *Overlay) has(f form, want fields.Requirement, object client.Object) bool {
 	switch want.Field {
 	case metav1.ObjectNameField:

@@ -18,7 +18,7 @@ type state struct {
 
 func (s state) visible() bool { return s.UID != "" && s.selected }
 
-// change is a write that the model's server carried out.
+// change is a write that the model's server executed.
 type change struct {
 	name          string
 	before, after state
@@ -91,11 +91,11 @@ type model struct {
 	informers []*informer
 	flying    []*sent
 	triggers  []trigger
-	// answers are the versions that the operator knows of a name: from answers, and from reads before a deletion.
+	// answers are the versions that the operator knows with a name: from answers, and from reads before a deletion.
 	answers map[string][]uint64
 	landed  map[uint64]bool      // own versions that were answered
 	removed map[types.UID]bool   // by own deletions that were answered
-	floor   map[string]uint64    // the last own answered write of a name
+	floor   map[string]uint64    // the last own answered write with a name
 	history map[string][]*change // of a name
 	trace   []string
 }
@@ -145,7 +145,7 @@ func (m *model) fail(format string, args ...any) {
 
 func (m *model) name() string { return []string{"a", "b", "elsewhere"}[min(m.random.IntN(9)/4, 2)] }
 
-// set carries out a write and returns the state that it made.
+// set executes a write and returns the state that it made.
 func (m *model) set(name string, after state, own bool) state {
 	m.version++
 	after.Version, after.name = m.version, name
@@ -215,7 +215,7 @@ func (m *model) begin() {
 	m.say("begin %s %s on %v", s.verb, name, s.base)
 }
 
-// alone reports whether no other own write removes the object: the reconciles of one owner come one after the other.
+// alone reports whether no other own write removes the object: the reconciles of one owner come one at a time.
 func (m *model) alone(s *sent) bool {
 	return m.floor[s.name] <= s.base.Version && !m.removed[s.base.UID] && !slices.ContainsFunc(m.flying, func(other *sent) bool {
 		return other.name == s.name && (other.verb == "delete" || other.verb == "release")
@@ -453,7 +453,7 @@ func (m *model) possible(name string, floor uint64, got *state, removed map[type
 	return got == nil && first
 }
 
-// returned reports whether a writer let watches select an object again: then nothing tells whether its deletion was
+// returned reports whether a writer let watches select an object again: then nothing reports whether its deletion was
 // before that or after.
 func (m *model) returned(name string, uid types.UID) bool {
 	return slices.ContainsFunc(m.history[name], func(c *change) bool {

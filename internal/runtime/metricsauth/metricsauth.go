@@ -5,7 +5,7 @@
 //	metricsserver.Options{SecureServing: true, FilterProvider: metricsauth.Filter}
 //
 // The operator needs to be allowed to create TokenReviews and SubjectAccessReviews. Answers are
-// remembered for a minute, so that a scrape costs the API server nothing as a rule.
+// remembered for a minute, so that a scrape costs the API server nothing usually.
 package metricsauth
 
 import (

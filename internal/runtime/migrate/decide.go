@@ -61,7 +61,7 @@ func parseMark(text string) Mark {
 	return Mark{Of: of, At: number}
 }
 
-// written tells whether an object was written since the migration began.
+// written reports whether an object was written since the migration began.
 func (m Mark) written(resourceVersion string) bool {
 	return m.At > 0 && resourceclient.Revision(resourceVersion) > m.At
 }
@@ -89,7 +89,7 @@ type Page struct {
 	Remaining int64
 }
 
-// UnconvertedError says that objects would lose fields if they were written.
+// UnconvertedError reports that objects would lose fields if they were written.
 type UnconvertedError struct{ Definition }
 
 func (e *UnconvertedError) Error() string {

@@ -19,9 +19,9 @@ const Pace = 100
 type Definitions interface {
 	Read(ctx context.Context) (Definition, error)
 	// Strike lets a definition that is as it was read have only its storage version in
-	// storedVersions. A definition that changed meanwhile is a conflict.
+	// storedVersions. A definition that changed in the meantime is a conflict.
 	Strike(ctx context.Context, d Definition) error
-	// MayStrike tells whether the operator may do that.
+	// MayStrike reports whether the operator may do that.
 	MayStrike(ctx context.Context, d Definition) error
 }
 
@@ -181,7 +181,7 @@ func (m *Migration) forget(ctx context.Context, d Definition, mark Mark) {
 	}
 }
 
-// rewrite writes an object, unless that was done before. A conflict means that somebody else
+// rewrite writes an object, unless that was done before. A conflict means that another client
 // wrote it.
 func (m *Migration) rewrite(ctx context.Context, mark Mark, object Object, count *Count) error {
 	if mark.written(object.ResourceVersion) {

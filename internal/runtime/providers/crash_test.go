@@ -46,7 +46,7 @@ func (d *desk) keepUntilCrash(names ...string) (crashed bool) {
 	return false
 }
 
-// Killed at every moment of making ten things, and of going on with three, the system holds exactly
+// Killed at every moment of making ten things, and of continuing with three, the system holds exactly
 // those in the end.
 func TestCrashAtEveryMoment(t *testing.T) {
 	t.Parallel()

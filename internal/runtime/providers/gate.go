@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/external"
 )
 
-// AwayError says that a system does not answer. While it does not, it is asked ever more rarely, by
+// AwayError reports that a system does not answer. While it does not, it is asked ever more rarely, by
 // one call for all resources.
 type AwayError struct {
 	System string
@@ -28,7 +28,7 @@ func (e *AwayError) Error() string { return fmt.Sprintf("%s: %v", e.System, e.Fi
 
 func (e *AwayError) Unwrap() error { return e.First }
 
-// busyError says that there are more calls than the rate allows.
+// busyError reports that there are more calls than the rate allows.
 type busyError struct {
 	system string
 	after  time.Duration

@@ -49,7 +49,7 @@ func (k *Keeper) Forget(name types.NamespacedName) {
 	delete(k.owners, name)
 }
 
-// remembered returns what is known of a resource. An object that was made anew has nothing in common
+// remembered returns what is known of a resource. An object that was made again has nothing in common
 // with the one before.
 func (k *Keeper) remembered(t Task, ref external.Ref) *memory {
 	k.mu.Lock()
@@ -115,7 +115,7 @@ type wanted struct {
 	entry    external.Entry
 }
 
-// same tells whether the same is wanted, whatever was recorded meanwhile.
+// same reports whether the same is wanted, whatever was recorded in the meantime.
 func (w wanted) same(v wanted) bool {
 	return w.declared == v.declared && w.revision == v.revision && reflect.DeepEqual(w.desired, v.desired)
 }

@@ -156,7 +156,7 @@ func TestAwayForAnHour(t *testing.T) {
 	if result := d.keep(thing{Size: "s"}, numbered(5)...); result.Outcome.Kind() != outcome.KindDone {
 		t.Errorf("after it is back: %v", result.Outcome)
 	}
-	// A process that began meanwhile knows nothing, and says so.
+	// A process that began in the meantime knows nothing, and says so.
 	s.before = func(string) error { return errors.New("away") }
 	if result := newDesk(t, d.clock, st, finding{s}).keep(thing{}, "0"); !result.Unknown {
 		t.Errorf("a new process takes what it cannot see for known: %+v", result)
@@ -245,7 +245,7 @@ func TestRefusedLeavesNoMark(t *testing.T) {
 	}
 }
 
-// More calls than the rate allows come later, and what was seen counts meanwhile.
+// More calls than the rate allows come later, and what was seen counts in the meantime.
 func TestRate(t *testing.T) {
 	t.Parallel()
 	s, st := newSystem(), &store{}

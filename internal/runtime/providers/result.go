@@ -42,7 +42,7 @@ func (r *run) result() Result {
 	return result
 }
 
-// settle keeps in mind what became of an item, and returns its outcome.
+// settle keeps in mind the result of an item, and returns its outcome.
 func (r *run) settle(it *item) outcome.Outcome {
 	if !it.Declared && !it.Recorded && it.err == nil && r.err == nil {
 		r.forgetOne(r.Task, it.Ref)
@@ -98,7 +98,7 @@ func (it *item) told(after time.Duration) outcome.Outcome {
 	return outcome.Again(after)
 }
 
-// postponed tells whether nothing went wrong but that there are many calls.
+// postponed reports whether nothing went wrong but that there are many calls.
 func (it *item) postponed() bool {
 	var busy *busyError
 	return errors.As(it.err, &busy)

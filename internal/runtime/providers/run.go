@@ -24,7 +24,7 @@ const (
 	maxSteps = 24
 )
 
-// run is one task that is carried out.
+// run is one task that is executed.
 type run struct {
 	*Keeper
 	Task
@@ -169,7 +169,7 @@ func (r *run) round(ctx context.Context) bool {
 	return len(calls)+len(edits) > 0
 }
 
-// turn asks what comes next for an item, and tells whether it may be done now. marking are the
+// turn asks what comes next for an item, and reports whether it may be done now. marking are the
 // kinds of which one is marked in this round.
 func (r *run) turn(it *item, marking map[string]bool) bool {
 	r.read(it)
@@ -195,7 +195,7 @@ func (r *run) turn(it *item, marking map[string]bool) bool {
 	return true
 }
 
-// pending tells whether an item is one of a kind that is marked, and no id of it known.
+// pending reports whether an item is one of a kind that is marked, and no id of it known.
 func (it *item) pending(kind string) bool {
 	return it.Ref.Kind == kind && it.Recorded && it.Entry.ID == "" && it.Made == ""
 }

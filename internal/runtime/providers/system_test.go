@@ -186,7 +186,7 @@ type store struct {
 	before, after func() error
 }
 
-// desk is an operator's part of a test: a process that has a keeper, and reads the record anew for each
+// desk is an operator's part of a test: a process that has a keeper, and reads the record again for each
 // reconcile.
 type desk struct {
 	*testing.T

@@ -135,7 +135,7 @@ func (b babbling) Observe(ctx context.Context, id string, want thing) (external.
 	return seen, err
 }
 
-// Of one thing the system tells garbage for an hour: that one is left as it is and asked for ever more rarely, and
+// Of one thing the system tells garbage for an hour: that one is left as it is and asked forever more rarely, and
 // the other one looked after as ever.
 func TestGarbageForAnHour(t *testing.T) {
 	t.Parallel()

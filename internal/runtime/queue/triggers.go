@@ -45,7 +45,7 @@ func (t *Triggers) Add(key types.NamespacedName, why trigger.Cause) {
 	t.of(key).events.Add(why)
 }
 
-// PutBack gives back what was taken for a reconcile that did nothing.
+// PutBack returns what was taken for a reconcile that did nothing.
 func (t *Triggers) PutBack(key types.NamespacedName, taken trigger.Gathered) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -60,7 +60,7 @@ func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) (applied, outcome
 	return done, outcome.Combine(append(slices.Clone(p.composed.waits), carried, duels)...), nil
 }
 
-// carrier carries out plans for the children of one object.
+// carrier executes plans for the children of one object.
 type carrier struct {
 	applier  *apply.Applier
 	clock    clock.PassiveClock
@@ -144,7 +144,7 @@ func requeueIfUnobserved(seen children, done plan.Action) outcome.Outcome {
 	return outcome.Done()
 }
 
-// ownerOf is the owner that an action is carried out for.
+// ownerOf is the owner that an action is executed for.
 func ownerOf(action plan.Action) string {
 	if action.Desired == nil {
 		return action.Live.Owner
@@ -161,7 +161,7 @@ func removes(verb plan.Verb) bool {
 	return verb == plan.Delete || verb == plan.Replace || verb == plan.Release
 }
 
-// remember takes note of what exists after an action, and of what was repaired. Children that were
+// remember records what exists after an action, and of what was repaired. Children that were
 // removed on purpose are forgotten, so that they are not recreated.
 func (c *carrier) remember(action, done plan.Action) {
 	switch done.Verb {

@@ -108,7 +108,7 @@ func (c composed) readiness(id plan.ID, live *plan.Live) (outcome.Outcome, error
 	return author.Agreed(asked, loose), nil
 }
 
-// DuplicateError says that two children were composed under one name.
+// DuplicateError reports that two children were composed under one name.
 type DuplicateError struct{ ID plan.ID }
 
 func (e *DuplicateError) Error() string { return fmt.Sprintf("two children are declared as %s", e.ID) }

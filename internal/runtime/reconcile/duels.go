@@ -48,7 +48,7 @@ func (c *carrier) undoes(action plan.Action) []dueling.Change {
 	return nil
 }
 
-// overwriter is who changed a child that is to be updated, if it was somebody else.
+// overwriter is who changed a child that is to be updated, if it was another client.
 func (c *carrier) overwriter(action plan.Action) string {
 	for _, d := range plan.Compare(action.Desired, action.Live, c.applier.Manager) {
 		if d.By != "" {

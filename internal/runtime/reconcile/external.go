@@ -104,7 +104,7 @@ func externalTask[T client.Object](ctx context.Context, roles author.Roles[T], p
 	return task, declared.Outcome(), nil
 }
 
-// maxConflicts is how often a write of the record is tried again of which somebody else's write to
+// maxConflicts is how often a write of the record is tried again of which another client's write to
 // the object got in the way.
 const maxConflicts = 5
 

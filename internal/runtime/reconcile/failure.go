@@ -43,7 +43,7 @@ const (
 	ReasonDependencyMissing = "DependencyMissing"
 	// ReasonUnboundedRead: the author's code lists a kind without selecting.
 	ReasonUnboundedRead = "UnboundedRead"
-	// ReasonConflict: an object of the name of a child is somebody else's.
+	// ReasonConflict: an object of the name of a child is another client's.
 	ReasonConflict = "Conflict"
 	// ReasonInvalidExternal: what is declared outside of the cluster, or said of it, cannot be.
 	ReasonInvalidExternal = "InvalidExternal"
@@ -57,7 +57,7 @@ const (
 	ReasonFailed = "ReconcileFailed"
 )
 
-// explain is the rule by which an error becomes an outcome: what somebody else may cure
+// explain is the rule by which an error becomes an outcome: what another client may cure
 // at any time is tried again soon and then ever later; what only a person can, at slowRetry.
 func explain(err error) outcome.Outcome {
 	if reason := terminal(err); reason != "" {

@@ -50,7 +50,7 @@ func (o *object[T]) saveJournal(ctx context.Context, j *journal.Journal) (*journ
 	return saved, nil
 }
 
-// LostJournalError says that a kind's CRD has no place for the journal.
+// LostJournalError reports that a kind's CRD has no place for the journal.
 type LostJournalError struct{ Kind string }
 
 func (e *LostJournalError) Error() string {

@@ -35,7 +35,7 @@ type object[T client.Object] struct {
 	now T
 	// before is the object as it was read, or as the last write left it.
 	before T
-	// missed: the watch showed somebody else's write while the status was written.
+	// missed: the watch showed another client's write while the status was written.
 	missed bool
 }
 
@@ -128,7 +128,7 @@ func (o *object[T]) gone(ctx context.Context) (bool, error) {
 }
 
 // unlessGone is the error of a write to the object's status, or nothing where the object was
-// deleted meanwhile. The API server says "not found" of other things too.
+// deleted in the meantime. The API server says "not found" of other things too.
 func (o *object[T]) unlessGone(ctx context.Context, err error) error {
 	if !apierrors.IsNotFound(err) {
 		return err

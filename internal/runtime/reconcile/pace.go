@@ -13,7 +13,7 @@ import (
 const stepPace = "pace"
 
 // pace stops the reconcile of an object that is reconciled too often, until it may be again. What
-// happens meanwhile is not lost: that reconcile reads all of it.
+// happens in the meantime is not lost: that reconcile reads all of it.
 func (r *Reconciler[T]) pace(_ context.Context, p *pass[T]) (outcome.Outcome, error) {
 	left, storm := p.known.pace.Take(r.Rate, r.Clock.Now())
 	if left > 0 {

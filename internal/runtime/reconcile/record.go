@@ -141,7 +141,7 @@ func members(kinds []schema.GroupKind) map[schema.GroupKind]bool {
 	return set
 }
 
-// tolerate goes on without a record where the operator may not keep one.
+// tolerate continues without a record where the operator may not keep one.
 func (r *Record) tolerate(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

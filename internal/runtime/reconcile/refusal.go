@@ -17,7 +17,7 @@ import (
 // ReasonStatusRefused: the API server finds the status of the object invalid.
 const ReasonStatusRefused = "StatusRefused"
 
-// StatusError says that a kind's CustomResourceDefinition does not allow the status that its
+// StatusError reports that a kind's CustomResourceDefinition does not allow the status that its
 // objects are to get.
 type StatusError struct {
 	Kind string

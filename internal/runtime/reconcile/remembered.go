@@ -88,7 +88,7 @@ func (o *objects) stopWork(key types.NamespacedName) {
 	}
 }
 
-// becomes takes note of the UID that the object was read with.
+// becomes records the UID that the object was read with.
 func (k *remembered) becomes(uid types.UID) {
 	if k.uid != uid {
 		k.uid, k.pace, k.duels, k.announced, k.status = uid, queue.Pace{}, dueling.Ledger{}, nil, condition.Detached{}

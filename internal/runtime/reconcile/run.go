@@ -16,7 +16,7 @@ import (
 // ReasonTimedOut: a reconcile took longer than it may.
 const ReasonTimedOut = "TimedOut"
 
-// TimeoutError says that a step did not end in time.
+// TimeoutError reports that a step did not end in time.
 type TimeoutError struct {
 	Step  string
 	Limit time.Duration
@@ -53,7 +53,7 @@ func (s step[T]) failed(ctx context.Context, p *pass[T], shared bool, err error)
 		return outcome.Stop(0)
 	}
 	if shared && apierrors.IsConflict(err) {
-		return outcome.Stop(timing.firstLook) // somebody wrote meanwhile, which the cache is about to show
+		return outcome.Stop(timing.firstLook) // somebody wrote in the meantime, which the cache is about to show
 	}
 	if panicked, ok := errors.AsType[*panicError](err); ok {
 		log.FromContext(ctx).Error(panicked, "the operator's code panicked", "step", s.name, "stack", string(panicked.stack))

@@ -128,7 +128,7 @@ func stateOf(b *box.Box) string {
 	return text.String()
 }
 
-// withConditions puts what was shown in the place of the steps that read it. In these steps the operator may do nothing.
+// withConditions puts what was shown instead of the steps that read it. In these steps the operator may do nothing.
 func withConditions(told string, shown map[string]string) string {
 	var text strings.Builder
 	skipped := false

@@ -23,7 +23,7 @@ const (
 	ReasonJournalLost = "JournalLost"
 )
 
-// work lets the author take steps. How far that came ends nothing: children are reconciled meanwhile.
+// work lets the author take steps. How far that came ends nothing: children are reconciled in the meantime.
 func (r *Reconciler[T]) work(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
 	if r.Roles.RunWorkflow == nil {
 		return outcome.Done(), nil

@@ -103,7 +103,7 @@ func (k *kept) leastTelling() int {
 	return slices.IndexFunc(k.passes, func(p Pass) bool { return !acted(p) })
 }
 
-// repeats tells whether a pass says nothing that the one before did not.
+// repeats reports whether a pass says nothing that the one before did not.
 func (p *Pass) repeats(before *Pass) bool {
 	return p.Writes == 0 && before.Writes == 0 && len(p.Actions) == 0 && len(before.Actions) == 0 &&
 		p.Outcome == before.Outcome && p.Reason == before.Reason && p.Message == before.Message &&

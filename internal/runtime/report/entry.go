@@ -53,7 +53,7 @@ func (e *Entry) Step(name string, took time.Duration, o outcome.Outcome) {
 	e.Steps = append(e.Steps, reconcilelog.Step{Name: name, Took: took, Outcome: o.Kind().String()})
 }
 
-// Action records an action that was carried out, or tried.
+// Action records an action that was executed, or tried.
 func (e *Entry) Action(action plan.Action, err error) {
 	if action.Verb == plan.Keep {
 		return

@@ -17,7 +17,7 @@ type Preview struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Actions are in the order in which they would be carried out; none where everything is
+	// Actions are in the order in which they would be executed; none where everything is
 	// as composed.
 	Actions []PreviewAction `json:"actions"`
 	// Reason and Message say what keeps the object from being as composed, as its Ready
@@ -69,7 +69,7 @@ func (a PreviewAction) in(namespace string) string {
 	return text
 }
 
-// NewPreview returns the preview of an object for which the reconcile would carry out actions on children and
+// NewPreview returns the preview of an object for which the reconcile would execute actions on children and
 // deeds outside, and would end in an outcome.
 func NewPreview(object plan.ID, actions []plan.Action, deeds []providers.Deed, o outcome.Outcome) Preview {
 	made := Preview{

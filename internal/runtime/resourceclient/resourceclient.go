@@ -69,7 +69,7 @@ type Endpoint interface {
 	Get(ctx context.Context, namespace, name string) (runtime.Object, error)
 	List(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error)
 	Watch(ctx context.Context, namespace string, options metav1.ListOptions) (watch.Interface, error)
-	// Apply sends an object as JSON by server-side apply and returns what became of it.
+	// Apply sends an object as JSON by server-side apply and returns the result of it.
 	Apply(ctx context.Context, namespace, name string, body []byte, options metav1.PatchOptions) (runtime.Object, error)
 	// Example is an empty object of the form.
 	Example() runtime.Object
@@ -94,14 +94,14 @@ func (w *Wire) Endpoint(kind schema.GroupVersionKind, form Form) (Endpoint, erro
 	return loose{w.dynamic.Resource(mapping.Resource), kind}, nil
 }
 
-// Namespaced tells whether the objects of a kind are in namespaces. It is false for a kind
+// Namespaced reports whether the objects of a kind are in namespaces. It is false for a kind
 // that the cluster does not have.
 func (w *Wire) Namespaced(kind schema.GroupVersionKind) bool {
 	mapping, err := w.cfg.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	return err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace
 }
 
-// MissingKindError says that the cluster does not have a kind. It may come.
+// MissingKindError reports that the cluster does not have a kind. It may come.
 type MissingKindError struct{ Kind schema.GroupVersionKind }
 
 func (e *MissingKindError) Error() string {

@@ -98,7 +98,7 @@ func (m *Member) Enter(ctx context.Context, uid types.UID) (_ context.Context, l
 	}, true
 }
 
-// has tells whether an object is of a slot that there is work on, although none may begin perhaps: the
+// has reports whether an object is of a slot that there is work on, although none may begin perhaps: the
 // lease is late, or the slot is being given away.
 func (m *Member) has(uid types.UID) bool {
 	m.mu.Lock()
@@ -114,7 +114,7 @@ func (m *Member) Outside(ctx context.Context) context.Context {
 	return context.WithValue(ctx, passKey{}, &pass{grant: none, slot: -1, end: func(error) {}})
 }
 
-// Covers tells whether work that began with Enter is on an object of the same slot.
+// Covers reports whether work that began with Enter is on an object of the same slot.
 func (m *Member) Covers(ctx context.Context, uid types.UID) bool {
 	p := passOf(ctx)
 	m.mu.Lock()

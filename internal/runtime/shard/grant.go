@@ -11,11 +11,11 @@ import (
 // errLost is why a context of work ends whose right was lost.
 var errLost = errors.New("the object belongs to another replica now")
 
-// Lost tells whether a context ended because the object belongs to another replica now: nothing that is done
+// Lost reports whether a context ended because the object belongs to another replica now: nothing that is done
 // under it is of use any more.
 func Lost(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errLost) }
 
-// LostError says that a request was not sent, as the object belongs to another replica now, or may be.
+// LostError reports that a request was not sent, as the object belongs to another replica now, or may be.
 type LostError struct{ Method, Path string }
 
 func (e *LostError) Error() string {

@@ -77,7 +77,7 @@ func (l *labeller) run(ctx context.Context) {
 	}
 }
 
-// round labels what is to be labelled. What failed is tried again after a while.
+// round labels what is to be labeled. What failed is tried again after a while.
 func (l *labeller) round(ctx context.Context) (again <-chan time.Time) {
 	l.mu.Lock()
 	marks := make([]mark, 0, len(l.bare))
@@ -158,7 +158,7 @@ func (l *labeller) note(object client.Object, wrong bool) {
 	l.wake()
 }
 
-// bareStore takes note of what a reflector shows of objects without the label.
+// bareStore records what a reflector shows of objects without the label.
 type bareStore struct{ *labeller }
 
 // Add implements toolscache.ReflectorStore.
@@ -172,7 +172,7 @@ func (s *bareStore) Add(o any) error {
 // Update implements toolscache.ReflectorStore.
 func (s *bareStore) Update(o any) error { return s.Add(o) }
 
-// Delete implements toolscache.ReflectorStore: it is labelled, or gone.
+// Delete implements toolscache.ReflectorStore: it is labeled, or gone.
 func (s *bareStore) Delete(o any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

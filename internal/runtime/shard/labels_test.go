@@ -47,7 +47,7 @@ func TestAConflictIsRetried(t *testing.T) {
 	})
 }
 
-// An object appears while the member's lease is late: it is labelled when the lease has been renewed,
+// An object appears while the member's lease is late: it is labeled when the lease has been renewed,
 // although nobody tells of the object again.
 func TestALateLeaseKeepsNoObjectFromItsLabel(t *testing.T) {
 	t.Parallel()

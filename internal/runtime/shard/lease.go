@@ -152,7 +152,7 @@ func (h *heartbeat) reread(ctx context.Context, lease *coordinationv1.Lease) err
 	return err
 }
 
-// expelled stops all work, for others may have begun with it, and begins anew.
+// expelled stops all work, for others may have begun with it, and begins again.
 func (h *heartbeat) expelled(ctx context.Context) {
 	h.mu.Lock()
 	h.own = nil

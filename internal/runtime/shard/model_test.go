@@ -86,7 +86,7 @@ type wired struct {
 
 var errLossy = errors.New("connection reset by peer")
 
-// errExpired is what reads and watches end with: reflectors tell nobody of it, and begin anew.
+// errExpired is what reads and watches end with: reflectors tell nobody of it, and begin again.
 var errExpired = apierrors.NewResourceExpired("the connection was lost")
 
 // pass lets a message pass in one direction.

@@ -80,7 +80,7 @@ func (p *peers) sort(view *shardtable.View) (worked bool, next time.Duration) {
 	return worked, next
 }
 
-// expel deletes the leases of the dead. It returns false if one of them renewed its lease meanwhile.
+// expel deletes the leases of the dead. It returns false if one of them renewed its lease in the meantime.
 // held reports whether a member stands in the table; it is called with the lock held.
 func (p *peers) expel(ctx context.Context, dead []string, held func(id string) bool) bool {
 	for _, id := range dead {

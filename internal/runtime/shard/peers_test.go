@@ -87,7 +87,7 @@ func TestWhoseLeaseOneIsStaysAsItIs(t *testing.T) {
 	}
 }
 
-// A table that somebody made unreadable is made anew, and not before those have noticed who worked by it.
+// A table that somebody made unreadable is made again, and not before those have noticed who worked by it.
 func TestATableThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	m, clock := watching(t)

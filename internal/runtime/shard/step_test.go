@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/shardtable"
 )
 
-// updated is a client that takes note of what is updated, and answers nothing of use.
+// updated is a client that records what is updated, and answers nothing of use.
 type updated struct {
 	client.WithWatch
 	tables []string
@@ -63,7 +63,7 @@ func TestWhatMayBeGivenAwayIsNotWorkedOn(t *testing.T) {
 }
 
 // The table is deleted while others hold slots by it, who had no time to say that they work: it is made
-// anew when they have noticed.
+// again when they have noticed.
 func TestATableThatWasDeleted(t *testing.T) {
 	t.Parallel()
 	for other, waits := range map[string]bool{"b-1": true, "-": false} {

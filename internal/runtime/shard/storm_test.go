@@ -38,7 +38,7 @@ func (r *replica) set(slot int, open bool) {
 	r.open[slot] = open
 }
 
-// works tells whether a replica may write an object now, and whether it was told of its slot.
+// works reports whether a replica may write an object now, and whether it was told of its slot.
 func (r *replica) works(uid types.UID) (may, told bool) {
 	r.Member.mu.Lock()
 	g, slot := r.assignment.grantOf(uid)

@@ -12,7 +12,7 @@ type timing struct {
 	// renew is how often a lease is renewed, write how long a write may take, and valid for how
 	// long after a renewal was sent writes may be sent.
 	renew, write, valid time.Duration
-	// drain is how long passes may go on when a slot is given up.
+	// drain is how long passes may continue when a slot is given up.
 	drain time.Duration
 }
 

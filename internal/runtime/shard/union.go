@@ -23,7 +23,7 @@ import (
 // The API server selects them where it can. Where it cannot, they are selected by the label
 // plan.ShardLabel, which the member sets on objects that lack it.
 //
-// Kinds of which shared says that they are not shared stay as they are.
+// Kinds of which shared reports that they are not shared stay as they are.
 func (m *Member) Owners(all toolscache.ListerWatcher, kind schema.GroupVersionKind, example client.Object, shared func() bool) toolscache.ListerWatcher {
 	return &union{member: m, all: toolscache.ToListerWatcherWithContext(all), kind: kind, example: example, shared: shared}
 }
@@ -259,7 +259,7 @@ func (s *slotStore) Resync() error { return nil }
 // nonsense is a selection that no API server can make sense of.
 const nonsense = "no selection"
 
-// offered tells whether the API server selects objects by ranges of hashes. One that does refuses a
+// offered reports whether the API server selects objects by ranges of hashes. One that does refuses a
 // selection that makes no sense; one that does not never looks at it. (Lists of custom resources
 // do not tell by what they were selected.)
 func offered(ctx context.Context, all toolscache.ListerWatcherWithContext) (bool, error) {

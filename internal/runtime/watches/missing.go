@@ -47,7 +47,7 @@ func (t *Tracker) await(kind schema.GroupVersionKind) {
 	}
 }
 
-// lacked tells whether anybody reads a missing kind. Of one that nobody wants, nothing is kept.
+// lacked reports whether anybody reads a missing kind. Of one that nobody wants, nothing is kept.
 func (t *Tracker) lacked(kind schema.GroupVersionKind) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

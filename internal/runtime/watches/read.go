@@ -83,7 +83,7 @@ func (s *Session) List(ctx context.Context, list client.ObjectList, selection Se
 	return meta.SetList(list, objects)
 }
 
-// outside tells whether a namespace is none of those that are watched by default. To read
+// outside reports whether a namespace is none of those that are watched by default. To read
 // there is a watch of its own.
 func (t *Tracker) outside(namespace string) bool {
 	return namespace != "" && len(t.Namespaces) > 0 && !slices.Contains(t.Namespaces, namespace)
@@ -117,7 +117,7 @@ func (s *Session) Get(ctx context.Context, object client.Object) (bool, error) {
 	return true, resourceclient.Copy(found[0], object)
 }
 
-// UnboundedError says that a list would hold every object of a kind in memory.
+// UnboundedError reports that a list would hold every object of a kind in memory.
 type UnboundedError struct{ Kind string }
 
 func (e *UnboundedError) Error() string {

@@ -110,7 +110,7 @@ func (s Selection) Merged() labels.Selector {
 	return selector.Add(exact...)
 }
 
-// Bounded tells whether the selection says what it reads.
+// Bounded reports whether the selection says what it reads.
 func (s Selection) Bounded() bool {
 	return s.Everything || len(s.Labels) > 0 || s.Selector != nil && !s.Selector.Empty()
 }

@@ -9,7 +9,7 @@ import (
 type untilKey struct{}
 
 // Until returns a context in which nobody waits for long for a watch to start after stop has ended, though
-// the context itself goes on.
+// the context itself continues.
 func Until(ctx, stop context.Context) context.Context {
 	return context.WithValue(ctx, untilKey{}, stop)
 }

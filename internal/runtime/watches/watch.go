@@ -179,7 +179,7 @@ func (w *watch) explain(err error) error {
 }
 
 // failed ends a watch whose kind is gone or that the operator may not read any more. All
-// other failures may pass, and the informer goes on.
+// other failures may pass, and the informer continues.
 func (w *watch) failed(ctx context.Context, reflector *toolscache.Reflector, err error) {
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) {
 		go w.tracker.lose(w) // the informer waits for this function

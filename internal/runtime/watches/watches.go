@@ -175,7 +175,7 @@ func (t *Tracker) Watches() int {
 	return len(t.watches)
 }
 
-// isMissing tells whether an error is that the cluster does not have a kind.
+// isMissing reports whether an error is that the cluster does not have a kind.
 func isMissing(err error) bool {
 	_, missing := errors.AsType[*resourceclient.MissingKindError](err)
 	return missing

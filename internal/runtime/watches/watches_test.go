@@ -310,7 +310,7 @@ func TestWhatWatchesCover(t *testing.T) {
 	}
 }
 
-// A read gives up where the reconcile is cancelled, and soon after the operator is told to stop.
+// A read gives up where the reconcile is canceled, and soon after the operator is told to stop.
 func TestAReadThatIsCancelled(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)

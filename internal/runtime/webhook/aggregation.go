@@ -151,7 +151,7 @@ func (a *apiService) wanted(live *unstructured.Unstructured, bundle bundler, lea
 	return a.object(want), nil
 }
 
-// same tells whether an APIService leads to the operator.
+// same reports whether an APIService leads to the operator.
 func (a *apiService) same(live liveAPIService) bool {
 	to := live.Spec.Service
 	return to != nil && to.Namespace == a.place.service.Namespace && to.Name == a.place.service.Name && cmp.Or(to.Port, defaultServicePort) == a.place.port &&

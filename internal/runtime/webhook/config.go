@@ -34,7 +34,7 @@ type Config struct {
 	Service types.NamespacedName
 	// ServicePort is the Service's. Zero: 443.
 	ServicePort int32
-	// CertDir is a folder with tls.crt, tls.key and ca.crt that somebody else renews. Empty: the
+	// CertDir is a directory with tls.crt, tls.key and ca.crt that another client renews. Empty: the
 	// operator is its own CA, and keeps it in the Secret of the Service's name and -certificates.
 	CertDir string
 	// Times of the own CA. Zero: rotation.DefaultTimes.

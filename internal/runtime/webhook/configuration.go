@@ -17,14 +17,14 @@ import (
 )
 
 // entriesAnnotation lists the webhooks of a configuration that the operator registered last, so
-// that it knows its own from what somebody else added.
+// that it knows its own from what another client added.
 const entriesAnnotation = "operon.dev/webhooks"
 
 // labelManagedBy names the operator that an object belongs to.
 const labelManagedBy = "app.kubernetes.io/managed-by"
 
 // configuration is a ValidatingWebhookConfiguration or a MutatingWebhookConfiguration, as it should
-// be. The entries of the former are of the same form but for a field that they lack.
+// be. The entries of the former are of the same form except for a field that they lack.
 type configuration struct {
 	kind   schema.GroupVersionKind
 	name   string
@@ -116,7 +116,7 @@ func (l liveConfiguration) bundleOf(entry string) []byte {
 	return nil
 }
 
-// same tells whether nothing is to be written.
+// same reports whether nothing is to be written.
 func (c *configuration) same(live liveConfiguration, entries []admissionv1.MutatingWebhook) bool {
 	return equality.Semantic.DeepEqual(live.ours(), entries) && live.Annotations[entriesAnnotation] == names(entries) &&
 		live.Labels[labelManagedBy] == c.owner

@@ -20,7 +20,7 @@ const ConvertPath = "/convert"
 var definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
 
 // definition is a CustomResourceDefinition whose versions the operator converts into each other.
-// It is somebody else's: only the conversion is the operator's.
+// It is another client's: only the conversion is the operator's.
 type definition struct {
 	name  string
 	reads string // the version in which the operator reads objects

@@ -10,7 +10,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/migrate"
 )
 
-// API servers learn of a conversion some time after it was written. What they give meanwhile is not
+// API servers learn of a conversion some time after it was written. What they give in the meantime is not
 // converted, which matters where objects are stored in another version than the operator's.
 func TestConversionSettles(t *testing.T) {
 	t.Parallel()

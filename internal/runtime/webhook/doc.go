@@ -17,5 +17,5 @@
 // Assumptions: the Service selects all replicas and no other pods. If certificates come from a directory, they are renewed there.
 //
 // Caveats: if the stored certificates are deleted, requests fail for about a second, until the API servers know the new bundle. A
-// client that can read the Secret can answer in place of the operator, but for no other name: the CA has name constraints.
+// client that can read the Secret can answer in place of the operator, except for no other name: the CA has name constraints.
 package webhook

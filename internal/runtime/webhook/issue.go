@@ -26,7 +26,7 @@ type authority struct {
 // host is the one name or address that certificates are for.
 type host string
 
-// covered tells whether a certificate is for the host.
+// covered reports whether a certificate is for the host.
 func (h host) covered(by *x509.Certificate) error { return by.VerifyHostname(string(h)) }
 
 // name puts the host into a leaf.

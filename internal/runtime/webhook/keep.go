@@ -131,7 +131,7 @@ func (k *keeper) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// conflicts tells whether somebody else was faster, which is no trouble: the next turn sees what they
+// conflicts reports whether another client was faster, which is no trouble: the next turn sees what they
 // did.
 func conflicts(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
@@ -227,7 +227,7 @@ func (k *keeper) register(ctx context.Context, found map[ident]*unstructured.Uns
 	return wrote, err
 }
 
-// leads tells whether this process says what is registered.
+// leads reports whether this process says what is registered.
 func (k *keeper) leads() bool {
 	select {
 	case <-k.Leads:
@@ -239,7 +239,7 @@ func (k *keeper) leads() bool {
 
 var errService = errors.New("the webhooks are already served by the in-cluster deployment: stop it, or run this operator without webhooks")
 
-// stands tells whether another process of the operator, on the machine of the API server, is asked and is there.
+// stands reports whether another process of the operator, on the machine of the API server, is asked and is there.
 // Where a Service leads to all replicas there is no such thing.
 func (k *keeper) stands(ctx context.Context, who []asked) (bool, error) {
 	if k.place.address == "" {

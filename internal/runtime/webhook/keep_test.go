@@ -203,7 +203,7 @@ func bundlesOnly(r *replicas) {
 	}
 }
 
-// Somebody who changes it again and again is told of, and not fought with for ever.
+// Somebody who changes it again and again is told of, and not fought with forever.
 func contest(r *replicas) {
 	k := r.replica(newFixed(r.T), Options{})
 	theirs := newFixed(r.T)
@@ -220,7 +220,7 @@ func contest(r *replicas) {
 	}
 }
 
-// late is a store of which somebody else changes what is kept between reading and writing.
+// late is a store of which another client changes what is kept between reading and writing.
 type late struct {
 	store
 	meanwhile func()

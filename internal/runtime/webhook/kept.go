@@ -33,7 +33,7 @@ type kept struct {
 	leaf    *tls.Certificate
 }
 
-// errNone says that nothing is kept yet.
+// errNone reports that nothing is kept yet.
 var errNone = errors.New("there are no certificates yet")
 
 // readKept reads what is kept and makes sure that it can be used for a host. Of an error's

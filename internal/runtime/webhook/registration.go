@@ -19,7 +19,7 @@ import (
 type ident struct {
 	kind schema.GroupVersionKind
 	name string
-	// foreign objects are somebody else's, and only a part of them is the operator's.
+	// foreign objects are another client's, and only a part of them is the operator's.
 	foreign bool
 }
 
@@ -54,7 +54,7 @@ type registry struct {
 
 // read returns the objects that there are, by registration. They are read before the certificates, and
 // written by their version: so nobody replaces a bundle by one that is older than what
-// somebody else has written meanwhile.
+// another client has written in the meantime.
 func (r *registry) read(ctx context.Context) (map[ident]*unstructured.Unstructured, error) {
 	found := map[ident]*unstructured.Unstructured{}
 	for _, one := range r.all {
@@ -86,7 +86,7 @@ func (r *registry) get(ctx context.Context, of ident) (*unstructured.Unstructure
 	return object, nil
 }
 
-// carried tells whether every bundle that there is has a CA.
+// carried reports whether every bundle that there is has a CA.
 func (r *registry) carried(found map[ident]*unstructured.Unstructured, id string) bool {
 	for _, one := range r.all {
 		live := found[one.id()]
@@ -119,15 +119,15 @@ func contains(bundle []byte, id string) bool {
 type turn struct {
 	found  map[ident]*unstructured.Unstructured
 	bundle bundler
-	// leads tells whether this process says what is in an object. Without: only bundles.
+	// leads reports whether this process says what is in an object. Without: only bundles.
 	leads bool
-	// stands tells whether another process stands in an object's place, and nothing is to be written.
+	// stands reports whether another process stands in an object's place, and nothing is to be written.
 	stands func(context.Context, []asked) (bool, error)
 	// may bounds how often is written.
 	may func() bool
 }
 
-// write applies what is not as it should be, and tells whether there was anything. One that fails
+// write applies what is not as it should be, and reports whether there was anything. One that fails
 // keeps none of the others.
 func (r *registry) write(ctx context.Context, t turn) (wrote bool, err error) {
 	var failed []error
@@ -163,10 +163,10 @@ func (r *registry) writeOne(ctx context.Context, t turn, one registration) (bool
 
 var errContest = errors.New("another writer keeps changing it; backing off. Is another version of the operator, or a CA injector, running?")
 
-// errTaken says that an object has the name and is not the operator's.
+// errTaken reports that an object has the name and is not the operator's.
 var errTaken = errors.New("it exists and was not created by this operator: delete it, or rename the operator")
 
-// mayTake: what somebody else made under the name is not taken silently.
+// mayTake: what another client made under the name is not taken silently.
 func (r *registry) mayTake(of ident, live *unstructured.Unstructured) error {
 	if live == nil || of.foreign || live.GetLabels()[labelManagedBy] == r.operator || r.manages(live) {
 		return nil
@@ -174,7 +174,7 @@ func (r *registry) mayTake(of ident, live *unstructured.Unstructured) error {
 	return errTaken
 }
 
-// manages tells whether the operator has applied an object, whose label somebody removed.
+// manages reports whether the operator has applied an object, whose label somebody removed.
 func (r *registry) manages(live *unstructured.Unstructured) bool {
 	for _, entry := range live.GetManagedFields() {
 		if entry.Manager == r.operator && entry.Operation == metav1.ManagedFieldsOperationApply {
@@ -200,7 +200,7 @@ func (r *registry) apply(ctx context.Context, of ident, live, want *unstructured
 	return err
 }
 
-// remove deletes what the operator registered once and does not any more.
+// remove deletes what the operator registered once and does no longer.
 func (r *registry) remove(ctx context.Context, leftovers []ident) error {
 	for _, of := range leftovers {
 		live, err := r.get(ctx, of)

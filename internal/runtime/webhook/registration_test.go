@@ -112,7 +112,7 @@ func (w *world) configured() *admissionv1.ValidatingWebhookConfiguration {
 	return found
 }
 
-// A configuration of the name that somebody else made is not taken.
+// A configuration of the name that another client made is not taken.
 func TestForeignConfigurationsAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -315,7 +315,7 @@ func TestOneProcessBesideTheAPIServer(t *testing.T) {
 	}
 }
 
-// Certificates that somebody else makes are served, and taken up when they change.
+// Certificates that another client makes are served, and taken up when they change.
 func TestCertificatesInAFolder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -352,7 +352,7 @@ func TestCertificatesInAFolder(t *testing.T) {
 	w.works()
 }
 
-// copyTo writes what is kept into a folder.
+// copyTo writes what is kept into a directory.
 func (w *world) copyTo(folder string) {
 	w.Helper()
 	secret := w.kept()

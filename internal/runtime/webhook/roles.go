@@ -17,7 +17,7 @@ type DeletionValidator[T client.Object] func(ctx context.Context, object T, abou
 
 // Admission is what is known of a request beside its object.
 type Admission[T client.Object] struct {
-	// Old is the object as it is, when it is to be changed. Created tells whether there is none, as it
+	// Old is the object as it is, when it is to be changed. Created reports whether there is none, as it
 	// is to be created.
 	Old     T
 	Created bool

@@ -26,7 +26,7 @@ import (
 const pressure = 4
 
 // Certificates are renewed, and CAs replaced, without one request that fails, while three replicas
-// serve and whichever is first keeps. Replicas end meanwhile, and others take their places; the one that
+// serve and whichever is first keeps. Replicas end in the meantime, and others take their places; the one that
 // leads is the first to go, and nobody leads from then on.
 func TestRotationUnderLoad(t *testing.T) {
 	t.Parallel()
@@ -65,7 +65,7 @@ func TestRotationUnderLoad(t *testing.T) {
 	}
 }
 
-// lasting tells whether everything has been done that is to be done by now: leaf and CA have a third of
+// lasting reports whether everything has been done that is to be done by now: leaf and CA have a third of
 // their lives left, or the next CA is there.
 func (w *world) lasting(ctx context.Context) error {
 	secret := w.kept()
@@ -213,8 +213,8 @@ func TestKeptCertificatesAreMadeAnew(t *testing.T) {
 	}
 }
 
-// A leaf is as good on a replica that starts later: a restart writes nothing. What expired meanwhile, by the
-// clock that replicas are handed, is made anew, and everything works again by itself.
+// A leaf is as good on a replica that starts later: a restart writes nothing. What expired in the meantime, by the
+// clock that replicas are handed, is made again, and everything works again by itself.
 func TestRestarts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

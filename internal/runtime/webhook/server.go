@@ -104,7 +104,7 @@ func (s *Server) Converts() <-chan struct{} {
 	return s.converts
 }
 
-// serves tells whether there is anything to be asked.
+// serves reports whether there is anything to be asked.
 func (s *Server) serves() bool { return len(s.hooks) > 0 || len(s.converted) > 0 || s.foreign }
 
 // Start listens, if there is anything to be asked, and begins to keep everything as it should be,
@@ -130,7 +130,7 @@ func (s *Server) Start(life context.Context) (stop func(), err error) {
 }
 
 // Leave tells that the server will be stopped: each answer says from now on that its connection closes.
-// API servers keep 25 of them, and would go on using them, whatever the Service leads to; a request that
+// API servers keep 25 of them, and would continue using them, whatever the Service leads to; a request that
 // is on its way when a connection is closed fails, and is not sent again.
 func (s *Server) Leave() {
 	now := time.Now()
@@ -185,7 +185,7 @@ func (s *Server) clientAuth() tls.ClientAuthType {
 // end lingers and drains.
 func (s *Server) end(server *http.Server) {
 	if left := s.Linger - time.Since(*s.left.Load()); left > 0 {
-		time.Sleep(left) // API servers go on asking until they have heard of it, which nothing tells
+		time.Sleep(left) // API servers continue asking until they have heard of it, which nothing tells
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timing.drain)
 	defer cancel()

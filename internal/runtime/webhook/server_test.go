@@ -113,8 +113,8 @@ func TestAnAddressThatIsTaken(t *testing.T) {
 	}
 }
 
-// What is wrong with a folder of certificates is told, with what to look at; one that has expired is
-// served meanwhile, as there is none better.
+// What is wrong with a directory of certificates is told, with what to look at; one that has expired is
+// served in the meantime, as there is none better.
 func TestFoldersThatAreNotRight(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

@@ -27,7 +27,7 @@ type certificates struct {
 
 // source is where certificates come from.
 type source interface {
-	// current returns what is to be served now. More says that something was done, and to ask again; the
+	// current returns what is to be served now. More reports that something was done, and to ask again; the
 	// leaf is of use already then, if there is one.
 	current(ctx context.Context, carried func(id string) bool, now time.Time) (c certificates, more bool, err error)
 }
@@ -67,7 +67,7 @@ func (o *own) current(ctx context.Context, carried func(string) bool, now time.T
 	return certificates{leaf: after.leaf}, true, nil
 }
 
-// files are certificates that somebody else puts into a folder and renews there, with the names that
+// files are certificates that another client puts into a directory and renews there, with the names that
 // cert-manager gives them: tls.crt, tls.key and ca.crt.
 type files struct {
 	folder string

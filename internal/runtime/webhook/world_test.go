@@ -210,7 +210,7 @@ func (w *world) hooks() []webhook.Hook {
 	}
 }
 
-// asks sends a Box of a size, which is not stored, and returns what became of it.
+// asks sends a Box of a size, which is not stored, and returns the result of it.
 func (w *world) asks(ctx context.Context, size string) (*box.Box, error) {
 	b := &box.Box{ObjectMeta: metav1.ObjectMeta{GenerateName: "b-", Namespace: w.Namespace}}
 	if size != "" {

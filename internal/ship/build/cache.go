@@ -40,7 +40,7 @@ func openCache(ctx context.Context, dir string, waiting func()) (*cache, error) 
 	return c, nil
 }
 
-// lockCache makes a folder of caches, if need be, and waits for its lock.
+// lockCache makes a directory of caches, if need be, and waits for its lock.
 func lockCache(ctx context.Context, name string, waiting func()) (string, *local.Lock, error) {
 	waiting = sync.OnceFunc(waiting)
 	for {
@@ -51,7 +51,7 @@ func lockCache(ctx context.Context, name string, waiting func()) (string, *local
 		lock, err := local.WaitLock(ctx, filepath.Join(folder, lockFile), waiting)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return folder, lock, err
-		} // it was removed meanwhile, as that of a project that was gone
+		} // it was removed in the meantime, as that of a project that was gone
 	}
 }
 
@@ -91,7 +91,7 @@ func (c *cache) save(target platform, p program) error {
 	return writeWhole(c.file(target), content)
 }
 
-// writeWhole puts a file in the place of what was there, once it is whole. The caller has the lock of its folder.
+// writeWhole puts a file instead of what was there, once it is whole. The caller has the lock of its directory.
 func writeWhole(file string, content []byte) error {
 	part := file + ".part"
 	if err := os.WriteFile(part, content, 0o600); err != nil {
@@ -127,10 +127,10 @@ func (c *cache) tidy(built image.Image) error {
 	return c.store.Keep(built, layers...)
 }
 
-// compiling begins the names of folders that programs are compiled to.
+// compiling begins the names of directories that programs are compiled to.
 const compiling = "compile-"
 
-// scratch is a new folder to compile to. It is none that was there before: the compiler of a run that was killed may be
+// scratch is a new directory to compile to. It is none that was there before: the compiler of a run that was killed may be
 // about to write there, and not what is compiled now.
 func (c *cache) scratch() (string, error) { return os.MkdirTemp(c.folder, compiling) }
 

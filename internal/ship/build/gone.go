@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// lockFile in a folder of caches is locked by who builds its project.
+	// lockFile in a directory of caches is locked by who builds its project.
 	lockFile = "lock"
-	// projectFile names the project that a folder of caches is of.
+	// projectFile names the project that a directory of caches is of.
 	projectFile = "project"
-	// removing ends the names of folders that are being removed.
+	// removing ends the names of directories that are being removed.
 	removing = ".removing"
 	// forgotten is how long caches are kept that name no project, as those of older versions do not, after their last use.
 	forgotten = 30 * 24 * time.Hour
 )
 
-// noteProject has a folder of caches name its project.
+// noteProject has a directory of caches name its project.
 func noteProject(folder, dir string) error {
 	file := filepath.Join(folder, projectFile)
 	if noted, err := os.ReadFile(file); err == nil && string(noted) == dir {
@@ -58,7 +58,7 @@ func removeGone() error {
 	return errors.Join(problems...)
 }
 
-// removeIfGone removes a folder of caches whose project is gone. It has another name first: who waits for its lock, or comes
+// removeIfGone removes a directory of caches whose project is gone. It has another name first: who waits for its lock, or comes
 // while it is emptied, makes a new one.
 func removeIfGone(folder string) error {
 	if strings.HasSuffix(folder, removing) { // by a run that was killed
@@ -83,7 +83,7 @@ func removeIfGone(folder string) error {
 	return os.RemoveAll(away)
 }
 
-// isGone tells whether the project of a folder of caches is not there any more.
+// isGone reports whether the project of a directory of caches is not there any more.
 func isGone(folder string) (bool, error) {
 	dir, err := os.ReadFile(filepath.Join(folder, projectFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -97,7 +97,7 @@ func isGone(folder string) (bool, error) {
 	return errors.Is(err, fs.ErrNotExist), nil // a project that cannot be looked at may be there
 }
 
-// lastUse is when a folder of caches was written to: each build writes blobs.
+// lastUse is when a directory of caches was written to: each build writes blobs.
 func lastUse(folder string) (time.Time, error) {
 	var last time.Time
 	for _, path := range []string{folder, filepath.Join(folder, "store", "blobs", "sha256")} {

@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// caches are folders of caches below a home of the test's own.
+// caches are directories of caches below a home of the test's own.
 type caches struct {
 	t    *testing.T
 	home string
@@ -68,7 +68,7 @@ func (c caches) left() []string {
 	return found
 }
 
-// project is a folder that is one.
+// project is a directory that is one.
 func (c caches) project() string {
 	c.t.Helper()
 	dir := c.t.TempDir()
@@ -114,7 +114,7 @@ func TestCachesOfProjectsThatAreGone(t *testing.T) {
 	}
 }
 
-// Who waits for caches that are removed meanwhile has new ones.
+// Who waits for caches that are removed in the meantime has new ones.
 func TestCachesThatAreRemovedMeanwhile(t *testing.T) {
 	c := newCaches(t)
 	folder := c.of("/gone")

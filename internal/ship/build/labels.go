@@ -32,12 +32,12 @@ func (o Options) labelsOf(p *project.Project, r revision) map[string]string {
 	return labels
 }
 
-// source is where the repository is, as far as the module's path tells: less the module's folder in it, and less the suffix of a
+// source is where the repository is, as far as the module's path tells: less the module's directory in it, and less the suffix of a
 // major version. It is "" where the path does not end so, or names no place of sources: a wrong one is worse than none. A remote
 // of git's would tell more, but it differs between clones of the same commit, and may hold a password.
 func source(path string, r revision) string {
 	if r.Commit == "" {
-		return "" // nobody knows which folder the path names
+		return "" // nobody knows which directory the path names
 	}
 	path, ok := repositoryOf(path, r.Folder)
 	elements := strings.Split(path, "/")
@@ -58,7 +58,7 @@ var (
 	ownersHosts = []string{"bitbucket.org", "github.com"}
 )
 
-// repositoryOf takes what names a folder in the repository, and a major version, off a module's path.
+// repositoryOf takes what names a directory in the repository, and a major version, off a module's path.
 func repositoryOf(path, folder string) (string, bool) {
 	unversioned := path
 	if before, major, ok := module.SplitPathVersion(path); ok && strings.HasPrefix(major, "/") {

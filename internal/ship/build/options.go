@@ -15,7 +15,7 @@ import (
 
 // Options say what the project alone does not.
 type Options struct {
-	// Main is the folder of the main package, where the project has several.
+	// Main is the directory of the main package, where the project has several.
 	Main string
 	// Platforms are what to build for, as OS/ARCH or OS/ARCH/VARIANT; by default linux and this machine's
 	// architecture. With several, the image is an index.

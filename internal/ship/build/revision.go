@@ -21,7 +21,7 @@ const dirty = "-dirty"
 type revision struct {
 	// Commit is that of the sources, with dirty where they were changed since or are not all in the repository, "" without git.
 	Commit string
-	// Root is the repository's folder, without links in its path, and Folder the project's below it, with slashes.
+	// Root is the repository's directory, without links in its path, and Folder the project's below it, with slashes.
 	Root, Folder string
 	// Time is when it was made, or what SOURCE_DATE_EPOCH says, or else 1970: never when the image is made.
 	Time time.Time
@@ -71,7 +71,7 @@ func place(ctx context.Context, dir string) (root, folder string, err error) {
 }
 
 // judge makes the revision dirty where a file that went into the program is not in the repository, such as one of a module that
-// go.mod or go.work has in a folder beside it: whatever repository that is in, the commit does not tell of it.
+// go.mod or go.work has in a directory beside it: whatever repository that is in, the commit does not tell of it.
 func (r *revision) judge(inputs map[string]string) error {
 	if r.Commit == "" || strings.HasSuffix(r.Commit, dirty) {
 		return nil
@@ -92,7 +92,7 @@ func (r *revision) judge(inputs map[string]string) error {
 	return nil
 }
 
-// whyUnknown is why git tells nothing of a repository that is there: it is missing, or does not trust a folder that belongs to
+// whyUnknown is why git tells nothing of a repository that is there: it is missing, or does not trust a directory that belongs to
 // another user. A repository without a commit has nothing to tell.
 func whyUnknown(ctx context.Context, dir string) string {
 	if !inRepository(dir) {
@@ -109,7 +109,7 @@ func whyUnknown(ctx context.Context, dir string) string {
 	return "git says: " + strings.Join(said, " ")
 }
 
-// inRepository tells whether a folder, or one above it, has a repository of git's.
+// inRepository reports whether a directory, or one above it, has a repository of git's.
 func inRepository(dir string) bool {
 	for {
 		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
@@ -123,7 +123,7 @@ func inRepository(dir string) bool {
 	}
 }
 
-// changes tells whether anything in the repository is not as it was committed, but for files that we write.
+// changes reports whether anything in the repository is not as it was committed, except for files that we write.
 func changes(ctx context.Context, dir, root string, ours []string) (bool, error) {
 	arguments := []string{"status", "--porcelain", "--untracked-files=normal", "--", ":/"}
 	for _, file := range ours {

@@ -41,7 +41,7 @@ func TestWhereSourcesAre(t *testing.T) {
 	}
 }
 
-// A project may be in a folder of its repository, which may be reached by a link.
+// A project may be in a directory of its repository, which may be reached by a link.
 func TestFolderOfAProject(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.EvalSymlinks(t.TempDir())

@@ -75,7 +75,7 @@ func (t toolchain) list(ctx context.Context, target platform, main, cache string
 	}
 }
 
-// compiled are the extensions of files that the go command looks at in a package's folder, with those of profiles to optimize by.
+// compiled are the extensions of files that the go command looks at in a package's directory, with those of profiles to optimize by.
 var compiled = []string{".pgo", ".go", ".c", ".cc", ".cpp", ".cxx", ".m", ".h", ".hh", ".hpp", ".hxx", ".f", ".F", ".for", ".f90", ".s", ".S", ".sx", ".swig", ".swigcxx", ".syso"}
 
 // files are all files that go in, or would go in if they changed, absolute.

@@ -138,7 +138,7 @@ func TestDeployMeanwhile(t *testing.T) {
 	}
 }
 
-// A first deployment that fails takes nothing back where somebody else has gone on with it.
+// A first deployment that fails takes nothing back where another client has gone on with it.
 func TestTakeBackNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -80,7 +80,7 @@ func newContainers(t *testing.T) *containers {
 	if known, err := exec.CommandContext(t.Context(), "apt-cache", "show", "memcached").Output(); err != nil || len(known) == 0 {
 		testaid.Lacks(t, "apt on this machine, if there is one, knows of no package memcached")
 	}
-	options := local.Options{Name: "containers-" + strings.ToLower(rand.Text()[:6]), Node: local.Container, TTL: time.Hour} // operators are built meanwhile, which takes long with a cold cache
+	options := local.Options{Name: "containers-" + strings.ToLower(rand.Text()[:6]), Node: local.Container, TTL: time.Hour} // operators are built in the meantime, which takes long with a cold cache
 	up, err := local.Up(t.Context(), options)
 	if err != nil && strings.Contains(err.Error(), "this machine cannot run a node of real containers") {
 		testaid.Lacks(t, "%v", err)
@@ -184,7 +184,7 @@ func (c *containers) project(t *testing.T, dir, name string) *installed {
 	return i
 }
 
-// copyOf copies an example, which goes on with the Operon of this repository.
+// copyOf copies an example, which continues with the Operon of this repository.
 func copyOf(t *testing.T, example string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -246,7 +246,7 @@ func (i *installed) kill(t *testing.T, pod string) {
 	}
 }
 
-// may looks whether the operator may list something, in all namespaces or one of them. API servers hear of rights a moment
+// may checks whether the operator may list something, in all namespaces or one of them. API servers hear of rights a moment
 // after they were given: ask for what it may before what it may not.
 func (i *installed) may(t *testing.T, group, resource, namespace string, want bool) {
 	t.Helper()

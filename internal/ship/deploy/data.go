@@ -103,7 +103,7 @@ func (c *cluster) objectsOf(ctx context.Context, crd *kube.CRD) ([]*unstructured
 	return all, nil
 }
 
-// tell says what becomes of the objects that stay.
+// tell says the result of the objects that stay.
 func (d *data) tell(u *undeployer) {
 	waiting := map[string]int{}
 	for _, object := range d.staying {
@@ -165,7 +165,7 @@ func (u *undeployer) absent(ctx context.Context) (string, error) {
 	return "the operator does not run: " + found.tell(ctx, r), nil
 }
 
-// removeData removes custom resources, and those that are made meanwhile, until there are none.
+// removeData removes custom resources, and those that are made in the meantime, until there are none.
 func (u *undeployer) removeData(ctx context.Context) error {
 	for going := u.data.going(); len(going) > 0; {
 		if err := u.removeResources(ctx, going); err != nil {

@@ -178,7 +178,7 @@ func watching(namespace string) []rbac.Permission {
 	}
 }
 
-// survey looks at what is there, and refuses to take over what is somebody else's.
+// survey looks at what is there, and refuses to take over what is another client's.
 func (d *deployer) survey(ctx context.Context, objects []*unstructured.Unstructured) error {
 	var problems []error
 	for _, object := range objects {
@@ -195,7 +195,7 @@ func (d *deployer) survey(ctx context.Context, objects []*unstructured.Unstructu
 	return errors.Join(problems...)
 }
 
-// claim tells whose an object is. Namespaces and definitions may be somebody else's.
+// claim tells whose an object is. Namespaces and definitions may be another client's.
 func (d *deployer) claim(ctx context.Context, one *item) error {
 	own := d.record.id()
 	if one.live == nil || partOf(one.live) == own {
@@ -270,7 +270,7 @@ func (d *deployer) rehearse(ctx context.Context) error {
 	return fmt.Errorf("nothing was deployed, as %s would not be taken:\n%w", count(len(problems), "object"), errors.Join(problems...))
 }
 
-// skips tells what is not touched at all: a namespace of somebody else's.
+// skips tells what is not touched at all: a namespace of another client's.
 func (d *deployer) skips(one *item) bool { return one.foreign && isNamespace(one.want) }
 
 func (d *deployer) missesNamespace(one *item) bool {

@@ -55,7 +55,7 @@ func TestDeployAgain(t *testing.T) {
 	f.limited(t, "32Mi")
 }
 
-// limited looks whether pods take so much memory at most, and ask for no more than that.
+// limited checks whether pods take so much memory at most, and ask for no more than that.
 func (f *fixture) limited(t *testing.T, memory string) {
 	t.Helper()
 	deployment, err := f.client.AppsV1().Deployments(f.namespace()).Get(t.Context(), f.name, metav1.GetOptions{})

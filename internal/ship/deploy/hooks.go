@@ -45,7 +45,7 @@ func (d *deployer) hooksAnswer(ctx context.Context) error {
 	}
 }
 
-// unanswered is the error of a sample of which the API server cannot say whether it is valid.
+// unanswered is the error of a sample of which the API server cannot report whether it is valid.
 func (d *deployer) unanswered(ctx context.Context) error {
 	for _, sample := range d.project.Samples {
 		own, err := d.defines(sample.Unstructured)
@@ -62,7 +62,7 @@ func (d *deployer) unanswered(ctx context.Context) error {
 	return nil
 }
 
-// answered tells whether an API server has come to an answer, be it that a webhook denies the object. A
+// answered reports whether an API server has come to an answer, be it that a webhook denies the object. A
 // webhook that it does not reach is an internal error to it, and none at all, as when time is over, is no answer.
 func answered(err error) bool {
 	if err == nil {

@@ -21,7 +21,7 @@ const (
 
 // making is an image that is built for a deployment. It goes where pods get it when all else has been tried.
 type making struct {
-	built *build.Result // nil where the image is somebody else's
+	built *build.Result // nil where the image is another client's
 	name  image.Name
 	to    image.Delivery
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// testKubebuilder runs a project of kubebuilder's as it is, but for its webhooks.
+// testKubebuilder runs a project of kubebuilder's as it is, except for its webhooks.
 func testKubebuilder(t *testing.T, c *containers) {
 	p := c.project(t, kubebuilderProject(t), "pages-operator")
 	p.deploy(t, func(o *deploy.Options) { o.WithoutWebhooks = true })

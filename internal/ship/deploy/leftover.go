@@ -66,7 +66,7 @@ func (u *undeployer) made(object *unstructured.Unstructured) bool {
 	return labels[managedByLabel] == u.record.operator
 }
 
-// removeNamespaces removes the operator's namespace, unless somebody else has things there.
+// removeNamespaces removes the operator's namespace, unless another client has things there.
 func (u *undeployer) removeNamespaces(ctx context.Context, namespaces []*unstructured.Unstructured) error {
 	for _, namespace := range namespaces {
 		others, err := u.cluster.inside(ctx, namespace.GetName())
@@ -95,7 +95,7 @@ func (u *undeployer) disown(ctx context.Context, namespace *unstructured.Unstruc
 	return nil
 }
 
-// labelled is a patch that sets a label, or removes it.
+// labeled is a patch that sets a label, or removes it.
 func labelled(key string, value any) map[string]any {
 	return map[string]any{"metadata": map[string]any{"labels": map[string]any{key: value}}}
 }

@@ -20,7 +20,7 @@ import (
 // LogsOptions are options of Logs.
 type LogsOptions struct {
 	Target
-	// Follow goes on until ctx ends, also with pods that come later.
+	// Follow continues until ctx ends, also with pods that come later.
 	Follow bool
 	// Tail is how many lines of each pod's log are shown, 0 for all.
 	Tail int64

@@ -28,7 +28,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// nodes stands before the API server and answers for logs in the place of nodes, which simulated ones
+// nodes stands before the API server and answers for logs instead of nodes, which simulated ones
 // cannot: with two lines, and more as long as they are followed. Their clock is years behind.
 type nodes struct {
 	where up.Where
@@ -58,7 +58,7 @@ func newNodes(t *testing.T, f *fixture) *nodes {
 	return n
 }
 
-// behind is the cluster behind somebody who may answer requests in the place of its API server.
+// behind is the cluster behind somebody who may answer requests instead of its API server.
 func (f *fixture) behind(t *testing.T, answers func(http.ResponseWriter, *http.Request) bool) up.Where {
 	t.Helper()
 	target, err := url.Parse(f.env.Config.Host)
@@ -148,7 +148,7 @@ func (n *nodes) lines(pod string) chan string {
 	return n.more[pod]
 }
 
-// readOn tells whether a log was asked for from a time on.
+// readOn reports whether a log was asked for from a time on.
 func (n *nodes) readOn() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -240,7 +240,7 @@ func (f *fixture) logsOfAContainer(t *testing.T, n *nodes, pod string) {
 	}
 }
 
-// inject makes a pod of the operator's that has a container of somebody else's first, and returns the name of the operator's.
+// inject makes a pod of the operator's that has a container of another client's first, and returns the name of the operator's.
 func (f *fixture) inject(t *testing.T, like string) string {
 	t.Helper()
 	pods := f.client.CoreV1().Pods(f.namespace())
@@ -323,7 +323,7 @@ func (n *nodes) readsOn(t *testing.T, f *fixture, out *output, pod string) {
 	}
 }
 
-// Who may not look at pods any more is told, although a log goes on.
+// Who may not look at pods any more is told, although a log continues.
 func TestFollowedLogsEndWithAnError(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

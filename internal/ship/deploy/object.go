@@ -23,7 +23,7 @@ func isDeployment(object *unstructured.Unstructured) bool {
 // partOf is the deployment that an object belongs to.
 func partOf(object *unstructured.Unstructured) string { return object.GetLabels()[plan.PartOfLabel] }
 
-// same tells whether two states of an object say the same.
+// same reports whether two states of an object say the same.
 func same(a, b *unstructured.Unstructured) bool {
 	return reflect.DeepEqual(content(a), content(b))
 }

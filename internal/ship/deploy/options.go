@@ -25,7 +25,7 @@ const maxReplicas = 1000
 
 // Target says which deployment of which project is meant, in which cluster.
 type Target struct {
-	// Dir is the project's folder, Main that of its main package where it has several.
+	// Dir is the project's directory, Main that of its main package where it has several.
 	Dir, Main string
 	// Where is the cluster, by default the local one.
 	Where up.Where

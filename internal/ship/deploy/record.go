@@ -169,7 +169,7 @@ func (c *cluster) members(ctx context.Context, r *record) ([]*unstructured.Unstr
 	return all, errors.Join(problems...)
 }
 
-// labelled are the objects of a kind that belong to the deployment. A kind that is gone has none.
+// labeled are the objects of a kind that belong to the deployment. A kind that is gone has none.
 func (c *cluster) labelled(ctx context.Context, r *record, kind schema.GroupKind) ([]*unstructured.Unstructured, error) {
 	found, err := c.Mapping(kind.WithVersion(""))
 	if meta.IsNoMatchError(err) {

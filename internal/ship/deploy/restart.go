@@ -15,7 +15,7 @@ import (
 // restartedAt is the annotation by which kubectl, too, makes a Deployment replace its pods.
 const restartedAt = "kubectl.kubernetes.io/restartedAt"
 
-// Restart replaces the pods of a deployment one after the other, and returns when the new ones are ready.
+// Restart replaces the pods of a deployment one at a time, and returns when the new ones are ready.
 // What changes nothing else is not undone by the next Run.
 func Restart(ctx context.Context, target Target) error {
 	w, err := findWorkload(ctx, target)

@@ -183,7 +183,7 @@ func (r *rollout) judge(ctx context.Context, deployment *appsv1.Deployment, pods
 	return errors.New(found.tell(ctx, r))
 }
 
-// whereabouts tells whether the pods are on nodes that only simulate them. Who may not look at nodes does not
+// whereabouts reports whether the pods are on nodes that only simulate them. Who may not look at nodes does not
 // learn it.
 func (r *rollout) whereabouts(ctx context.Context, pods []corev1.Pod) error {
 	for _, pod := range pods {

@@ -226,7 +226,7 @@ func advice(message string) string {
 	return ""
 }
 
-// adviceOfLog is that on what the runtime wrote into the container's log, in the place of a program.
+// adviceOfLog is that on what the runtime wrote into the container's log, instead of a program.
 func adviceOfLog(text, end string) string {
 	found := advice(end)
 	if !strings.Contains(end, "exec format error") || strings.Contains(text, found) {

@@ -73,11 +73,11 @@ func (d *deployer) write(ctx context.Context) error {
 	return nil
 }
 
-// errBegun ends a first deployment that somebody else has begun with, too. What is there is theirs.
+// errBegun ends a first deployment that another client has begun with, too. What is there is theirs.
 var errBegun = errors.New("another client has started to deploy it")
 
 // begin writes the record, of two first deployments at the same time that of one. Who finds one of a first deployment
-// that is not done, goes on with it, and is the one who has begun it from then on.
+// that is not done, continues with it, and is the one who has begun it from then on.
 func (d *deployer) begin(ctx context.Context) error {
 	if d.before == nil || d.before.begun != "" {
 		d.record.begun = rand.Text()
@@ -124,7 +124,7 @@ func (d *deployer) applyOne(ctx context.Context, one *item) error {
 }
 
 // takeBack removes what a first deployment made that failed halfway. A later one is left as far as it
-// came: what ran before goes on, and a repetition ends it.
+// came: what ran before continues, and a repetition ends it.
 func (d *deployer) takeBack(ctx context.Context, failed error) error {
 	if errors.Is(failed, errBegun) {
 		return failed
@@ -146,7 +146,7 @@ func (d *deployer) takeBack(ctx context.Context, failed error) error {
 }
 
 // undo removes all that the deployment made, its namespace last. What was there before stays: definitions that were
-// kept with their objects, or all of a deployment whose record is lost. So does all of it where somebody else has gone
+// kept with their objects, or all of a deployment whose record is lost. So does all of it where another client has gone
 // on with it, which cannot be told apart.
 func (d *deployer) undo(ctx context.Context) error {
 	stored, err := d.cluster.Get(ctx, d.record.object())

@@ -9,7 +9,7 @@ import (
 
 // Delivery says where an image goes. Without any place it goes to the nodes of a local cluster.
 type Delivery struct {
-	// Archive is a file, Layout a folder.
+	// Archive is a file, Layout a directory.
 	Archive, Layout string
 	// Push is a name in a registry.
 	Push string

@@ -42,7 +42,7 @@ func TestDisksThatAreFull(t *testing.T) {
 	}
 }
 
-// onSmallDisk calls write with a folder that has room for so many bytes, and returns what is left in it. The disk is
+// onSmallDisk calls write with a directory that has room for so many bytes, and returns what is left in it. The disk is
 // there for one thread only, and gone with it.
 func onSmallDisk(t *testing.T, size int, write func(dir string) error) (error, []os.DirEntry) {
 	t.Helper()

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// File is a file, a folder or a link in a layer.
+// File is a file, a directory or a link in a layer.
 type File struct {
 	// Path is where it is in the image, with slashes, from its root.
 	Path string
@@ -24,7 +24,7 @@ type File struct {
 	Link string
 	// Same makes it another name of the file at this path.
 	Same string
-	// Folder makes it a folder.
+	// Folder makes it a directory.
 	Folder bool
 	// Size is how many bytes Open gives.
 	Size int64
@@ -48,7 +48,7 @@ func FromDisk(path string, mode int64, from string) (File, error) {
 	return File{Path: path, Mode: mode, Size: info.Size(), Open: func() (io.ReadCloser, error) { return os.Open(from) }}, nil
 }
 
-// ordered returns files sorted by their paths, with the folders above each, as each has to be there
+// ordered returns files sorted by their paths, with the directories above each, as each has to be there
 // before what is in it. Names of other files come last, as what they name has to be there. A path that is there
 // twice, or has .. in it, is an error.
 func ordered(files []File) ([]File, error) {
@@ -82,7 +82,7 @@ func ordered(files []File) ([]File, error) {
 	return all, nil
 }
 
-// addFolders adds the folders that files are in.
+// addFolders adds the directories that files are in.
 func addFolders(byPath map[string]File) error {
 	for _, name := range slices.Sorted(maps.Keys(byPath)) {
 		for above := path.Dir(name); above != "."; above = path.Dir(above) {

@@ -40,7 +40,7 @@ func entries(name Name, image Image) []v1.Descriptor {
 	return append([]v1.Descriptor{root}, image.Attached...)
 }
 
-// indexOf reads the index of the layout in dir, an empty one where there is no layout yet. A folder that has
+// indexOf reads the index of the layout in dir, an empty one where there is no layout yet. A directory that has
 // something else in it is refused.
 func indexOf(dir string) (*v1.IndexManifest, error) {
 	content, err := os.ReadFile(filepath.Join(dir, indexFile))
@@ -57,7 +57,7 @@ func indexOf(dir string) (*v1.IndexManifest, error) {
 	return index, nil
 }
 
-// mustBeFree refuses a folder that is something else than a layout that was begun.
+// mustBeFree refuses a directory that is something else than a layout that was begun.
 func mustBeFree(dir string) error {
 	found, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +75,7 @@ func mustBeFree(dir string) error {
 	return nil
 }
 
-// replace puts an image into an index, in the place of the one with its name and of what was attached to that.
+// replace puts an image into an index, instead of the one with its name and of what was attached to that.
 func replace(index *v1.IndexManifest, name Name, image Image, subjectOf func(v1.Descriptor) v1.Hash) {
 	fresh := entries(name, image)
 	gone := map[v1.Hash]bool{}

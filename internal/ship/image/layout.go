@@ -83,7 +83,7 @@ type addition struct {
 	blobs int
 }
 
-// lock takes the lock of the layout's folder, which is made if need be. It is the folder's own, as a file for it would be in the user's layout.
+// lock takes the lock of the layout's directory, which is made if need be. It is the directory's own, as a file for it would be in the user's layout.
 func (a *addition) lock(ctx context.Context, dir string, waiting func()) (*local.Lock, error) {
 	waiting = sync.OnceFunc(waiting)
 	for {
@@ -93,11 +93,11 @@ func (a *addition) lock(ctx context.Context, dir string, waiting func()) (*local
 		lock, err := local.WaitLockFolder(ctx, dir, waiting)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return lock, err
-		} // who held the lock had made the folder, and took it back
+		} // who held the lock had made the directory, and took it back
 	}
 }
 
-// takeBack removes what nothing lists yet. A folder in which somebody else has put something meanwhile stays.
+// takeBack removes what nothing lists yet. A directory in which another client has put something in the meantime stays.
 func (a *addition) takeBack() error {
 	for _, path := range slices.Backward(a.paths) {
 		err := os.Remove(path)
@@ -162,7 +162,7 @@ func list(dir string, index *v1.IndexManifest, name Name, image Image, made *add
 	return writeWhole(filepath.Join(dir, indexFile), 0o644, bytesTo(content))
 }
 
-// copyTo copies a blob, unless it is there already.
+// copyTo copies a blob, unless it already exists.
 func (s *Store) copyTo(path string, blob v1.Descriptor) (bool, error) {
 	if info, err := os.Stat(path); err == nil && info.Size() == blob.Size {
 		return false, nil

@@ -54,7 +54,7 @@ func TestTwoWriteOneLayout(t *testing.T) {
 	}
 }
 
-// Who comes second makes the folder again that the first took back.
+// Who comes second makes the directory again that the first took back.
 func TestALayoutThatIsTakenBack(t *testing.T) {
 	t.Parallel()
 	dir, first := lockedLayout(t)

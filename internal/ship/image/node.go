@@ -59,7 +59,7 @@ func (s *Store) load(ctx context.Context, to Delivery, name Name, image Image) e
 // node is that of a local cluster.
 type node struct{ binary, cluster string }
 
-// has tells whether the image is there under its name: a name is given once all of an image is in place.
+// has reports whether the image is there under its name: a name is given once all of an image is in place.
 func (n node) has(ctx context.Context, name Name, image Image) (bool, error) {
 	said, err := n.images(ctx, "ls")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Push puts the image into a registry under a name: blobs that are there already are not sent, what is attached goes with it,
+// Push puts the image into a registry under a name: blobs that already exist are not sent, what is attached goes with it,
 // and the name leads to the image when all of it is there. Credentials are those that Docker and other
 // tools have been given.
 func (s *Store) Push(ctx context.Context, to Name, image Image) error {

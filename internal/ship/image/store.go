@@ -18,11 +18,11 @@ import (
 	"github.com/operon-framework/operon/internal/tools/glob"
 )
 
-// Store is a folder of blobs, each named by its digest.
+// Store is a directory of blobs, each named by its digest.
 type Store struct{ dir string }
 
 // Open returns the store in dir, which is made if need be. What an interrupted run left in it is removed;
-// nobody else may write to it meanwhile.
+// nobody else may write to it in the meantime.
 func Open(dir string) (*Store, error) {
 	store := &Store{dir}
 	if err := os.MkdirAll(store.blobs(), 0o700); err != nil {
@@ -54,7 +54,7 @@ func (s *Store) blobs() string { return filepath.Join(s.dir, "blobs", "sha256") 
 
 func (s *Store) path(digest v1.Hash) string { return filepath.Join(s.blobs(), digest.Hex) }
 
-// Has tells whether the blob is there.
+// Has reports whether the blob is there.
 func (s *Store) Has(blob v1.Descriptor) bool {
 	info, err := os.Stat(s.path(blob.Digest))
 	return err == nil && info.Size() == blob.Size

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 )
 
-// Tree lists what is in a folder, as files of an image that all belong to root: who owns them on this machine says
+// Tree lists what is in a directory, as files of an image that all belong to root: who owns them on this machine says
 // nothing about a container.
 func Tree(dir string) ([]File, error) {
-	dir, err := filepath.EvalSymlinks(dir) // a walk follows no link, be it the first folder
+	dir, err := filepath.EvalSymlinks(dir) // a walk follows no link, be it the first directory
 	if err != nil {
 		return nil, fmt.Errorf("read the files of the image: %w", err)
 	}

@@ -69,7 +69,7 @@ type relationship struct {
 	Related string `json:"relatedSpdxElement"`
 }
 
-// noAssertion says that nothing is known: licenses are not guessed.
+// noAssertion reports that nothing is known: licenses are not guessed.
 const noAssertion = "NOASSERTION"
 
 func newPackage(name, version string) pkg {

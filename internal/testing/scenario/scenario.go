@@ -17,7 +17,7 @@ var rewrite = flag.Bool("rewrite", false, "write into the scenario files what co
 const divider = "\n----\n"
 
 // Run plays each file testdata/*.txt as a test of its own, in parallel, and compares what comes out.
-// There have to be at least least of them, so that none is lost with its folder.
+// There have to be at least least of them, so that none is lost with its directory.
 func Run(t *testing.T, least int, play func(t *testing.T, given string) string) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.txt")

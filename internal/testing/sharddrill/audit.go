@@ -42,7 +42,7 @@ type Write struct {
 	// Revision of etcd that it made. Of a deletion, the last one before its answer.
 	Revision uint64
 	At       time.Time
-	// Replica is who wrote, or "" for somebody else.
+	// Replica is who wrote, or "" for another client.
 	Replica string
 	Verb    string
 	// Object is what was written, Owner the uid by which it belongs to a slot.
@@ -146,7 +146,7 @@ func (l *line) write(owners map[string]types.UID) (*Write, error) {
 	return w, nil
 }
 
-// at takes note of the revision that a write made. Without one it has no place among the others, and nothing
+// at records the revision that a write made. Without one it has no place among the others, and nothing
 // is proven.
 func (w *Write) at(revision string) (err error) {
 	if w.Revision, err = strconv.ParseUint(revision, 10, 64); err != nil || w.Revision == 0 {

@@ -23,7 +23,7 @@ type Verdict struct {
 	// had written the object since it lost the slot, or where it never held the slot.
 	Two []string
 	// Changes is how many changes by others there were, Slowest how long one waited for a replica
-	// to see to it, and Starved those that waited longer than the limit, or for ever.
+	// to see to it, and Starved those that waited longer than the limit, or forever.
 	Changes int
 	Slowest time.Duration
 	Starved []string
@@ -91,7 +91,7 @@ func (h *history) holder(of int, owner types.UID) string {
 	return t.Holders[t.SlotOf(owner)]
 }
 
-// is tells whether a holder is a replica, in any of its lives.
+// is reports whether a holder is a replica, in any of its lives.
 func is(holder, replica string) bool {
 	life, found := strings.CutPrefix(holder, replica+"-")
 	return found && !strings.Contains(life, "-")

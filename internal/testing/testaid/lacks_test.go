@@ -7,7 +7,7 @@ import (
 	"github.com/operon-framework/operon/internal/testing/testaid"
 )
 
-// recorder is a test that takes note of how it ends.
+// recorder is a test that records how it ends.
 type recorder struct {
 	testing.TB
 	ended string

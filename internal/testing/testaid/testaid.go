@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/ports"
 )
 
-// Write writes a file, with the folders above it.
+// Write writes a file, with the directories above it.
 func Write(t testing.TB, file, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -24,7 +24,7 @@ func Write(t testing.TB, file, text string) {
 	}
 }
 
-// Program writes a file that can be run at once: no process is started meanwhile that would have it open for writing, too,
+// Program writes a file that can be run at once: no process is started in the meantime that would have it open for writing, too,
 // until it is its own program.
 func Program(t testing.TB, file, text string) {
 	t.Helper()
@@ -55,7 +55,7 @@ func Edit(t testing.TB, file, old, new string) {
 	Write(t, file, strings.Replace(text, old, new, 1))
 }
 
-// Copy copies the files of a folder, with words replaced in them, pairs of old and new. Names lose .txt at their end, by
+// Copy copies the files of a directory, with words replaced in them, pairs of old and new. Names lose .txt at their end, by
 // which a module in testdata is kept from being one.
 func Copy(t testing.TB, to, from string, words ...string) {
 	t.Helper()

@@ -49,7 +49,7 @@ func In(dir string) (*Set, error) {
 	return &Set{dir: absolute, wanted: map[string]content{}}, recoverFrom(absolute)
 }
 
-// Write says that the file at path, relative to the folder and with slashes, is to hold content,
+// Write reports that the file at path, relative to the directory and with slashes, is to hold content,
 // whatever it holds now.
 func (s *Set) Write(path string, holds []byte) { s.wanted[clean(path)] = content{bytes: nonNil(holds)} }
 
@@ -58,7 +58,7 @@ func (s *Set) Create(path string, holds []byte) {
 	s.wanted[clean(path)] = content{bytes: nonNil(holds), fresh: true}
 }
 
-// Remove says that there is to be no file at path.
+// Remove reports that there is to be no file at path.
 func (s *Set) Remove(path string) { s.wanted[clean(path)] = content{} }
 
 // Paths are the files that the set is about, in order.

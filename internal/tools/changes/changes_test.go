@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/changes"
 )
 
-// tree is what a folder holds: content by path. Folders end in a slash.
+// tree is what a directory holds: content by path. Folders end in a slash.
 type tree map[string]string
 
 func put(t *testing.T, files tree) string {

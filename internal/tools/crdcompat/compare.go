@@ -29,7 +29,7 @@ type Comparison struct {
 func Compare(old, new *apiextensionsv1.CustomResourceDefinition) (*Comparison, error) {
 	old, new = old.DeepCopy(), new.DeepCopy()
 	if new.Spec.Conversion == nil {
-		new.Spec.Conversion = old.Spec.Conversion // it is somebody else's, such as the operator's, and stays
+		new.Spec.Conversion = old.Spec.Conversion // it is another client's, such as the operator's, and stays
 	}
 	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(old)
 	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(new)
@@ -58,14 +58,14 @@ func schemasOf(definition *apiextensionsv1.CustomResourceDefinition) (map[string
 	return all, nil
 }
 
-// changed tells whether the change can matter to objects or clients.
+// changed reports whether the change can matter to objects or clients.
 func (c *Comparison) changed() bool {
 	was, is := c.old.Spec, c.new.Spec
 	return was.Scope != is.Scope || was.Names.Kind != is.Names.Kind || !reflect.DeepEqual(was.Versions, is.Versions) ||
 		strategy(c.old) != strategy(c.new)
 }
 
-// ConversionAnnotation of a definition, with the value "operator", says that the operator converts its
+// ConversionAnnotation of a definition, with the value "operator", reports that the operator converts its
 // versions: it sets spec.conversion when it starts, and works only from then on.
 const ConversionAnnotation = "operon.dev/conversion"
 

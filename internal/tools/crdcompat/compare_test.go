@@ -78,7 +78,7 @@ spec:
           status: {type: object, x-kubernetes-preserve-unknown-fields: true}
 `
 
-// replaced puts a text in the place of another: "this" => "that".
+// replaced puts a text instead of another: "this" => "that".
 func replaced(t *testing.T, text, how string) string {
 	t.Helper()
 	this, that, ok := strings.Cut(how, " => ")

@@ -104,7 +104,7 @@ type Result struct {
 	Findings []*Finding `json:"findings"`
 }
 
-// Safe tells whether the change breaks nothing that is stored.
+// Safe reports whether the change breaks nothing that is stored.
 func (r *Result) Safe() bool {
 	return !slices.ContainsFunc(r.Findings, func(f *Finding) bool { return f.Breaks })
 }
@@ -130,7 +130,7 @@ type Report struct {
 	Definitions []*Result `json:"definitions"`
 }
 
-// Safe tells whether the changes break nothing that is stored.
+// Safe reports whether the changes break nothing that is stored.
 func (r *Report) Safe() bool {
 	return !slices.ContainsFunc(r.Definitions, func(one *Result) bool { return !one.Safe() })
 }

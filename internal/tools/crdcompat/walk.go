@@ -76,7 +76,7 @@ func (w walk) notice(rule Rule, path, message string) {
 	w.add(rule, w.version, path, message)
 }
 
-// within tells whether a place is another one or in it.
+// within reports whether a place is another one or in it.
 func within(place, other string) bool {
 	return place == other || strings.HasPrefix(place, other+".") || strings.HasPrefix(place, other+"[")
 }

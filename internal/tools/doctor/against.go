@@ -17,7 +17,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// olderDefinitions reads the CustomResourceDefinitions of a file, a folder or a revision of git.
+// olderDefinitions reads the CustomResourceDefinitions of a file, a directory or a revision of git.
 func olderDefinitions(ctx context.Context, dir, against string) (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
 	info, err := os.Stat(against)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestAgainstARevision: definitions as they were are read from git, whatever lies in the folder now, in
-// a project that is a folder of its repository.
+// TestAgainstARevision: definitions as they were are read from git, whatever lies in the directory now, in
+// a project that is a directory of its repository.
 func TestAgainstARevision(t *testing.T) {
 	t.Parallel()
 	top := t.TempDir()

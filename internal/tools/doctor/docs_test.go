@@ -52,7 +52,7 @@ func documented(t *testing.T, r *rule.Rule) string {
 		language, snippet(t, filepath.Join("testdata", "rules", r.Name, "bad", filepath.FromSlash(first.File)), first.Line), first.Place, first.Message)
 }
 
-// snippet is a line of a file and its neighbours, moved to the left.
+// snippet is a line of a file and its neighbors, moved to the left.
 func snippet(t *testing.T, file string, line int) string {
 	t.Helper()
 	content, err := os.ReadFile(file)

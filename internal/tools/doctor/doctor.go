@@ -25,10 +25,10 @@ func Rules() []*rule.Rule {
 type Options struct {
 	// Only are the rules that are asked, by default all. Skip are those that are not.
 	Only, Skip []string
-	// Against is a file or folder of older CustomResourceDefinitions, or a revision of git, that those of
+	// Against is a file or directory of older CustomResourceDefinitions, or a revision of git, that those of
 	// the project are to be safe upgrades of. "" asks nothing.
 	Against string
-	// Main is the folder of the main package, where the project has several.
+	// Main is the directory of the main package, where the project has several.
 	Main string
 }
 
@@ -44,12 +44,12 @@ type Report struct {
 	dir string
 }
 
-// Failed tells whether a finding is an error.
+// Failed reports whether a finding is an error.
 func (r *Report) Failed() bool {
 	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Severity == rule.Error })
 }
 
-// Check tells whether the rules that are named exist.
+// Check reports whether the rules that are named exist.
 func (o Options) Check() error {
 	known := map[string]bool{}
 	for _, r := range Rules() {
@@ -74,7 +74,7 @@ func near(name string) string {
 	return ""
 }
 
-// asks tells whether a rule is asked.
+// asks reports whether a rule is asked.
 func (o Options) asks(r *rule.Rule) bool {
 	return (len(o.Only) == 0 || slices.Contains(o.Only, r.Name)) && !slices.Contains(o.Skip, r.Name)
 }

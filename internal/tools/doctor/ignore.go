@@ -133,12 +133,12 @@ func isComment(line, mark string) bool {
 	return strings.HasPrefix(line, mark) || line == "---" && mark == "#"
 }
 
-// quoted tells whether a text ends within a string.
+// quoted reports whether a text ends within a string.
 func quoted(text string) bool {
 	return strings.Count(text, `"`)%2 == 1 || strings.Count(text, "`")%2 == 1
 }
 
-// ignore tells whether a comment ignores a finding.
+// ignore reports whether a comment ignores a finding.
 func (all ignores) ignore(f *Finding) bool {
 	done := false
 	for _, at := range append([]rule.Place{f.Place}, f.Also...) {

@@ -28,8 +28,8 @@ var cases = sync.OnceValues(func() ([]*packages.Package, error) {
 	return rule.Load(context.Background(), dir, "./...")
 })
 
-// TestRules: each rule has a folder in testdata with a project in which it finds what find.txt says, and a
-// similar one in which it finds nothing. Adding a rule is adding a folder.
+// TestRules: each rule has a directory in testdata with a project in which it finds what find.txt says, and a
+// similar one in which it finds nothing. Adding a rule is adding a directory.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
@@ -77,7 +77,7 @@ func findings(t *testing.T, r *rule.Rule, name string) []Finding {
 	return found
 }
 
-// subject reads a case as Examine reads a project, but for what Go needs.
+// subject reads a case as Examine reads a project, except for what Go needs.
 func subject(t *testing.T, folder string) *rule.Subject {
 	t.Helper()
 	dir, err := filepath.Abs(folder)
@@ -108,7 +108,7 @@ func subject(t *testing.T, folder string) *rule.Subject {
 	return s
 }
 
-// below are the packages in a folder.
+// below are the packages in a directory.
 func below(t *testing.T, dir string) []*packages.Package {
 	t.Helper()
 	all, err := cases()

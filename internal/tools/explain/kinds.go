@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// maxNear is how many names an error offers in the place of one that is not there.
+// maxNear is how many names an error offers instead of one that is not there.
 const maxNear = 5
 
 // resource is a kind that the cluster has.

@@ -19,7 +19,7 @@ var wants = map[string]string{
 	"ip": "an IP address", "count": "a whole number",
 }
 
-// Reworded is an error of parsing flags, said anew where a value is wrong: the flag as it was written, and what it takes.
+// Reworded is an error of parsing flags, said again where a value is wrong: the flag as it was written, and what it takes.
 // All other errors stay as they are.
 func Reworded(err error) error {
 	var wrong *pflag.InvalidValueError

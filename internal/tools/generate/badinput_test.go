@@ -10,7 +10,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/generate"
 )
 
-// tree is what the files below a folder hold.
+// tree is what the files below a directory hold.
 func tree(t *testing.T, dir string) files {
 	t.Helper()
 	found := files{}
@@ -73,7 +73,7 @@ func TestBadInput(t *testing.T) {
 	for name, test := range map[string]struct {
 		files files
 		flags string
-		want  []string // each once; "DIR" is the project's folder
+		want  []string // each once; "DIR" is the project's directory
 	}{
 		"a marker with a wrong argument": {
 			files: change("MinLength=1", "MinLength=long"),
@@ -171,7 +171,7 @@ func TestOutsideAProject(t *testing.T) {
 	same(t, files{}, tree(t, dir))
 }
 
-// Permissions do not keep root out, a file where a folder should be does.
+// Permissions do not keep root out, a file where a directory should be does.
 func TestATreeThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	dir := project(t, files{"main.go": mainFile, "api/v1/types.go": types, "config": "a file\n"})

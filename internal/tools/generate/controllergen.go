@@ -118,7 +118,7 @@ func ruleOf(name string) string {
 	return ""
 }
 
-// place says where the job's output goes. Without any rule that is a folder of its own below config.
+// place says where the job's output goes. Without any rule that is a directory of its own below config.
 func (j *job) place(rules map[string]genall.OutputRule) {
 	rule, special := rules[j.name]
 	if !special {

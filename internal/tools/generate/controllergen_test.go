@@ -94,7 +94,7 @@ func peer(t *testing.T, folder string) string {
 	return project(t, contents(t, folder))
 }
 
-// contents are the files below a folder.
+// contents are the files below a directory.
 func contents(t *testing.T, folder string) files {
 	t.Helper()
 	all := files{}

@@ -77,7 +77,7 @@ func (o *Outputs) writeChart(dir string, operator manifests.Operator, set *chang
 	return nil
 }
 
-// filesIn reads all files below a folder, by their paths in it. There may be no folder.
+// filesIn reads all files below a directory, by their paths in it. There may be no directory.
 func filesIn(folder string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	names, err := marked(folder, "") // which all have
@@ -114,7 +114,7 @@ func (o *Outputs) operator(dir string, set *changes.Set) (manifests.Operator, er
 	return operator, err
 }
 
-// folderOf reads the manifests in a folder as they will be when the changes are made.
+// folderOf reads the manifests in a directory as they will be when the changes are made.
 func folderOf(dir, folder string, set *changes.Set) ([]project.Object, error) {
 	names, err := namesIn(dir, folder, set)
 	if err != nil {

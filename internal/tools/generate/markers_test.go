@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// markersIn are the markers in the sources below a folder, each after what it stands at: "field optional".
+// markersIn are the markers in the sources below a directory, each after what it stands at: "field optional".
 func markersIn(t *testing.T, folder string) map[string]bool {
 	t.Helper()
 	used := map[string]bool{}
@@ -53,7 +53,7 @@ func collect(tree *ast.File, used map[string]bool) {
 	}
 }
 
-// aboveType tells whether a type follows.
+// aboveType reports whether a type follows.
 func aboveType(tree *ast.File, group *ast.CommentGroup) bool {
 	for _, declaration := range tree.Decls {
 		if declaration.End() < group.Pos() {

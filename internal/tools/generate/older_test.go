@@ -19,7 +19,7 @@ const olderVersions = "OPERON_CONTROLLER_GEN"
 // named is where a definition names what made it.
 var named = regexp.MustCompile(`(?m)^    controller-gen\.kubebuilder\.io/version: .*\n`)
 
-// TestOlderVersions compares with versions of controller-gen that projects pin: for the layouts they write the same, but for
+// TestOlderVersions compares with versions of controller-gen that projects pin: for the layouts they write the same, except for
 // their own names.
 func TestOlderVersions(t *testing.T) {
 	t.Parallel()

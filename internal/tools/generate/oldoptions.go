@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// formerly are options of controller-gen's crd generator that it had once, and what became of them.
+// formerly are options of controller-gen's crd generator that it had once, and the result of them.
 var formerly = map[string]string{
 	"trivialVersions":       "definitions of v1 have a schema for each version in any case",
 	"preserveUnknownFields": "definitions of v1 never keep unknown fields, unless a marker says so",

@@ -33,7 +33,7 @@ func (p *planning) removeOrphans(runs []run) {
 	}
 }
 
-// made tells whether this run makes the file.
+// made reports whether this run makes the file.
 func (p *planning) made(file string) bool {
 	path, err := filepath.Rel(p.dir, file)
 	if err != nil {

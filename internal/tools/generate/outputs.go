@@ -28,22 +28,22 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// Outputs are what is made on request of manifests that were generated. Each is the folder, or the
+// Outputs are what is made on request of manifests that were generated. Each is the directory, or the
 // file, that it goes to, relative to the project; "" is not to make it.
 type Outputs struct {
-	// Docs is the folder of the API's reference in Markdown.
+	// Docs is the directory of the API's reference in Markdown.
 	Docs string
-	// Schemas is the folder of JSON schemas for editors.
+	// Schemas is the directory of JSON schemas for editors.
 	Schemas string
 	// Manifests is the file that installs the operator with all that it needs.
 	Manifests string
-	// Helm is the folder of a Helm chart.
+	// Helm is the directory of a Helm chart.
 	Helm string
-	// Kustomize is the folder of a base for kustomize.
+	// Kustomize is the directory of a base for kustomize.
 	Kustomize string
-	// Clients is the folder of typed clients in Go.
+	// Clients is the directory of typed clients in Go.
 	Clients string
-	// GoCRDs is the folder of a Go package with the definitions as values.
+	// GoCRDs is the directory of a Go package with the definitions as values.
 	GoCRDs string
 	// Image and Namespace are what the operator runs, and where.
 	Image, Namespace string
@@ -66,7 +66,7 @@ func (o *Outputs) AddFlags(set *pflag.FlagSet) {
 	set.StringVar(&o.Namespace, "namespace", "", "namespace that manifests install the operator in, by default its name and -system")
 }
 
-// described tells whether whole descriptions are needed, also where definitions have shorter ones.
+// described reports whether whole descriptions are needed, also where definitions have shorter ones.
 func (o *Outputs) described() bool { return o.Docs != "" || o.Schemas != "" }
 
 // describe lets the run make definitions with whole descriptions too, into a set of their own.
@@ -191,7 +191,7 @@ func (o *Outputs) writeClients(ctx context.Context, dir string, set *changes.Set
 	return nil
 }
 
-// replace lets folder hold files, and no other that has the mark of an earlier run.
+// replace lets directory hold files, and no other that has the mark of an earlier run.
 func replace(dir, folder, mark string, files map[string][]byte, set *changes.Set) error {
 	folder, err := inProject(folder)
 	if err != nil {
@@ -218,7 +218,7 @@ func inProject(place string) (string, error) {
 	return filepath.ToSlash(filepath.Clean(place)), nil
 }
 
-// marked are the files below a folder that have the mark, relative to it. There may be no folder.
+// marked are the files below a directory that have the mark, relative to it. There may be no directory.
 func marked(folder, mark string) ([]string, error) {
 	var found []string
 	err := filepath.WalkDir(folder, func(file string, entry fs.DirEntry, err error) error {

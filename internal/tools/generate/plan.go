@@ -13,12 +13,12 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// Options say what the project's folder does not.
+// Options say what the project's directory does not.
 type Options struct {
 	// Flags are settings that override those that the project keeps, as they stand on a command
 	// line: "--max-description=0".
 	Flags []string
-	// Again loads and generates also where the stamp says that nothing changed.
+	// Again loads and generates also where the stamp reports that nothing changed.
 	Again bool
 	// Tell gets a line now and then that says what is being done. It may be nil.
 	Tell func(doing string)

@@ -48,7 +48,7 @@ var (
 )
 
 // partial tells type errors that are none: they come of packages that no generator asked for, and of the
-// generated methods, which are left out while they are generated anew.
+// generated methods, which are left out while they are generated again.
 func partial(pkg *packages.Package, problem packages.Error) bool {
 	for _, text := range unchecked {
 		if strings.Contains(problem.Msg, text) {

@@ -29,14 +29,14 @@ type job struct {
 	// name is controller-gen's: object, crd, rbac, webhook.
 	name      string
 	generator genall.Generator
-	// config is the folder for manifests, code the one for code, "" for that of the package.
+	// config is the directory for manifests, code the one for code, "" for that of the package.
 	// Both are relative to the project.
 	config, code string
 	// into is where what it writes goes, nil for the result.
 	into *changes.Set
 	// version is that of controller-tools which manifests are to name, "" for the one that is built in.
 	version string
-	// patches: it changes a part of manifests that somebody else wrote, who is named there.
+	// patches: it changes a part of manifests that another client wrote, who is named there.
 	patches bool
 	// nowhere: what it writes is not wanted.
 	nowhere bool

@@ -16,7 +16,7 @@ import (
 type Settings struct {
 	// Paths are patterns of the packages to generate from.
 	Paths []string
-	// HeaderFile is put before all generated code, Year in the place of its YEAR.
+	// HeaderFile is put before all generated code, Year instead of its YEAR.
 	HeaderFile, Year string
 	// MaxDescription is how long a description in a CustomResourceDefinition may be, in bytes.
 	// Negative: as long as it is.

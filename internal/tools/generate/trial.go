@@ -58,7 +58,7 @@ func (r run) try(ctx *genall.GenerationContext) trial {
 	return trial{endless: w.found, wrong: wrong}
 }
 
-// allowsFloats tells whether the run's definitions may have floats.
+// allowsFloats reports whether the run's definitions may have floats.
 func (r run) allowsFloats() bool {
 	return slices.ContainsFunc(r.jobs, func(j job) bool {
 		switch generator := j.generator.(type) {
@@ -71,7 +71,7 @@ func (r run) allowsFloats() bool {
 	})
 }
 
-// forbids tells whether a generator is not to be let loose.
+// forbids reports whether a generator is not to be let loose.
 func (t trial) forbids(generator string) bool {
 	return t.endless && slices.Contains(schemaMakers, generator) || t.wrong && generator == "object"
 }

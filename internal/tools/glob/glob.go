@@ -1,5 +1,5 @@
 // Package glob finds files by a pattern in a directory whose own name is not a pattern: filepath.Glob finds nothing,
-// and says nothing, where a project lies in a folder such as "web [1]".
+// and says nothing, where a project lies in a directory such as "web [1]".
 package glob
 
 import (

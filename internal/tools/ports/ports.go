@@ -1,6 +1,6 @@
 // Package ports reserves ports on loopback for programs that are told where to listen. A port that was only looked
 // for belongs to nobody until the program listens, which takes it a while; whatever asks the system for any port
-// meanwhile may be given the same one.
+// in the meantime may be given the same one.
 //
 //	port, err := ports.Reserve()
 //	defer port.Close() // when the program has ended
@@ -23,7 +23,7 @@ type Port struct {
 // Address is HOST:PORT.
 func (p *Port) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.Number)) }
 
-// Close gives the port back. Who listens there goes on to.
+// Close gives the port back. Who listens there continues to.
 func (p *Port) Close() error { return p.free() }
 
 // Reserve takes a port that is free. On Linux the system gives it to nobody who asks for any port, while

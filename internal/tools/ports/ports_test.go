@@ -7,7 +7,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/ports"
 )
 
-// Who knows a port's number can listen there, once and again, and nobody else has it meanwhile.
+// Who knows a port's number can listen there, once and again, and nobody else has it in the meantime.
 func TestReserve(t *testing.T) {
 	t.Parallel()
 	port, err := ports.Reserve()

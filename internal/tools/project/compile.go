@@ -27,7 +27,7 @@ func Compile(ctx context.Context, dir string, patient bool) error {
 	defer stop()
 	command := exec.CommandContext(ctx, "go", "list", "-e", "-export", "-v", "-f", "{{with .Error}}{{.Err}}{{end}}", "./...")
 	command.Dir, command.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS="+strings.ReplaceAll(os.Getenv("GOFLAGS"), "-mod=mod", "-mod=readonly"))
-	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) } // it removes its folder then
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) } // it removes its directory then
 	command.WaitDelay = 10 * time.Second
 	var said bytes.Buffer
 	command.Stdout = &said

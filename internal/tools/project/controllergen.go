@@ -101,7 +101,7 @@ func readMakefile(dir string) (*makefile.File, error) {
 	return nil, nil
 }
 
-// wanted tells whether what makes a target is what generates.
+// wanted reports whether what makes a target is what generates.
 func wanted(read *makefile.File, commands []makefile.Command, target string) bool {
 	usual := slices.ContainsFunc(commands, func(c makefile.Command) bool {
 		return needed(read, c.Target) && generates(argumentsOf(c.Words))
@@ -109,7 +109,7 @@ func wanted(read *makefile.File, commands []makefile.Command, target string) boo
 	return !usual || needed(read, target)
 }
 
-// needed tells whether a target is made for one of the usual ones.
+// needed reports whether a target is made for one of the usual ones.
 func needed(read *makefile.File, target string) bool {
 	return slices.ContainsFunc(generating, func(usual string) bool { return read.Needs(usual, target) })
 }
@@ -144,7 +144,7 @@ func isPaths(word string) bool { return strings.HasPrefix(word, "paths=") }
 // generators are those of controller-gen.
 var generators = []string{"crd", "rbac", "object", "webhook", "schemapatch", "applyconfiguration"}
 
-// generates tells whether arguments ask for a generator: there are runs that only print the version.
+// generates reports whether arguments ask for a generator: there are runs that only print the version.
 func generates(arguments []string) bool {
 	return slices.ContainsFunc(arguments, func(argument string) bool {
 		name, _, _ := strings.Cut(argument, ":")

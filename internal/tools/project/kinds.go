@@ -43,7 +43,7 @@ type Kind struct {
 // Place is where the type is declared, as file:line.
 func (k Kind) Place() string { return fmt.Sprintf("%s:%d", k.File, k.Line) }
 
-// Has tells whether a marker of that name stands above the type: kubebuilder:subresource:status.
+// Has reports whether a marker of that name stands above the type: kubebuilder:subresource:status.
 func (k Kind) Has(marker string) bool {
 	return slices.ContainsFunc(k.Markers, func(m Marker) bool { return m.Is(marker) })
 }
@@ -82,7 +82,7 @@ func Kinds(dir string) ([]Kind, error) {
 	return kinds, err
 }
 
-// outsideModule folders are none of the go command's, or another module's.
+// outsideModule directories are none of the go command's, or another module's.
 func outsideModule(path string) bool {
 	name := filepath.Base(path)
 	if name == "vendor" || name == "testdata" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") {
@@ -242,7 +242,7 @@ func metaName(tree *ast.File) string {
 	return ""
 }
 
-// embedsMeta tells whether a type is a struct that embeds both metas.
+// embedsMeta reports whether a type is a struct that embeds both metas.
 func embedsMeta(spec *ast.TypeSpec, meta string) bool {
 	body, ok := spec.Type.(*ast.StructType)
 	if !ok || spec.Assign.IsValid() {

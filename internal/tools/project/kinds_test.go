@@ -23,7 +23,7 @@ func kinds(t *testing.T, changes files) []project.Kind {
 	return found
 }
 
-// names of kinds, one a line: apiVersion, kind, plural, scope, folder and place.
+// names of kinds, one a line: apiVersion, kind, plural, scope, directory and place.
 func names(kinds []project.Kind) string {
 	var lines []string
 	for _, k := range kinds {

@@ -16,7 +16,7 @@ import (
 
 // Main is the main package of an operator.
 type Main struct {
-	// Package is its folder as the go command takes it: ".", "./cmd", "./cmd/manager".
+	// Package is its directory as the go command takes it: ".", "./cmd", "./cmd/manager".
 	Package string
 
 	strings map[string]bool // every string literal in its sources, paths of imports among them
@@ -56,7 +56,7 @@ func findMain(dir, wanted string) (Main, error) {
 	return onlyMainBelow(dir, "cmd")
 }
 
-// onlyMainBelow returns the one main package in the folders right below parent.
+// onlyMainBelow returns the one main package in the directories right below parent.
 func onlyMainBelow(dir, parent string) (Main, error) {
 	var found []Main
 	var names []string
@@ -84,7 +84,7 @@ func onlyMainBelow(dir, parent string) (Main, error) {
 	}
 }
 
-// readMain reads the package in folder, which is nil unless it is a main package.
+// readMain reads the package in directory, which is nil unless it is a main package.
 func readMain(dir, folder string) (*Main, error) {
 	files, err := glob.In(filepath.Join(dir, folder), "*.go")
 	if err != nil {

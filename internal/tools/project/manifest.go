@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// ReadFolder reads all manifests (*.yaml, *.yml, *.json) right in root/folder, in order of their
-// names. Kustomize's own files are left out. A folder that does not exist has no objects. Files in
+// ReadFolder reads all manifests (*.yaml, *.yml, *.json) right in root/directory, in order of their
+// names. Kustomize's own files are left out. A directory that does not exist has no objects. Files in
 // errors and in the objects are named relative to root.
 func ReadFolder(root, folder string) ([]Object, error) {
 	entries, err := os.ReadDir(filepath.Join(root, folder))

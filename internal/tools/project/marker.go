@@ -15,7 +15,7 @@ type Marker struct {
 	Line int
 }
 
-// Is tells whether the marker is of that name, whatever its arguments are.
+// Is reports whether the marker is of that name, whatever its arguments are.
 func (m Marker) Is(name string) bool {
 	rest, ok := strings.CutPrefix(m.Text, name)
 	return ok && (rest == "" || rest[0] == ':' || rest[0] == '=')

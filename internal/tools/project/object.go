@@ -12,7 +12,7 @@ import (
 // Object is a Kubernetes object and the place in a manifest that it was read from.
 type Object struct {
 	*unstructured.Unstructured
-	// File is the manifest, relative to the folder that was read.
+	// File is the manifest, relative to the directory that was read.
 	File string
 	// Line is where the object begins, from 1.
 	Line int

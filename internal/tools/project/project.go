@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// Project is an operator's project as it lies in its folder.
+// Project is an operator's project as it lies in its directory.
 type Project struct {
-	// Dir is the project's folder, absolute. Files are named relative to it.
+	// Dir is the project's directory, absolute. Files are named relative to it.
 	Dir string
 	// Name is the operator's name, a DNS label: what PROJECT says (kubebuilder), or else the
 	// last element of the module's path.
@@ -31,7 +31,7 @@ type Project struct {
 	Samples []Object
 }
 
-// Where a project keeps its manifests, relative to its folder.
+// Where a project keeps its manifests, relative to its directory.
 const (
 	CRDFolder    = "config/crd"
 	RBACFolder   = "config/rbac"
@@ -39,10 +39,10 @@ const (
 	SampleFolder = "config/samples"
 )
 
-// Options say what the folder alone does not.
+// Options say what the directory alone does not.
 type Options struct {
-	// Main is the folder of the main package, relative to the project's; by default the
-	// project's folder itself, ./cmd, or the only main package right below ./cmd.
+	// Main is the directory of the main package, relative to the project's; by default the
+	// project's directory itself, ./cmd, or the only main package right below ./cmd.
 	Main string
 }
 
@@ -112,7 +112,7 @@ func mustBeFolder(dir string) error {
 	return nil
 }
 
-// NameOf is the name of the operator in dir, and the folder's absolute path, as Read finds
+// NameOf is the name of the operator in dir, and the directory's absolute path, as Read finds
 // them, without reading anything else: enough for a project whose manifests are broken.
 func NameOf(dir string) (name, absolute string, err error) {
 	if err := mustBeFolder(dir); err != nil {

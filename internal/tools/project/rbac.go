@@ -58,7 +58,7 @@ func readGrants(root string) ([]Grant, error) {
 // GrantsOf are the permissions that Roles and bindings, as a project keeps them in config/rbac, give
 // to the operator. Where there are bindings, they say which Roles are the operator's: kubebuilder
 // keeps Roles for users (editor, viewer) beside them. Where there are none, all Roles are the
-// operator's, but for those users' Roles.
+// operator's, except for those users' Roles.
 func GrantsOf(objects []Object) []Grant {
 	roles, own := map[string]Object{}, ownNamespaces(objects)
 	var unbound, bound []Grant

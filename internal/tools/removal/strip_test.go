@@ -28,7 +28,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// refusing is a connection on which objects of a name are forbidden.
+// refusing is a connection on which objects with a name are forbidden.
 func refusing(config *rest.Config, name string) dynamic.Interface {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -42,7 +42,7 @@ func refusing(config *rest.Config, name string) dynamic.Interface {
 	return dynamic.NewForConfigOrDie(config)
 }
 
-// meanwhile is a connection on which something is done once, before the first write.
+// in the meantime is a connection on which something is done once, before the first write.
 func meanwhile(config *rest.Config, do func()) *rest.Config {
 	config, once := rest.CopyConfig(config), sync.OnceFunc(do)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {

@@ -15,13 +15,13 @@ import (
 
 // API is a kind that is to be made in a project.
 type API struct {
-	// Dir is the project's folder.
+	// Dir is the project's directory.
 	Dir string
 	// Group, Version and Kind name it. A group without a dot is completed by the project's domain.
 	Group, Version, Kind string
 	// Plural and ShortName are further names: by default the plural of English, and none.
 	Plural, ShortName string
-	// Cluster says that objects are in no namespace.
+	// Cluster reports that objects are in no namespace.
 	Cluster bool
 	// NoController leaves it to others to do something about the objects.
 	NoController bool
@@ -95,7 +95,7 @@ func (a *API) complete(t *tree) error {
 	return nil
 }
 
-// clash tells whether another kind of the project has a name that is to be this one's.
+// clash reports whether another kind of the project has a name that is to be this one's.
 func (a *API) clash(other project.Kind) error {
 	if other.Group == a.Group && other.Name == a.Kind {
 		if other.Version == a.Version {
@@ -140,7 +140,7 @@ func (n about) inMain() []string {
 	return []string{n.Kind, n.Var + "Kit", helper, "sample" + n.Kind, "Test" + n.Kind, "Test" + n.Kind + "OnCluster"}
 }
 
-// declaresNone tells whether a package declares one of these names already.
+// declaresNone reports whether a package declares one of these names already.
 func (t *tree) declaresNone(folder string, names ...string) error {
 	declared, err := t.declared(folder)
 	if err != nil {
@@ -214,12 +214,12 @@ func parts(framework, api string, n about) []string {
 	return lines
 }
 
-// mentions tells whether of.name stands in an expression.
+// mentions reports whether of.name stands in an expression.
 func mentions(node ast.Node, of, name string) bool {
 	return syntax.Any(node, func(expression ast.Expr) bool { return isName(expression, of, name) })
 }
 
-// addToScheme plans a kind's place among those that the package in a folder registers.
+// addToScheme plans a kind's place among those that the package in a directory registers.
 func (p *Plan) addToScheme(t *tree, folder, kind string) error {
 	var found *source
 	err := eachSource(t.place(folder), func(name string, content []byte) error {

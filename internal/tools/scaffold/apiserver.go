@@ -16,7 +16,7 @@ import (
 // APIServer is a kind that the operator is to serve by itself, as no definition can: its objects are
 // worked out, or kept elsewhere.
 type APIServer struct {
-	// Dir is the project's folder.
+	// Dir is the project's directory.
 	Dir string
 	// Group, Version and Kind name it. A group without a dot is completed by the project's domain.
 	Group, Version, Kind string
@@ -107,12 +107,12 @@ func (t *tree) servedFolder(group, version string) (folder string, err error) {
 	})
 }
 
-// marks tells whether the comment of a package has a marker.
+// marks reports whether the comment of a package has a marker.
 func marks(s *source, marker string) bool {
 	return s.tree.Doc != nil && slices.ContainsFunc(s.tree.Doc.List, func(comment *ast.Comment) bool { return markerOf(comment) == marker })
 }
 
-// pluralIsFree tells whether the operator serves another kind under the plural, in whatever version.
+// pluralIsFree reports whether the operator serves another kind under the plural, in whatever version.
 func (t *tree) pluralIsFree(n about) error {
 	var taken error
 	return errors.Join(t.eachMain(func(s *source) {

@@ -149,7 +149,7 @@ var spoiled = map[string]func(t *testing.T, dir string){
 	},
 }
 
-// Folders that are none, and a project that is there already.
+// Folders that are none, and a project that already exists.
 func TestFoldersThatCannotBe(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "lamp-operator")
@@ -223,7 +223,7 @@ func TestComposersThatDoNotCompile(t *testing.T) {
 	same(t, look(t, dir), before)
 }
 
-// An interrupted command leaves what was there, and an interrupted init no folder.
+// An interrupted command leaves what was there, and an interrupted init no directory.
 func TestInterruptions(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -240,7 +240,7 @@ func TestInterruptions(t *testing.T) {
 	same(t, look(t, dir), before)
 }
 
-// A folder in which nobody may write is told, and stays as it is. /proc is one for everybody.
+// A directory in which nobody may write is told, and stays as it is. /proc is one for everybody.
 func TestAReadOnlyTree(t *testing.T) {
 	t.Parallel()
 	_, err := try(t, scaffold.Init{Dir: "/proc/self/lamp-operator"})

@@ -15,7 +15,7 @@ import (
 // Controller adds a composer for a kind that exists: a kind of the project, or a built-in kind, whose status belongs to
 // other controllers.
 type Controller struct {
-	// Dir is the project's folder.
+	// Dir is the project's directory.
 	Dir string
 	// Group, Version and Kind name it. Group is empty for the core of Kubernetes: v1, Pod.
 	Group, Version, Kind string

@@ -132,7 +132,7 @@ func (c conversions) typed(kind ast.Expr, qualifier string) string {
 	return types.ExprString(kind)
 }
 
-// has tells whether a type has one in it that the package declares.
+// has reports whether a type has one in it that the package declares.
 func (c conversions) has(kind ast.Expr) bool {
 	found := false
 	ast.Inspect(kind, func(node ast.Node) bool {

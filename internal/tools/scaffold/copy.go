@@ -49,7 +49,7 @@ func (p *Plan) generatedIn(ctx context.Context, copied string, tell func(string)
 	return nil
 }
 
-// compilesIn tells whether the project compiles as it is planned. In one that has had no sources but main.go,
+// compilesIn reports whether the project compiles as it is planned. In one that has had no sources but main.go,
 // everything is known to.
 func (p *Plan) compilesIn(ctx context.Context, copied string) error {
 	sources := 0
@@ -89,7 +89,7 @@ func (p *Plan) inCopy(do func(copied string) error) error {
 }
 
 // lay writes planned files into the copy, and those that the go command writes to in place, which are links until then.
-// There, go.mod refers to folders by absolute paths.
+// There, go.mod refers to directories by absolute paths.
 func (p *Plan) lay(copied string, paths ...string) error {
 	for _, path := range append(paths, "go.mod", "go.sum") {
 		content, err := p.read(path)
@@ -116,7 +116,7 @@ func (p *Plan) lay(copied string, paths ...string) error {
 	return nil
 }
 
-// absolute is a go.mod whose relative folders are absolute.
+// absolute is a go.mod whose relative directories are absolute.
 func (p *Plan) absolute(content []byte) ([]byte, error) {
 	return editReplaces(content, func(path string) string {
 		if filepath.IsAbs(path) {
@@ -126,7 +126,7 @@ func (p *Plan) absolute(content []byte) ([]byte, error) {
 	})
 }
 
-// undoAbsolute is a go.mod with the folders as the project's has them.
+// undoAbsolute is a go.mod with the directories as the project's has them.
 func (p *Plan) undoAbsolute(content []byte) ([]byte, error) {
 	current, err := p.read("go.mod")
 	if err != nil {
@@ -166,7 +166,7 @@ func editReplaces(content []byte, edit func(path string) string) ([]byte, error)
 	return file.Format()
 }
 
-// named names the project's folder in an error in the place of the copy's.
+// named names the project's directory in an error instead of the copy's.
 func (p *Plan) named(err error, copied string) error {
 	said := strings.ReplaceAll(err.Error(), copied+string(filepath.Separator), "")
 	return errors.New(strings.ReplaceAll(said, copied, p.dir))
@@ -199,7 +199,7 @@ func copyTree(from, to string) error {
 	})
 }
 
-// ignored are folders that hold no sources, and often much else.
+// ignored are directories that hold no sources, and often much else.
 func ignored(name string) bool {
 	return strings.HasPrefix(name, ".") || name == "node_modules" || name == "bin"
 }

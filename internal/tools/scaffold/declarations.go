@@ -31,7 +31,7 @@ type declaration struct {
 	begin, end int
 }
 
-// declarationsIn reads the package in a folder, the file that is named first.
+// declarationsIn reads the package in a directory, the file that is named first.
 func (p *Plan) declarationsIn(folder, first string) (*declarations, error) {
 	files, err := glob.In(p.place(folder), "*.go")
 	if err != nil {
@@ -175,10 +175,10 @@ func mentioned(node ast.Node) []string {
 	return all
 }
 
-// conversionMethods are written for each version anew.
+// conversionMethods are written for each version again.
 var conversionMethods = []string{"Hub", "ConvertTo", "ConvertFrom"}
 
-// needed are the declarations of names and what they need, in order, but for names that are there already.
+// needed are the declarations of names and what they need, in order, except for names that already exist.
 func (d *declarations) needed(there map[string]string, names ...string) []*declaration {
 	keep := map[*declaration]bool{}
 	var want func(name string)

@@ -40,7 +40,7 @@ func (s *source) offset(at token.Pos) int { return s.set.Position(at).Offset }
 // insert puts text at an offset. What is inserted at the same place stands in order.
 func (s *source) insert(at int, text string) { s.edits = append(s.edits, edit{at, at, text}) }
 
-// replace puts text in the place of a node.
+// replace puts text instead of a node.
 func (s *source) replace(node ast.Node, text string) {
 	s.edits = append(s.edits, edit{s.offset(node.Pos()), s.offset(node.End()), text})
 }
@@ -121,7 +121,7 @@ func (s *source) addImport(of, module, second string) string {
 	return name
 }
 
-// taken tells whether an import of the file has that name.
+// taken reports whether an import of the file has that name.
 func (s *source) taken(name string) bool {
 	return slices.ContainsFunc(s.tree.Imports, func(spec *ast.ImportSpec) bool { return importName(spec) == name })
 }
@@ -180,7 +180,7 @@ func (s *source) call(of, function string) *ast.CallExpr {
 	return found[0]
 }
 
-// isName tells whether an expression is of.name.
+// isName reports whether an expression is of.name.
 func isName(expression ast.Expr, of, name string) bool {
 	selector, ok := expression.(*ast.SelectorExpr)
 	if !ok || selector.Sel.Name != name {

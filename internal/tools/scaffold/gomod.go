@@ -45,7 +45,7 @@ func readPinned(name string) (pinned, error) {
 	return pinned{mod, sum}, err
 }
 
-// fits tells whether a checkout requires the same versions, as it does unless it went on since this
+// fits reports whether a checkout requires the same versions, as it does unless it went on since this
 // command was built.
 func (p pinned) fits(checkout string) (bool, error) {
 	text, err := os.ReadFile(filepath.Join(checkout, "go.mod"))
@@ -68,7 +68,7 @@ func (p pinned) fits(checkout string) (bool, error) {
 	return true, nil
 }
 
-// frameworkVersion stands for a module that is replaced by a folder.
+// frameworkVersion stands for a module that is replaced by a directory.
 const frameworkVersion = "v0.0.0"
 
 // goModFor is the go.mod of a new project, and its go.sum if both are complete. Otherwise the go
@@ -133,7 +133,7 @@ func (p *Plan) require(ctx context.Context, copied string, tell func(string)) er
 	return p.lay(copied)
 }
 
-// checkoutOf is the folder that replaces Operon, "" for none.
+// checkoutOf is the directory that replaces Operon, "" for none.
 func checkoutOf(file *modfile.File, dir string) string {
 	for _, replace := range file.Replace {
 		if replace.Old.Path == Framework && replace.New.Version == "" {

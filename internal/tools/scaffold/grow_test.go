@@ -18,7 +18,7 @@ func TestAProjectGrows(t *testing.T) {
 	// The domain is one of its own, as clusters are shared with other tests.
 	carryOut(t, scaffold.Init{Dir: dir, CI: true, Domain: "scaffold.example.com", Module: "example.com/memcached-operator"})
 	carryOut(t, memcached(dir))
-	if files := len(look(t, dir)) - folders(t, dir) - 2; files > 12 { // but for the two workflows
+	if files := len(look(t, dir)) - folders(t, dir) - 2; files > 12 { // except for the two workflows
 		t.Errorf("one kind has %d files", files)
 	}
 	golden(t, dir, "one.txt")

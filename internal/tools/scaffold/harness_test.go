@@ -46,7 +46,7 @@ func memcached(dir string) scaffold.API {
 	return scaffold.API{Dir: dir, Group: "cache", Version: "v1alpha1", Kind: "Memcached"}
 }
 
-// tree is what a folder holds: content by path.
+// tree is what a directory holds: content by path.
 type tree map[string]string
 
 func look(t *testing.T, dir string) tree {

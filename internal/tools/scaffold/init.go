@@ -13,13 +13,13 @@ import (
 
 // Init is a project that is to be made.
 type Init struct {
-	// Dir is its folder, which may or may not be there.
+	// Dir is its directory, which may or may not be there.
 	Dir string
 	// Domain completes the groups of its kinds: example.com unless it is given.
 	Domain string
-	// Module is the path of its Go module: the domain and the folder's name unless it is given.
+	// Module is the path of its Go module: the domain and the directory's name unless it is given.
 	Module string
-	// Operon says where Operon's module comes from: the folder of a checkout, or a released
+	// Operon says where Operon's module comes from: the directory of a checkout, or a released
 	// version. By default where this command was built from.
 	Operon string
 	// CI adds workflows that test and release the project.

@@ -74,7 +74,7 @@ func managed(call *ast.CallExpr) string {
 	return ""
 }
 
-// moved lets a source work by the hub in the place of the version that was it before. Other kinds of that
+// moved lets a source work by the hub instead of the version that was it before. Other kinds of that
 // version stay where they are.
 func (p *Plan) moved(t *tree, n *versions, file string) error {
 	content, err := p.read(file)
@@ -133,7 +133,7 @@ func (s *source) usesOf(of string, moves map[string]bool) (moving, staying []*as
 	return append(moving, registering...), nil
 }
 
-// importHub imports the new hub, in the place of the old one if that is not needed any more, and returns its
+// importHub imports the new hub, instead of the old one if that is not needed any more, and returns its
 // name.
 func (s *source) importHub(t *tree, n *versions, old string, instead bool) string {
 	label, _, _ := strings.Cut(n.hub.Group, ".")

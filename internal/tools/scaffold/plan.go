@@ -16,7 +16,7 @@ import (
 
 // Plan is what a command is about to write.
 type Plan struct {
-	// Next are commands that an author would go on with.
+	// Next are commands that an author would continue with.
 	Next []string
 
 	dir   string
@@ -31,13 +31,13 @@ type file struct {
 
 func newPlan(dir string) *Plan { return &Plan{dir: dir, files: map[string]file{}} }
 
-// Dir is the project's folder, absolute.
+// Dir is the project's directory, absolute.
 func (p *Plan) Dir() string { return p.dir }
 
-// Paths are the files that are written, relative to the folder, in order.
+// Paths are the files that are written, relative to the directory, in order.
 func (p *Plan) Paths() []string { return slices.Sorted(maps.Keys(p.files)) }
 
-// Creates tells whether path is a new file, and not a changed one.
+// Creates reports whether path is a new file, and not a changed one.
 func (p *Plan) Creates(path string) bool {
 	_, err := os.Lstat(p.place(path))
 	return errors.Is(err, fs.ErrNotExist)
@@ -59,7 +59,7 @@ func (p *Plan) read(path string) ([]byte, error) {
 
 func (p *Plan) place(path string) string { return filepath.Join(p.dir, filepath.FromSlash(path)) }
 
-// check tells whether files that are to be created are there.
+// check reports whether files that are to be created are there.
 func (p *Plan) check() error {
 	info, err := os.Stat(p.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,7 +74,7 @@ func (p *Plan) check() error {
 	return err
 }
 
-// set is the plan as changes of a folder that is there.
+// set is the plan as changes of a directory that is there.
 func (p *Plan) set() (*changes.Set, error) {
 	set, err := changes.In(p.dir)
 	if err != nil {
@@ -92,7 +92,7 @@ func (p *Plan) set() (*changes.Set, error) {
 }
 
 // Apply writes all files and returns those that changed. On an error, or when ctx ends first,
-// everything is as it was, also the folder, if it was not there.
+// everything is as it was, also the directory, if it was not there.
 func (p *Plan) Apply(ctx context.Context) ([]string, error) {
 	made, err := makeFolder(p.dir)
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *Plan) Apply(ctx context.Context) ([]string, error) {
 	changed, err := p.apply(ctx)
 	if err != nil {
 		for i := len(made) - 1; i >= 0; i-- {
-			_ = os.Remove(made[i]) // what is not empty, somebody else uses
+			_ = os.Remove(made[i]) // what is not empty, another client uses
 		}
 	}
 	return changed, err
@@ -115,7 +115,7 @@ func (p *Plan) apply(ctx context.Context) ([]string, error) {
 	return set.Apply(ctx)
 }
 
-// makeFolder makes dir and returns the folders that were missing, the outermost first.
+// makeFolder makes dir and returns the directories that were missing, the outermost first.
 func makeFolder(dir string) ([]string, error) {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {

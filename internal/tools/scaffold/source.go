@@ -31,9 +31,9 @@ var released = regexp.MustCompile(regexp.QuoteMeta(Framework) + `@(v[^/]+)/`)
 // checkout, or a version. A command that was built as a release refers to that release, also in a checkout, so that
 // projects build on every machine. Any other build can refer to its checkout only.
 //
-// A compiled source knows its path: a folder, or with -trimpath the module's path, which has a
-// version when the module was not the main one. Without a folder, the checkout is looked for
-// around the executable and around the current folder.
+// A compiled source knows its path: a directory, or with -trimpath the module's path, which has a
+// version when the module was not the main one. Without a directory, the checkout is looked for
+// around the executable and around the current directory.
 func findOrigin(wanted string) (origin, error) {
 	if wanted != "" {
 		return originOf(wanted)
@@ -79,7 +79,7 @@ func originOf(wanted string) (origin, error) {
 	return origin{dir: dir}, nil
 }
 
-// checkoutAround finds a checkout that holds the executable or the current folder, "" for none.
+// checkoutAround finds a checkout that holds the executable or the current directory, "" for none.
 func checkoutAround() string {
 	executable, _ := os.Executable()
 	current, _ := os.Getwd()
@@ -93,7 +93,7 @@ func checkoutAround() string {
 	return ""
 }
 
-// isCheckout tells whether dir holds the module's sources.
+// isCheckout reports whether dir holds the module's sources.
 func isCheckout(dir string) bool {
 	content, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	return err == nil && modfile.ModulePath(content) == Framework

@@ -22,7 +22,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
-// tree is an Operon project as it lies in its folder.
+// tree is an Operon project as it lies in its directory.
 type tree struct {
 	dir    string
 	module string
@@ -75,7 +75,7 @@ func (t *tree) readModule() error {
 	return nil
 }
 
-// isFolder tells what is wrong with the name of a project's folder.
+// isFolder tells what is wrong with the name of a project's directory.
 func isFolder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -170,7 +170,7 @@ func (t *tree) complete(group string) string {
 	return group + "." + t.domain
 }
 
-// declared are the names that the package in a folder declares, and the files that do so.
+// declared are the names that the package in a directory declares, and the files that do so.
 func (t *tree) declared(folder string) (map[string]string, error) {
 	names := map[string]string{}
 	files, err := glob.In(t.dir, folder+"/*.go")

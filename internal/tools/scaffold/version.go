@@ -17,7 +17,7 @@ import (
 // One version is the hub: it is stored, it is what the composer works by, and all others are converted to
 // and from it. The new one becomes that if Storage is set, and the stored objects are migrated then.
 type Version struct {
-	// Dir is the project's folder.
+	// Dir is the project's directory.
 	Dir string
 	// Group and Kind name one of the project's kinds. Group may be left out where the kind alone tells.
 	Group, Kind string
@@ -138,7 +138,7 @@ func (n *versions) noCycle(t *tree, hubFolder string) error {
 	}), cycle)
 }
 
-// folders are those of the hub and of the spoke.
+// directories are those of the hub and of the spoke.
 func (n *versions) folders() (hub, spoke string) {
 	if n.Storage {
 		return n.folder, n.hub.Folder

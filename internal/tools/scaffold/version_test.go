@@ -218,7 +218,7 @@ func TestVersionsThatCannotBe(t *testing.T) {
 }
 
 // What works by the version that was the hub is found wherever it is, and works by the new one. What names other kinds
-// of that version goes on to do so. Code that would not compile is not written.
+// of that version continues to do so. Code that would not compile is not written.
 func TestCodeThatWorksByAHub(t *testing.T) {
 	t.Parallel()
 	dir := home(t)

@@ -14,7 +14,7 @@ import (
 
 // Webhook is what API servers are to ask the operator before they store an object of a kind.
 type Webhook struct {
-	// Dir is the project's folder.
+	// Dir is the project's directory.
 	Dir string
 	// Group, Version and Kind name one of the project's kinds. Group and Version may be left out where
 	// the kind alone tells.
@@ -56,7 +56,7 @@ func (w Webhook) Plan(ctx context.Context, tell func(string)) (*Plan, error) {
 	return p, p.generated(ctx, tell)
 }
 
-// free tells whether the composer of the kind is there and has none of the roles yet.
+// free reports whether the composer of the kind is there and has none of the roles yet.
 func (w Webhook) free(t *tree, kind project.Kind) error {
 	methods, err := t.methods(kind.Name)
 	if err != nil {

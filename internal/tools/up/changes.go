@@ -22,7 +22,7 @@ const (
 	nothingChanged   change = "nothing"
 )
 
-// changes watches a project's folder.
+// changes watches a project's directory.
 type changes struct {
 	dir     string
 	watcher *fsnotify.Watcher
@@ -43,7 +43,7 @@ func watchChanges(ctx context.Context, dir string) (*changes, error) {
 	return c, nil
 }
 
-// add watches a folder and those below it.
+// add watches a directory and those below it.
 func (c *changes) add(folder string) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
@@ -122,7 +122,7 @@ func classify(dir, file string) change {
 	}
 }
 
-// ignoredFolder tells folders that hold neither sources nor manifests.
+// ignoredFolder tells directories that hold neither sources nor manifests.
 func ignoredFolder(name string) bool {
 	return len(name) > 1 && name[0] == '.' || name == "bin" || name == "vendor" || name == "node_modules" || name == "testdata"
 }

@@ -17,7 +17,7 @@ import (
 
 // DownOptions are options of Down.
 type DownOptions struct {
-	// Dir is the project's folder.
+	// Dir is the project's directory.
 	Dir string
 	// Where to remove it from. The zero value is where Run ran last.
 	Where Where

@@ -9,7 +9,7 @@ import (
 	"github.com/operon-framework/operon/local"
 )
 
-// endpointFile holds, in the folder of a project, where its operator answers probes while it
+// endpointFile holds, in the directory of a project, where its operator answers probes while it
 // runs, and what it did where it is one of Operon's.
 const endpointFile = "endpoint"
 

@@ -52,7 +52,7 @@ func (f *folder) where() string           { return f.file("where.json") }
 func (f *folder) args() string            { return f.file("args.json") }
 func (f *folder) endpoint() string        { return f.file(endpointFile) }
 
-// close removes the credentials and lets others have the folder.
+// close removes the credentials and lets others have the directory.
 func (f *folder) close() error {
 	return errors.Join(f.removeCredentials(), f.lock.Unlock())
 }
@@ -69,7 +69,7 @@ func (f *folder) removeCredentials() error {
 	return errors.Join(problems...)
 }
 
-// remove removes the folder and lets it go.
+// remove removes the directory and lets it go.
 func (f *folder) remove() error {
 	return errors.Join(os.RemoveAll(f.path), os.Remove(f.path+".lock"), f.lock.Unlock())
 }

@@ -67,7 +67,7 @@ func (in *installer) apply(ctx context.Context, object *unstructured.Unstructure
 	return whose, err
 }
 
-// applyOurs applies an object that must not belong to somebody else.
+// applyOurs applies an object that must not belong to another client.
 func (in *installer) applyOurs(ctx context.Context, object *unstructured.Unstructured) error {
 	if err := in.Place(object, sampleNamespace); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 )
 
 // TestAProjectOfKubebuilders has a project as kubebuilder lays it out, which knows nothing of Operon: what is
-// derived is generated, and then it runs, in the same folder and with nothing else changed.
+// derived is generated, and then it runs, in the same directory and with nothing else changed.
 func TestAProjectOfKubebuilders(t *testing.T) {
 	t.Parallel()
 	f := &fixture{dir: t.TempDir(), env: localtest.Shared(t)}

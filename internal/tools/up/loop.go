@@ -98,7 +98,7 @@ func (l *loop) serve(ctx context.Context) {
 	}
 }
 
-// changed takes up what changed in the project's folder.
+// changed takes up what changed in the project's directory.
 func (l *loop) changed(ctx context.Context, what []change) {
 	for _, one := range what {
 		switch one {
@@ -110,7 +110,7 @@ func (l *loop) changed(ctx context.Context, what []change) {
 	}
 }
 
-// build builds the operator anew, in place of a build that is not done yet.
+// build builds the operator again, in place of a build that is not done yet.
 func (l *loop) build(ctx context.Context) {
 	l.stopBuild()
 	ctx, cancel := context.WithCancel(ctx)
@@ -128,7 +128,7 @@ func (l *loop) build(ctx context.Context) {
 	})
 }
 
-// takeBuild puts a newer operator in the place of the one that runs. What came of a build that another one has replaced
+// takeBuild puts a newer operator instead of the one that runs. What came of a build that another one has replaced
 // is of no interest.
 func (l *loop) takeBuild(result built) {
 	if result.number != l.builds {

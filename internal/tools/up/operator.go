@@ -78,7 +78,7 @@ func (o *operator) done() <-chan struct{} {
 	return o.process.Done()
 }
 
-// ended takes note of an end that nobody asked for, and returns how it ended and the pause before
+// ended records an end that nobody asked for, and returns how it ended and the pause before
 // the next start.
 func (o *operator) ended() (process.Exit, time.Duration) {
 	exit := o.process.Exit()

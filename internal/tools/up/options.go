@@ -37,9 +37,9 @@ func (w Where) IsLocal() bool { return w.Kubeconfig == "" && w.Context == "" }
 
 // Options of Run.
 type Options struct {
-	// Dir is the project's folder.
+	// Dir is the project's directory.
 	Dir string
-	// Main is the folder of the main package where the project has several.
+	// Main is the directory of the main package where the project has several.
 	Main string
 	// Args are further arguments of the operator, such as flags of its author's.
 	Args []string

@@ -8,7 +8,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// reinstall takes up changed manifests. Changes that come meanwhile are taken up after it.
+// reinstall takes up changed manifests. Changes that come in the meantime are taken up after it.
 func (l *loop) reinstall(ctx context.Context) {
 	if l.installing {
 		l.installMore = true
@@ -25,7 +25,7 @@ func (l *loop) reinstall(ctx context.Context) {
 	})
 }
 
-// takeInstalled goes on with manifests that are in the cluster: what depends on them is begun anew.
+// takeInstalled continues with manifests that are in the cluster: what depends on them is begun again.
 func (l *loop) takeInstalled(ctx context.Context, result installed) {
 	l.installing = false
 	if l.installMore {

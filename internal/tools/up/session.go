@@ -90,7 +90,7 @@ func readProject(ctx context.Context, options Options) (*project.Project, *chang
 	return p, changes, p.ReadManifests()
 }
 
-// prepare brings everything to the cluster that the operator needs, and builds it meanwhile.
+// prepare brings everything to the cluster that the operator needs, and builds it in the meantime.
 func (s *session) prepare(ctx context.Context) error {
 	both, ctx := errgroup.WithContext(ctx)
 	both.Go(func() error { return s.install(ctx) })
@@ -254,7 +254,7 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// firstOf is the first error: what comes later follows from it, as a rule.
+// firstOf is the first error: what comes later follows from it, usually.
 func firstOf(first, second error) error {
 	if first != nil {
 		return first

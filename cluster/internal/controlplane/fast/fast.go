@@ -42,7 +42,7 @@ func All() []Acceleration {
 	}
 }
 
-// Extensions applies the accelerations to a control plane that starts with cfg, but for those whose names are in except.
+// Extensions applies the accelerations to a control plane that starts with cfg, except for those whose names are in except.
 func Extensions(cfg controlplane.Config, except ...string) []controlplane.Extension {
 	s := &start{cfg: cfg}
 	for _, a := range All() {

@@ -15,7 +15,7 @@ import (
 )
 
 // A namespace that is deleted is emptied and goes, without the five seconds that members of larger clusters
-// are given to hear of it, and nothing comes into it meanwhile. What has a finalizer keeps it.
+// are given to hear of it, and nothing comes into it in the meantime. What has a finalizer keeps it.
 func TestNamespaceGoes(t *testing.T) {
 	const name = "going"
 	made, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})

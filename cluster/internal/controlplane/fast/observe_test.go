@@ -104,7 +104,7 @@ func openAPIOf(ctx context.Context, c *child) (map[string]string, error) {
 	return all, nil
 }
 
-// objectsOf returns all objects of a cluster by path, but for Events.
+// objectsOf returns all objects of a cluster by path, except for Events.
 func objectsOf(ctx context.Context, c *child) (map[string]string, error) {
 	discovered, err := discoveryOf(ctx, c)
 	if err != nil {

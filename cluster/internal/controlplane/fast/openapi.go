@@ -167,7 +167,7 @@ func (o *openAPI) known(ctx context.Context) error {
 }
 
 // published builds the documents and returns when the aggregator serves those of version 3. Where it takes too long,
-// the next who asks waits for it anew.
+// the next who asks waits for it again.
 func (o *openAPI) published(ctx context.Context) error {
 	o.publishing.Lock()
 	defer o.publishing.Unlock()

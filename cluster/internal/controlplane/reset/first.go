@@ -65,7 +65,7 @@ func (r *Resetter) takeFirst(ctx context.Context) (snapshot, error) {
 
 // awaitComplete returns the present state when the controllers have settled in it and have
 // made what they always make. Without that a slow start would be taken for an end, and
-// Reset would then delete for ever what they make again.
+// Reset would then delete forever what they make again.
 func (r *Resetter) awaitComplete(ctx context.Context) (snapshot, error) {
 	patient, cancel := context.WithTimeout(ctx, timing.firstDeadline)
 	defer cancel()

@@ -68,7 +68,7 @@ func TestReset(t *testing.T) {
 	if _, err := client.RbacV1().ClusterRoles().Get(t.Context(), "view", metav1.GetOptions{}); err != nil {
 		t.Errorf("what was deleted is not back: %v", err)
 	}
-	createConfigMap(t, metav1.NamespaceDefault, "after") // and the cluster goes on
+	createConfigMap(t, metav1.NamespaceDefault, "after") // and the cluster continues
 }
 
 func createConfigMap(t *testing.T, namespace, name string) {

@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane/storage"
 )
 
-// What comes while a reset reads goes with its neighbours, and is remembered as they are; what stays is not.
+// What comes while a reset reads goes with its neighbors, and is remembered as they are; what stays is not.
 func TestWhatComesDuringAReset(t *testing.T) {
 	t.Parallel()
 	r := stored(t)

@@ -67,7 +67,7 @@ func (r *Resetter) Extension() controlplane.Extension {
 // Reset takes the cluster back to the state of RememberFirst without restarting anything.
 // It writes to etcd, below finalizers and admission; the API server and the controllers
 // see ordinary deletions. It returns when what the controllers did about them is undone,
-// too. Where something goes on writing, ctx ends it.
+// too. Where something continues writing, ctx ends it.
 func (r *Resetter) Reset(ctx context.Context) error {
 	first, err := r.awaitFirst(ctx)
 	if err != nil {
@@ -142,7 +142,7 @@ func (r *Resetter) become(ctx context.Context, first snapshot, change func([]*mv
 }
 
 // replaced is what was there before a transaction. It may be more than was read before: what
-// came meanwhile between neighbours went with them.
+// came in the meantime between neighbors went with them.
 func replaced(written *clientv3.TxnResponse) []*mvccpb.KeyValue {
 	var all []*mvccpb.KeyValue
 	for _, response := range written.Responses {

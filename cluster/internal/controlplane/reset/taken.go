@@ -15,8 +15,8 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/controlplane/storage"
 )
 
-// release ends what others serve in the place of this API server, before Reset puts the APIServices back that lead here.
-// An aggregator that sees one become the other goes on to tell, in the list of kinds, what it last found at the other
+// release ends what others serve instead of this API server, before Reset puts the APIServices back that lead here.
+// An aggregator that sees one become the other continues to tell, in the list of kinds, what it last found at the other
 // server; so it is deleted first, and put back when the aggregator tells of this one's kinds.
 func (r *Resetter) release(ctx context.Context, first snapshot) error {
 	entries, _, err := readEntries(ctx, r.etcd)

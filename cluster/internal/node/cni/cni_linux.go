@@ -36,9 +36,9 @@ type Settings struct {
 	Gateway netip.Addr   `json:"gateway"`
 	// Route is what pods reach over the gateway.
 	Route netip.Prefix `json:"route"`
-	// Leases is the folder that holds a file for each address in use.
+	// Leases is the directory that holds a file for each address in use.
 	Leases string `json:"leases"`
-	// Ports is the folder that holds a file for each pod that ports of the node lead to.
+	// Ports is the directory that holds a file for each pod that ports of the node lead to.
 	Ports string `json:"ports"`
 }
 

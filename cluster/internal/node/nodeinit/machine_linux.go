@@ -20,8 +20,8 @@ const (
 	reportFD = 5
 )
 
-// Main is the main function of number 1. Its arguments are the node's folder and those
-// folders, one for each hierarchy of control groups, that the node is to be in.
+// Main is the main function of number 1. Its arguments are the node's directory and those
+// directories, one for each hierarchy of control groups, that the node is to be in.
 func Main() {
 	if err := run(os.Args[1], os.Args[2:]); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", Name, err)

@@ -9,15 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ours are folders of the machine in which programs of a node keep things at paths that
-// cannot be changed: the node sees what is in them, and gets those named here anew.
+// ours are directories of the machine in which programs of a node keep things at paths that
+// cannot be changed: the node sees what is in them, and gets those named here again.
 var ours = map[string][]string{
 	"/run":     {"containerd", "netns", "runc", "nri", "xtables.lock"},
 	"/var/lib": {"cni", "kubelet", "containerd", "nri", "runc"},
 	"/var/log": {"containers", "pods"},
 }
 
-// Binaries is the folder in a node's one that holds this program, by all its names.
+// Binaries is the directory in a node's one that holds this program, by all its names.
 func Binaries(dir string) string { return filepath.Join(dir, "bin") }
 
 // view makes the mounts of this process's namespace the node's own. What is mounted on the
@@ -41,8 +41,8 @@ func view(dir string) error {
 	return nil
 }
 
-// renew replaces a folder, for this namespace, by one that holds the same but for what is
-// to be made anew.
+// renew replaces a directory, for this namespace, by one that holds the same except for what is
+// to be made again.
 func renew(folder string, anew []string, dir string) error {
 	real, err := filepath.EvalSymlinks(folder)
 	if err != nil {
@@ -64,7 +64,7 @@ func renew(folder string, anew []string, dir string) error {
 		return err
 	}
 	defer made.Close()
-	// It may lie in the folder that it copies, and is not to be in itself.
+	// It may lie in the directory that it copies, and is not to be in itself.
 	if err := unix.Mount("", copied, "", unix.MS_UNBINDABLE, ""); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func renew(folder string, anew []string, dir string) error {
 	return unix.Unmount(fmt.Sprintf("/proc/self/fd/%d", made.Fd()), unix.MNT_DETACH)
 }
 
-// show makes a file or folder appear in a second place.
+// show makes a file or directory appear in a second place.
 func show(from, to string, entry os.DirEntry) error {
 	switch {
 	case entry.Type()&os.ModeSymlink != 0:

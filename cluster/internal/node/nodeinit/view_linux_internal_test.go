@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon/cluster/internal/testaid"
 )
 
-// A cluster's folder may lie in one that the node sees anew, such as /run, and that be a file system of its own: what is
+// A cluster's directory may lie in one that the node sees again, such as /run, and that be a file system of its own: what is
 // there is seen, and no mount is left that only was on the way.
 func TestNodeInAFolderOfOurs(t *testing.T) {
 	t.Parallel()

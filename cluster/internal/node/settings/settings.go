@@ -56,7 +56,7 @@ func APIServer() string { return fmt.Sprintf("https://%s", netip.AddrPortFrom(Ad
 
 // Settings are what a node's process is told.
 type Settings struct {
-	// Store is the folder of images, and of what containerd knows of containers.
+	// Store is the directory of images, and of what containerd knows of containers.
 	Store string `json:"store"`
 	// Runc is the path of that program.
 	Runc string `json:"runc"`
@@ -73,10 +73,10 @@ type Settings struct {
 	FeatureGates map[string]bool `json:"featureGates,omitempty"`
 }
 
-// Dir is a node's folder, below its cluster's.
+// Dir is a node's directory, below its cluster's.
 type Dir string
 
-// File is the path of a file in the folder.
+// File is the path of a file in the directory.
 func (d Dir) File(name string) string { return filepath.Join(string(d), name) }
 
 // Socket is where containerd answers.
@@ -114,7 +114,7 @@ func (d Dir) Authority() string { return d.File("ca.crt") }
 
 func (d Dir) settings() string { return d.File("settings.json") }
 
-// Write makes the folder, with the settings in it.
+// Write makes the directory, with the settings in it.
 func (d Dir) Write(s Settings) error {
 	if err := os.MkdirAll(string(d), 0o700); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (d Dir) Write(s Settings) error {
 	return os.WriteFile(d.settings(), data, 0o600)
 }
 
-// Read returns the settings in the folder.
+// Read returns the settings in the directory.
 func (d Dir) Read() (Settings, error) {
 	data, err := os.ReadFile(d.settings())
 	if err != nil {

@@ -168,7 +168,7 @@ func containerdConfig(dir settings.Dir, s settings.Settings, snapshotter string)
 // that copies.
 func snapshotterFor(root string) string {
 	if err := os.MkdirAll(root, 0o700); err != nil {
-		return defaults.DefaultSnapshotter // which will say what is wrong with the folder
+		return defaults.DefaultSnapshotter // which will say what is wrong with the directory
 	}
 	if err := overlayutils.Supported(root); err != nil {
 		log.L.WithError(err).Warn("images are copied for each container, as overlayfs is not supported here")

@@ -52,7 +52,7 @@ func runDNS(ctx context.Context, dir settings.Dir, s settings.Settings) error {
 }
 
 // forwarding passes questions on to one that answers always, if need be that it could not: nobody
-// has to look whether it is there, nor to ask it again.
+// has to check whether it is there, nor to ask it again.
 const forwarding = `forward . %s {
 		max_fails 0
 		max_connect_attempts 1

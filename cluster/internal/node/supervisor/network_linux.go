@@ -69,7 +69,7 @@ func forward() error {
 	return err
 }
 
-// masquerade tells whether pods behind Services have to take the node for the one that
+// masquerade reports whether pods behind Services have to take the node for the one that
 // asks: where the kernel cannot filter what passes a bridge, their answers would go
 // straight to the pod that asked.
 func masquerade() bool {

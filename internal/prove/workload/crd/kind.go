@@ -75,7 +75,7 @@ type Foretold struct {
 }
 
 // Foretell returns what the API server will say of changes of one object: of each that the function
-// is given. It is [Kind.Admit] several times, but for less.
+// is given. It is [Kind.Admit] several times, except for less.
 func (k *Kind) Foretell(old *unstructured.Unstructured) func(changed *unstructured.Unstructured) Foretold {
 	before := k.Stored(old).Object
 	return func(changed *unstructured.Unstructured) Foretold {

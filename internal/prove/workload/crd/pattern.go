@@ -61,7 +61,7 @@ func (w *writer) write(e *syntax.Regexp) {
 		w.repeat(e.Sub[0], w.more)
 	case syntax.OpQuest:
 		w.repeat(e.Sub[0], min(w.more, 1))
-	case syntax.OpRepeat: // not in what was simplified, but for the sake of who reads
+	case syntax.OpRepeat: // not in what was simplified, except for the sake of who reads
 		w.repeat(e.Sub[0], e.Min)
 	}
 }

@@ -32,7 +32,7 @@ var names = []struct {
 	{"strategy", 20}, {"labels", 15}, {"annotations", 15}, {"env", 20}, {"command", 15}, {"args", 20},
 }
 
-// telling tells whether a field's name makes it worth looking at in a block with many.
+// telling reports whether a field's name makes it worth looking at in a block with many.
 func telling(name string) bool {
 	return slices.Contains([]string{"image", "replicas", "resources", "env", "args", "nodeSelector", "serviceAccountName", "template", "containers"}, name)
 }

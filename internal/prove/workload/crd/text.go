@@ -82,7 +82,7 @@ var (
 	lastNumber   = regexp.MustCompile(`^(.*?)(\d+)(\D*)$`)
 )
 
-// guessed tells whether there is a text in a value that was made up: none of those that a schema
+// guessed reports whether there is a text in a value that was made up: none of those that a schema
 // lists, of a format, or of the same sort as the one before.
 func guessed(of *structural.Structural, value, old any) bool {
 	limits := limitsOf(of)
@@ -111,7 +111,7 @@ func guessed(of *structural.Structural, value, old any) bool {
 	return false
 }
 
-// sameSort tells whether two texts are both quantities, durations, numbers and so on, or images
+// sameSort reports whether two texts are both quantities, durations, numbers and so on, or images
 // that differ in their tags.
 func sameSort(a, b string) bool {
 	for _, is := range []func(string) bool{

@@ -44,7 +44,7 @@ func values(name string, of *structural.Structural, old any, there bool) []any {
 	return nil
 }
 
-// integers are a number's neighbours, nothing, and its bounds. It may have to be odd, or even.
+// integers are a number's neighbors, nothing, and its bounds. It may have to be odd, or even.
 func integers(of *structural.Structural, old any, there bool) []any {
 	limits := limitsOf(of)
 	number, _ := old.(int64)

@@ -95,7 +95,7 @@ func (w *walk) field(here path, of *structural.Structural, needed bool) {
 	}
 }
 
-// alone tells whether nothing else is in the block that a field is in. Server-side apply makes null
+// alone reports whether nothing else is in the block that a field is in. Server-side apply makes null
 // of a block whose last field goes; that the block goes is another variant.
 func (w *walk) alone(here path) bool {
 	above, _ := get(w.object.Object, here[:len(here)-1])

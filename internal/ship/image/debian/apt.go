@@ -28,7 +28,7 @@ type apt struct {
 	architecture string
 }
 
-// newApt makes its folders below folder.
+// newApt makes its directories below directory.
 func newApt(ctx context.Context, folder, archives string, without []string) (*apt, error) {
 	for _, command := range []string{"apt-get", "dpkg-deb", "dpkg"} {
 		if _, err := exec.LookPath(command); err != nil {
@@ -77,7 +77,7 @@ func (a *apt) install(ctx context.Context, archives string, arguments ...string)
 	}, arguments...)...)
 }
 
-// none is a folder without archives: apt-get does not name those that are there already.
+// none is a directory without archives: apt-get does not name those that already exist.
 const none = "none"
 
 // archive is the file of a package.

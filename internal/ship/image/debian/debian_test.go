@@ -26,7 +26,7 @@ func withApt(t *testing.T) {
 	}
 }
 
-// unpackedTo writes the files of packages below a folder, as a container would see them.
+// unpackedTo writes the files of packages below a directory, as a container would see them.
 func unpackedTo(t *testing.T, files []image.File) string {
 	t.Helper()
 	root := t.TempDir()

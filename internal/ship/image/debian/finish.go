@@ -41,7 +41,7 @@ func (t *tree) offer(file image.File) {
 	}
 }
 
-// has tells whether there is anything in a folder.
+// has reports whether there is anything in a directory.
 func (t *tree) has(folder string) bool {
 	for name := range t.files {
 		if strings.HasPrefix(name, folder+"/") {

@@ -30,7 +30,7 @@ type Options struct {
 
 // Root is what packages hold.
 type Root struct {
-	// Files are those of all packages. They are read from the folder that was given.
+	// Files are those of all packages. They are read from the directory that was given.
 	Files []image.File
 	// Archives are the names of the packages' files, with their versions.
 	Archives []string
@@ -84,7 +84,7 @@ func (o Options) tell(doing string) {
 	}
 }
 
-// lockArchives returns the folder in which downloaded packages are kept, for this process alone.
+// lockArchives returns the directory in which downloaded packages are kept, for this process alone.
 func lockArchives(ctx context.Context) (string, func() error, error) {
 	folder, err := local.Folder("packages")
 	if err != nil {
@@ -209,7 +209,7 @@ func section(data string, at, size int64) func() (io.ReadCloser, error) {
 	}
 }
 
-// moved are folders that are links into /usr, as on every Debian since 12. Packages may still name them.
+// moved are directories that are links into /usr, as on every Debian since 12. Packages may still name them.
 var moved = []string{"bin", "sbin", "lib", "lib32", "lib64", "libx32"}
 
 // merged is where a path of a package is, without the slash in front: "" for the root itself, and for the links into /usr.
@@ -225,10 +225,10 @@ func merged(name string) string {
 	return "usr/" + name
 }
 
-// idle are folders with what no program needs to run.
+// idle are directories with what no program needs to run.
 var idle = []string{"usr/share/doc", "usr/share/man", "usr/share/info", "usr/share/locale", "usr/share/lintian", "usr/share/doc-base", "usr/share/bug"}
 
-// skip tells what is left out: licences stay.
+// skip tells what is left out: licenses stay.
 func (t *tree) skip(place string) bool {
 	if t.documentation || path.Base(place) == "copyright" {
 		return false

@@ -77,7 +77,7 @@ func straight(info *types.Info, statement ast.Stmt) *rule.Request {
 	return nil
 }
 
-// cached tells whether a client reads from the cache, as far as its type tells: a client.Reader may be the
+// cached reports whether a client reads from the cache, as far as its type tells: a client.Reader may be the
 // one that asks the API server.
 func cached(f *rule.Function, r *rule.Request) bool {
 	t := f.Info().TypeOf(r.Client)
@@ -106,7 +106,7 @@ var sharedState = &rule.Rule{
 	},
 }
 
-// concurrent tells whether MaxConcurrentReconciles is more than one, or not known.
+// concurrent reports whether MaxConcurrentReconciles is more than one, or not known.
 func concurrent(functions []*rule.Function) bool {
 	return slices.ContainsFunc(functions, func(f *rule.Function) bool {
 		return syntax.Any(f.Decl.Body, func(pair *ast.KeyValueExpr) bool {

@@ -58,7 +58,7 @@ func swallows(f *rule.Function, n *ast.IfStmt) ast.Node {
 	return last
 }
 
-// fromRequest tells whether err comes from a request, or from a function of the project that makes some.
+// fromRequest reports whether err comes from a request, or from a function of the project that makes some.
 func fromRequest(f *rule.Function, n *ast.IfStmt, err types.Object) bool {
 	source := assigned(f, n, err)
 	if source == nil {
@@ -193,7 +193,7 @@ func doubts(f *rule.Function, n *ast.IfStmt) bool {
 	return got != nil && got.Verb == "Get" && creates(f, n.Body)
 }
 
-// creates tells whether something below a node, or a function that it calls, creates an object.
+// creates reports whether something below a node, or a function that it calls, creates an object.
 func creates(f *rule.Function, node ast.Node) bool {
 	if has(f.Info(), node, "Create") {
 		return true

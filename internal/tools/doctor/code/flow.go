@@ -10,7 +10,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/syntax"
 )
 
-// conditional tells whether the last of the nodes is only reached where a condition holds, or is in a
+// conditional reports whether the last of the nodes is only reached where a condition holds, or is in a
 // function of its own. That an error is looked at is none: if err := f(); err != nil.
 func conditional(node ast.Node, within []ast.Node) bool {
 	below := node
@@ -32,7 +32,7 @@ func conditional(node ast.Node, within []ast.Node) bool {
 	return false
 }
 
-// guarded tells whether a function may have returned before a node, for another reason than an error or
+// guarded reports whether a function may have returned before a node, for another reason than an error or
 // that the object is being deleted.
 func guarded(f *rule.Function, node ast.Node) bool {
 	return syntax.Any(f.Decl.Body, func(guard *ast.IfStmt) bool {
@@ -95,17 +95,17 @@ func failed(info *types.Info, condition ast.Expr) types.Object {
 	return info.Uses[name]
 }
 
-// uses tells whether a variable is used below a node.
+// uses reports whether a variable is used below a node.
 func uses(info *types.Info, node ast.Node, object types.Object) bool {
 	return syntax.Any(node, func(name *ast.Ident) bool { return info.Uses[name] == object })
 }
 
-// calls tells whether something below a node calls one of the functions of a package.
+// calls reports whether something below a node calls one of the functions of a package.
 func calls(info *types.Info, node ast.Node, path string, names ...string) bool {
 	return syntax.Any(node, func(call *ast.CallExpr) bool { return rule.Calls(info, call, path, names...) })
 }
 
-// anywhere tells whether one of the functions holds a call of a function of a package.
+// anywhere reports whether one of the functions holds a call of a function of a package.
 func anywhere(functions []*rule.Function, path string, names ...string) bool {
 	return slices.ContainsFunc(functions, func(f *rule.Function) bool { return calls(f.Info(), f.Decl.Body, path, names...) })
 }

@@ -82,11 +82,11 @@ func now(info *types.Info, e ast.Expr) bool {
 
 var comparing = regexp.MustCompile(`(?i)equal|diff|chang|compare|same|dirty|SetStatusCondition`)
 
-// compares tells whether what a function does depends on a comparison somewhere: it is enough that it
+// compares reports whether what a function does depends on a comparison somewhere: it is enough that it
 // calls something of such a name, or uses a variable of such a name.
 func compares(f *rule.Function) bool { return comparesBefore(f, nil) }
 
-// comparesBefore tells whether a condition before a node compares.
+// comparesBefore reports whether a condition before a node compares.
 func comparesBefore(f *rule.Function, before ast.Node) bool {
 	return syntax.Any(f.Decl.Body, func(n *ast.IfStmt) bool {
 		if before != nil && n.Pos() > before.Pos() {
@@ -119,7 +119,7 @@ var statusUnconditional = &rule.Rule{
 	},
 }
 
-// comparesAbove tells whether one who calls f directly compares first.
+// comparesAbove reports whether one who calls f directly compares first.
 func comparesAbove(s *rule.Subject, f *rule.Function, reached []*rule.Function) bool {
 	return slices.ContainsFunc(s.Code.Callers(f, reached), compares)
 }
@@ -148,7 +148,7 @@ var selfUpdate = &rule.Rule{
 	},
 }
 
-// anywhereNamed tells whether a name is used in one of the functions.
+// anywhereNamed reports whether a name is used in one of the functions.
 func anywhereNamed(functions []*rule.Function, name string) bool {
 	return slices.ContainsFunc(functions, func(f *rule.Function) bool {
 		return syntax.Any(f.Decl.Body, func(id *ast.Ident) bool { return id.Name == name })
@@ -253,7 +253,7 @@ func looped(within []ast.Node) *ast.RangeStmt {
 	return nil
 }
 
-// leaves tells whether the loop ends where the write was made: a return or break follows in its block.
+// leaves reports whether the loop ends where the write was made: a return or break follows in its block.
 func leaves(within []ast.Node, loop *ast.RangeStmt) bool {
 	for i := len(within) - 1; i >= 0 && within[i] != loop; i-- {
 		block, ok := within[i].(*ast.BlockStmt)
@@ -272,7 +272,7 @@ func leaves(within []ast.Node, loop *ast.RangeStmt) bool {
 	return returns
 }
 
-// setIn tells whether a variable becomes another object in a loop.
+// setIn reports whether a variable becomes another object in a loop.
 func setIn(f *rule.Function, loop *ast.RangeStmt, variable types.Object) bool {
 	return syntax.Any(loop, func(n *ast.AssignStmt) bool {
 		return slices.ContainsFunc(n.Lhs, func(left ast.Expr) bool {

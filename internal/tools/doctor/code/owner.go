@@ -81,7 +81,7 @@ func named(e ast.Expr, name string) bool {
 // without are types that nothing owns: they are records, or go by themselves.
 var without = map[string]bool{"Event": true, "Lease": true, "TokenRequest": true, "Eviction": true, "SubjectAccessReview": true, "SelfSubjectAccessReview": true, "TokenReview": true}
 
-// owned tells whether the child may have an owner, or somebody to remove it.
+// owned reports whether the child may have an owner, or somebody to remove it.
 func owned(s *rule.Subject, f *rule.Function, r *rule.Request, primary *types.TypeName, reached []*rule.Function) bool {
 	made := f.TypeOf(r.Object)
 	if made != nil && (made == primary || without[made.Name()]) {
@@ -104,7 +104,7 @@ func owned(s *rule.Subject, f *rule.Function, r *rule.Request, primary *types.Ty
 	return finalized(reached, made)
 }
 
-// handedIn tells whether an object comes from the caller, or from somewhere that is not plain.
+// handedIn reports whether an object comes from the caller, or from somewhere that is not plain.
 func handedIn(f *rule.Function, object ast.Expr) bool {
 	root := f.Root(object)
 	if root == nil || f.Parameter(root) {
@@ -113,7 +113,7 @@ func handedIn(f *rule.Function, object ast.Expr) bool {
 	return f.TypeOf(object) == nil // an interface: it was put there somewhere
 }
 
-// setsOwner tells whether a function sets an owner reference on whatever it is.
+// setsOwner reports whether a function sets an owner reference on whatever it is.
 func setsOwner(f *rule.Function) bool {
 	return syntax.Any(f.Decl.Body, func(name *ast.Ident) bool {
 		switch name.Name {
@@ -124,7 +124,7 @@ func setsOwner(f *rule.Function) bool {
 	})
 }
 
-// finalized tells whether the reconciler has a finalizer and deletes objects of a type.
+// finalized reports whether the reconciler has a finalizer and deletes objects of a type.
 func finalized(reached []*rule.Function, made *types.TypeName) bool {
 	if !anywhere(reached, rule.UtilPackage, "AddFinalizer", "RemoveFinalizer", "ContainsFinalizer") {
 		return false

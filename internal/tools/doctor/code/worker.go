@@ -52,7 +52,7 @@ var background = &rule.Rule{
 	},
 }
 
-// given tells whether a function has a context.
+// given reports whether a function has a context.
 func given(f *rule.Function) bool {
 	parameters := f.Object.Signature().Params()
 	for i := range parameters.Len() {

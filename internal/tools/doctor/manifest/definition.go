@@ -99,7 +99,7 @@ func conditionsOf(v *rule.Version) *apiextensionsv1.JSONSchemaProps {
 	return &conditions
 }
 
-// hasStatus tells whether somebody reports on objects of the version.
+// hasStatus reports whether somebody reports on objects of the version.
 func hasStatus(v *rule.Version) bool {
 	status, ok := v.Root().Properties["status"]
 	return ok && len(status.Properties) > 0

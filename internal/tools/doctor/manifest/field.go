@@ -52,7 +52,7 @@ var numberBounds = &rule.Rule{
 	},
 }
 
-// ruled tells whether a CEL rule looks at a field.
+// ruled reports whether a CEL rule looks at a field.
 func ruled(f *rule.Field) bool {
 	for _, schema := range []*apiextensionsv1.JSONSchemaProps{f.Schema, f.Parent, f.Version.Root()} {
 		for _, one := range schema.XValidations {
@@ -174,7 +174,7 @@ var fieldDescription = &rule.Rule{
 	},
 }
 
-// described tells whether a comment has words beside its markers.
+// described reports whether a comment has words beside its markers.
 func described(comment string) bool {
 	for line := range strings.Lines(comment) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "+") && !strings.HasPrefix(line, "operon:") {

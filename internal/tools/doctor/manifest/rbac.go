@@ -57,7 +57,7 @@ func overlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(one string) bool { return slices.Contains(b, one) })
 }
 
-// has tells whether a list names one of some, or all by *.
+// has reports whether a list names one of some, or all by *.
 func has(list []string, some ...string) bool {
 	return slices.Contains(list, rbacv1.VerbAll) || overlap(list, some)
 }

@@ -34,12 +34,12 @@ func hooks(s *rule.Subject, visit func(*hook)) {
 	}
 }
 
-// fails tells whether requests fail while the webhook does not answer.
+// fails reports whether requests fail while the webhook does not answer.
 func (h *hook) fails() bool {
 	return h.FailurePolicy == nil || *h.FailurePolicy == admissionv1.Fail
 }
 
-// selects tells whether only some namespaces or objects are looked at.
+// selects reports whether only some namespaces or objects are looked at.
 func (h *hook) selects() bool {
 	namespaces, objects := h.NamespaceSelector, h.ObjectSelector
 	return namespaces != nil && len(namespaces.MatchLabels)+len(namespaces.MatchExpressions) > 0 ||

@@ -42,7 +42,7 @@ func composes(f *Function) bool {
 	return false
 }
 
-// ReturnsResult tells whether a function returns a reconcile.Result and an error.
+// ReturnsResult reports whether a function returns a reconcile.Result and an error.
 func ReturnsResult(f *Function) bool {
 	results := f.Object.Signature().Results()
 	if results.Len() != 2 {
@@ -51,7 +51,7 @@ func ReturnsResult(f *Function) bool {
 	return IsType(results.At(0).Type(), ReconcilePackage, "Result")
 }
 
-// IsType tells whether t, or what it points to, is one of the types of a package.
+// IsType reports whether t, or what it points to, is one of the types of a package.
 func IsType(t types.Type, path string, names ...string) bool {
 	named := namedOf(t)
 	return named != nil && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == path && slices.Contains(names, named.Obj().Name())
@@ -63,7 +63,7 @@ func Callee(info *types.Info, call *ast.CallExpr) *types.Func {
 	return found
 }
 
-// Calls tells whether a call is of one of the functions, or methods, of a package.
+// Calls reports whether a call is of one of the functions, or methods, of a package.
 func Calls(info *types.Info, call *ast.CallExpr, path string, names ...string) bool {
 	callee := Callee(info, call)
 	return callee != nil && callee.Pkg() != nil && callee.Pkg().Path() == path && slices.Contains(names, callee.Name())
@@ -108,7 +108,7 @@ func RequestOf(info *types.Info, call *ast.CallExpr) *Request {
 	return &Request{Call: call, Verb: callee.Name(), Status: status, Client: selector.X, Object: call.Args[at]}
 }
 
-// Writes tells whether the request changes the object as a whole.
+// Writes reports whether the request changes the object as a whole.
 func (r *Request) Writes() bool { return r.Verb != "Get" && r.Verb != "List" }
 
 // Requests visits those in a body, with the nodes that each is in, the outermost first.
@@ -169,7 +169,7 @@ func (f *Function) Root(e ast.Expr) types.Object {
 	}
 }
 
-// Parameter tells whether a variable is one of f's parameters.
+// Parameter reports whether a variable is one of f's parameters.
 func (f *Function) Parameter(object types.Object) bool {
 	parameters := f.Object.Signature().Params()
 	for i := range parameters.Len() {

@@ -72,7 +72,7 @@ func (c *Code) Named() map[string]bool {
 	return all
 }
 
-// Sets tells whether the code sets a field of that name to true.
+// Sets reports whether the code sets a field of that name to true.
 func (c *Code) Sets(name string) bool {
 	for _, p := range c.Packages {
 		for _, file := range p.Syntax {

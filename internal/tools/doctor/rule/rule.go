@@ -48,7 +48,7 @@ type Rule struct {
 
 // Place is a place in a file of the project.
 type Place struct {
-	// File is relative to the project's folder, with slashes.
+	// File is relative to the project's directory, with slashes.
 	File string `json:"file"`
 	// Line and Column count from 1.
 	Line   int `json:"line"`
@@ -112,7 +112,7 @@ func (f *Findings) Add(at Place, format string, values ...any) *Finding {
 	return &f.all[len(f.all)-1]
 }
 
-// Has tells whether there is a finding at a place.
+// Has reports whether there is a finding at a place.
 func (f *Findings) Has(at Place) bool {
 	for i := range f.all {
 		if f.all[i].Place == at {

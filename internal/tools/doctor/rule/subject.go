@@ -16,7 +16,7 @@ import (
 
 // Subject is a project as rules look at it.
 type Subject struct {
-	// Dir is the project's folder, absolute.
+	// Dir is the project's directory, absolute.
 	Dir string
 	// Framework is what it is written with.
 	Framework project.Framework
@@ -36,7 +36,7 @@ type Subject struct {
 	once map[any]bool
 }
 
-// Once tells whether it is the first time that it is asked with a key.
+// Once reports whether it is the first time that it is asked with a key.
 func (s *Subject) Once(key any) bool {
 	if s.once == nil {
 		s.once = map[any]bool{}
@@ -83,7 +83,7 @@ func Typed(object project.Object) (*apiextensionsv1.CustomResourceDefinition, er
 	return &crd.CustomResourceDefinition, nil
 }
 
-// readOthers reads what lies in the other folders below config. What is no object, such as a patch for
+// readOthers reads what lies in the other directories below config. What is no object, such as a patch for
 // kustomize, is passed over.
 func readOthers(dir string) ([]project.Object, error) {
 	var all []project.Object
@@ -256,12 +256,12 @@ func (f *Field) Below(name string) *Field {
 	return elements.to(name, ".properties."+name, &below)
 }
 
-// HasType tells whether the Go type of a version's kind is the project's.
+// HasType reports whether the Go type of a version's kind is the project's.
 func (s *Subject) HasType(v *Version) bool {
 	return s.Origin(v.Definition, v.CustomResourceDefinitionVersion.Name, nil) != nil
 }
 
-// Own tells whether a field is the project's own: of its Go types, or, of a definition that has none here,
+// Own reports whether a field is the project's own: of its Go types, or, of a definition that has none here,
 // near the top. Fields of types of other modules, such as a PodSpec, are not for the project to mend.
 func (s *Subject) Own(f *Field) bool {
 	if !s.HasType(f.Version) {

@@ -2,7 +2,7 @@
 //
 // The chart has what [install] builds, with a value for each thing that users choose: the
 // image, replicas, resources, the namespaces to work in, whether definitions are installed and kept, whether
-// there are webhooks ([Files]). Generated anew, it is merged with what is there ([Merge]): files that nobody touched
+// there are webhooks ([Files]). Generated again, it is merged with what is there ([Merge]): files that nobody touched
 // follow the operator, files that somebody edited stay, values are merged key by key, and
 // where both sides changed the same thing that is told, with nothing lost.
 package chart
@@ -28,7 +28,7 @@ const (
 	watchedNamespace = "operon-watched-namespace"
 )
 
-// Files are a new chart for the operator, by path in the chart's folder. Its namespace is that of
+// Files are a new chart for the operator, by path in the chart's directory. Its namespace is that of
 // the release, and what it watches is a value: what the operator has of that does not count.
 //
 // It fails where the operator cannot be installed.

@@ -22,7 +22,7 @@ const (
 // byKey are the files that are merged key by key.
 var byKey = []string{"Chart.yaml", "values.yaml"}
 
-// Merged is a chart generated anew, with all edits in it.
+// Merged is a chart generated again, with all edits in it.
 type Merged struct {
 	// Write are the files that are to hold something, and Remove those that are to go. All others stay.
 	Write  map[string][]byte
@@ -39,7 +39,7 @@ type generated struct {
 	Merged map[string]string `json:"merged"`
 }
 
-// Merge brings a chart up to date. There are the files of the chart's folder as they are, none for a
+// Merge brings a chart up to date. There are the files of the chart's directory as they are, none for a
 // new chart; now are those of [Files].
 //
 // Guarantees: a file that nobody touched becomes what is generated, or goes. A file that somebody edited or

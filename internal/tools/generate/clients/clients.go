@@ -26,7 +26,7 @@ import (
 
 // Input is what clients are made for.
 type Input struct {
-	// Dir is the project's folder, and Module its module's path.
+	// Dir is the project's directory, and Module its module's path.
 	Dir, Module string
 	// Folder is where the clients go, relative to Dir, with slashes.
 	Folder string
@@ -81,7 +81,7 @@ type version struct {
 	kinds       []project.Kind
 }
 
-// parent is the name of the folder above, which code-generator names packages by.
+// parent is the name of the directory above, which code-generator names packages by.
 func (v *version) parent() string { return strings.ToLower(path.Base(path.Dir(v.path))) }
 
 // groupsOf sorts kinds by the packages that they are in.

@@ -16,7 +16,7 @@ import (
 // memcached is where the types are that the tests are about. They have markers of kubebuilder's only.
 const memcached = "../../../../examples/memcached"
 
-// api writes a module with the example's types in the folder of one version.
+// api writes a module with the example's types in the directory of one version.
 func api(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -193,7 +193,7 @@ func without(lines []string, marker string) []string {
 // scaled is a method for the scale of an object.
 const scaled = "+genclient:method=%s,verb=%s,subresource=scale,result=k8s.io/api/autoscaling/v1.Scale"
 
-// tags are what code-generator would have in the place of kubebuilder's markers.
+// tags are what code-generator would have instead of kubebuilder's markers.
 func tags(kind project.Kind) []string {
 	all := []string{"+genclient"}
 	if kind.Cluster {

@@ -24,7 +24,7 @@ const (
 // Generator makes CustomResourceDefinitions.
 //
 // Guarantees: without the two markers its output is controller-tools', byte by byte. A gate that no field names is an
-// error, so that none is misspelt.
+// error, so that none is misspelled.
 // Caveats: generators of Go code see fields that are gated: they are fields of the Go type.
 type Generator struct {
 	crd.Generator

@@ -65,7 +65,7 @@ func spec(t *testing.T, ctx *genall.GenerationContext, generator genall.Generato
 }
 
 // A field is there with its gate and not without, and so is that it is required; what is cut of the syntax
-// meanwhile is there again for who comes after.
+// in the meantime is there again for who comes after.
 func TestGates(t *testing.T) {
 	t.Parallel()
 	ctx := contextOf(t, "./testdata/gated")

@@ -136,7 +136,7 @@ func remove(t *testing.T, env *localtest.Env, all []*apiextensionsv1.CustomResou
 	}
 }
 
-// Kinds of one name in two groups are told apart, and a folder that is no package is refused.
+// Kinds of one name in two groups are told apart, and a directory that is no package is refused.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	one, other := definitions(t, "one.example.com")[:1], definitions(t, "other.example.com")[:1]

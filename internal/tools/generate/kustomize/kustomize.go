@@ -35,12 +35,12 @@ resources:
 type Base struct {
 	// Folder is the base's.
 	Folder string
-	// Definitions are the files of the project's CustomResourceDefinitions, all in one folder.
+	// Definitions are the files of the project's CustomResourceDefinitions, all in one directory.
 	Definitions []string
 }
 
 // Files are those of a base for the operator, by their paths: the objects, and the kustomizations of the
-// base and of the definitions' folder.
+// base and of the definitions' directory.
 //
 // It fails where the operator cannot be installed.
 func (b Base) Files(o manifests.Operator) (map[string][]byte, error) {

@@ -75,7 +75,7 @@ func TestABaseIsTheManifests(t *testing.T) {
 	}
 }
 
-// kubebuilders is the config folder of a project of kubebuilder's layout, in short.
+// kubebuilders is the config directory of a project of kubebuilder's layout, in short.
 var kubebuilders = map[string]string{
 	"config/default/kustomization.yaml": "namespace: web-system\nnamePrefix: web-\nresources: [../crd, ../manager]\n",
 	"config/crd/kustomization.yaml":     "resources: [bases/pages.yaml]\n",

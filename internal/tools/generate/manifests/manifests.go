@@ -44,7 +44,7 @@ type Operator struct {
 	// Replicas is how many pods there are. Whoever leads works.
 	Replicas int32
 	// Watch are the namespaces that it works in, none for all of the cluster. It gets its rights
-	// there only, but for those on what is in no namespace.
+	// there only, except for those on what is in no namespace.
 	Watch []string
 	// Webhooks: API servers ask it, by a Service.
 	Webhooks bool

@@ -169,7 +169,7 @@ func definitionOf(parser *crd.Parser, root *loader.Package, info *markers.TypeIn
 	return &definition, version.Version, nil
 }
 
-// isKind tells whether a type embeds the metadata of objects.
+// isKind reports whether a type embeds the metadata of objects.
 func isKind(info *markers.TypeInfo) bool {
 	return slices.ContainsFunc(info.Fields, func(field markers.FieldInfo) bool {
 		of, selected := field.RawField.Type.(*ast.SelectorExpr)

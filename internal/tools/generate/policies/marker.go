@@ -15,7 +15,7 @@ import (
 const markerName = "operon:policy"
 
 // Marker is one rule of a policy. Several markers of one name, in one place, make one policy: what it matches and
-// what becomes of it the first one says.
+// the result of it the first one says.
 type Marker struct {
 	// Name of the policy. In the cluster it gets the resource's after it: NAME.PLURAL.GROUP.
 	Name string
@@ -34,7 +34,7 @@ type Marker struct {
 	// Namespaces is a selector of labels: env=prod,team in (a,b). Objects is one of the object's.
 	Namespaces string `marker:",optional"`
 	Objects    string `marker:",optional"`
-	// Actions are what becomes of who breaks the rule: deny, warn, audit. Default: deny.
+	// Actions are the result of who breaks the rule: deny, warn, audit. Default: deny.
 	Actions []string `marker:",optional"`
 	// FailurePolicy, where an expression cannot be judged: fail or ignore. Default: fail.
 	FailurePolicy string `marker:"failurePolicy,optional"`

@@ -1,7 +1,7 @@
 // Package reference writes reference documentation in Markdown from an API's CustomResourceDefinitions and samples:
 // one page for each group and version, for people who write objects of it.
 //
-// A page has the kinds one after the other: what it is for, an example, and a table of fields for each
+// A page has the kinds one at a time: what it is for, an example, and a table of fields for each
 // type, with type, default and what is allowed. A type that holds others leads to them by a link;
 // one that is used in several places stands there once. Types of Kubernetes itself, such as
 // PodSpec or Condition, are not repeated: they lead to Kubernetes' own reference. See [Files].

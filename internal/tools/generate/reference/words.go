@@ -134,7 +134,7 @@ func oneOf(values []apiextensionsv1.JSON) string {
 	return "One of " + codes(shown) + "."
 }
 
-// plainValue is a value as one would type it: a text without quotes, but for the empty one.
+// plainValue is a value as one would type it: a text without quotes, except for the empty one.
 func plainValue(value apiextensionsv1.JSON) string {
 	text := string(value.Raw)
 	if plain, err := strconv.Unquote(text); err == nil && plain != "" {

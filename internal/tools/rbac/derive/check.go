@@ -62,7 +62,7 @@ type program struct {
 	doubted bool
 }
 
-// usesOperon tells whether a package of the project could manage anything.
+// usesOperon reports whether a package of the project could manage anything.
 func usesOperon(roots []*loader.Package) bool {
 	return slices.ContainsFunc(roots, func(root *loader.Package) bool { return root.Package.Imports[operonPath] != nil })
 }
@@ -86,7 +86,7 @@ func check(ctx *genall.GenerationContext, files *token.FileSet) *program {
 	return p
 }
 
-// worth tells whether a package that is imported tells kinds apart.
+// worth reports whether a package that is imported tells kinds apart.
 func (p *program) worth(of *loader.Package) bool {
 	path := of.PkgPath
 	if p.own[path] != nil || known[path] {

@@ -21,12 +21,12 @@ var roles = []string{
 	"Compose", "Observe", "RunWorkflow", "Canceled", "Upgrade", "Actions", "ComposeExternal", "Finalize", "Default", "Validate", "ValidateDeletion",
 }
 
-// has tells whether the composer has one of the roles.
+// has reports whether the composer has one of the roles.
 func (c *composer) has(some ...string) bool {
 	return slices.ContainsFunc(some, func(role string) bool { return c.methods[role] != nil })
 }
 
-// converts tells whether versions of the kind are converted into each other by the operator.
+// converts reports whether versions of the kind are converted into each other by the operator.
 func (c *composer) converts() bool {
 	for _, name := range []string{"Hub", "ConvertTo", "ConvertFrom"} {
 		if method, _, _ := types.LookupFieldOrMethod(types.NewPointer(c.managed), true, c.managed.Obj().Pkg(), name); method != nil {
@@ -36,7 +36,7 @@ func (c *composer) converts() bool {
 	return false
 }
 
-// isOperons tells whether a function is of Operon's root package, by one of some names.
+// isOperons reports whether a function is of Operon's root package, by one of some names.
 func isOperons(f *types.Func, names ...string) bool {
 	return isOf(f, operonPath, names...)
 }
@@ -90,7 +90,7 @@ func (d *deriving) composer(c call) (*composer, bool) {
 	return made, ok
 }
 
-// options takes note of the options that a Manage is given: where they come from elsewhere, of all that
+// options records the options that a Manage is given: where they come from elsewhere, of all that
 // are made outside of any Manage.
 func (d *deriving) options(of *composer, u *unit, from ast.Expr) {
 	plain := false

@@ -124,7 +124,7 @@ func (d *deriving) reached(c *composer) {
 	}
 }
 
-// undoes tells whether work on the object itself may have to be undone.
+// undoes reports whether work on the object itself may have to be undone.
 func (d *deriving) undoes(c *composer, sites []*site) bool {
 	if !c.has("RunWorkflow") {
 		return false
@@ -138,7 +138,7 @@ func (d *deriving) undoes(c *composer, sites []*site) bool {
 	return slices.ContainsFunc(sites, func(s *site) bool { return isOf(s.callee, stepsPath, "Job", "Save", "Scale") })
 }
 
-// isMethod tells whether a function is a method of a type, by its package.
+// isMethod reports whether a function is a method of a type, by its package.
 func isMethod(f *types.Func, path, of string, names ...string) bool {
 	return isOf(f, path, names...) && receiverOf(f) == of
 }

@@ -18,7 +18,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "rewrite the golden files")
 
-// forms are the projects in testdata/forms, by their folders, loaded once.
+// forms are the projects in testdata/forms, by their directories, loaded once.
 func forms(t *testing.T, files *token.FileSet) map[string]*genall.GenerationContext {
 	t.Helper()
 	all, _ := load(t, ".", derive.Generator{}, files, "./testdata/forms/...")

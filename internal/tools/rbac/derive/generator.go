@@ -24,7 +24,7 @@ type Generator struct {
 	// RoleName is the name of the Role. Empty: that of the operator, as operon.Main is given it, and
 	// Project where it is given none.
 	RoleName, Project string
-	// HeaderFile is put before the Role, Year in the place of its YEAR.
+	// HeaderFile is put before the Role, Year instead of its YEAR.
 	HeaderFile, Year string
 	// Shards: the operator is run with --shards, which takes rights of its own.
 	Shards bool

@@ -28,7 +28,7 @@ type writer struct{ io.Writer }
 
 func (writer) Close() error { return nil }
 
-// load loads the packages of a folder as `operon generate` does.
+// load loads the packages of a directory as `operon generate` does.
 func load(t *testing.T, dir string, generator genall.Generator, files *token.FileSet, patterns ...string) (*genall.GenerationContext, kept) {
 	t.Helper()
 	roots, err := loader.LoadRootsWithConfig(&packages.Config{Context: t.Context(), Dir: dir, Fset: files}, patterns...)
@@ -45,7 +45,7 @@ func load(t *testing.T, dir string, generator genall.Generator, files *token.Fil
 	}, out
 }
 
-// generated is the Role that is made for the packages of a folder, and the notes, their places without folders.
+// generated is the Role that is made for the packages of a directory, and the notes, their places without directories.
 func generated(t *testing.T, dir string, with derive.Generator, patterns ...string) (role string, notes []string) {
 	t.Helper()
 	with.Files = token.NewFileSet()

@@ -97,7 +97,7 @@ func (p *program) groupOf(of *loader.Package, checked *types.Package) (string, b
 	return "", false
 }
 
-// said tells whether a comment above a type holds a line.
+// said reports whether a comment above a type holds a line.
 func (p *program) said(of *types.Named, line string) bool {
 	within := p.byPath[of.Obj().Pkg().Path()]
 	if within == nil {
@@ -118,7 +118,7 @@ func (p *program) said(of *types.Named, line string) bool {
 	return false
 }
 
-// commented tells whether a line stands in the comment of a declaration, or in the one right before it.
+// commented reports whether a line stands in the comment of a declaration, or in the one right before it.
 func commented(file *ast.File, block *ast.GenDecl, line string) bool {
 	from := block.Pos()
 	for _, other := range file.Decls {
@@ -188,7 +188,7 @@ func embeds(fields *types.Struct, name string) bool {
 	return false
 }
 
-// loose tells whether objects of a type may be of any kind.
+// loose reports whether objects of a type may be of any kind.
 func loose(of *types.Named) bool {
 	switch of.Obj().Name() {
 	case "Unstructured", "UnstructuredList":
@@ -199,7 +199,7 @@ func loose(of *types.Named) bool {
 	return false
 }
 
-// isFrom tells whether a type is declared in a package.
+// isFrom reports whether a type is declared in a package.
 func isFrom(of types.Type, path string) bool {
 	named, ok := types.Unalias(of).(*types.Named)
 	return ok && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == path

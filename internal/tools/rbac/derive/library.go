@@ -54,7 +54,7 @@ func (d *deriving) client(s *site) {
 	}
 }
 
-// applies tells whether a patch is one that makes what is not there.
+// applies reports whether a patch is one that makes what is not there.
 func applies(s *site) bool {
 	return slices.ContainsFunc(s.Args, func(arg ast.Expr) bool {
 		return syntax.Any(arg, func(ident *ast.Ident) bool { return ident.Name == "Apply" || ident.Name == "ApplyPatchType" })

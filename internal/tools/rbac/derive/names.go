@@ -75,12 +75,12 @@ func isKey(of ast.Expr, name string) bool {
 	return ok && ident.Name == name
 }
 
-// elsewhere tells whether a child is, or may be, in another namespace than its owner.
+// elsewhere reports whether a child is, or may be, in another namespace than its owner.
 func (d *deriving) elsewhere(s call) bool {
 	return slices.ContainsFunc(d.metadataOf(s, "Namespace"), func(namespace source) bool { return !sameNamespace(namespace.expr) })
 }
 
-// sameNamespace tells whether an expression is the namespace of an object: x.Namespace or x.GetNamespace().
+// sameNamespace reports whether an expression is the namespace of an object: x.Namespace or x.GetNamespace().
 func sameNamespace(of ast.Expr) bool {
 	switch e := ast.Unparen(of).(type) {
 	case *ast.SelectorExpr:
@@ -95,7 +95,7 @@ func sameNamespace(of ast.Expr) bool {
 	return false
 }
 
-// renamed tells whether a child gets another name or namespace when its owner's spec or status changes: the
+// renamed reports whether a child gets another name or namespace when its owner's spec or status changes: the
 // one of the old name is pruned then.
 func (d *deriving) renamed(s call) bool {
 	for _, name := range append(d.metadataOf(s, "Name"), d.metadataOf(s, "Namespace")...) {

@@ -58,7 +58,7 @@ func (d *deriving) serves(operator string) bool {
 }
 
 // servedBy is the version of the kind that a call of aggregated.Kind or Review serves: of what the methods of the
-// reader return. The type argument would tell too, but for methods that are generated, without which it does not fit.
+// reader return. The type argument would tell too, except for methods that are generated, without which it does not fit.
 func (d *deriving) servedBy(c call) (string, bool) {
 	reader := c.info.TypeOf(argument(c, 0))
 	if reader == nil {

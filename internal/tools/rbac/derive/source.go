@@ -71,7 +71,7 @@ func (p *program) index() *index {
 	return x
 }
 
-// declare takes note of the functions of a file.
+// declare records the functions of a file.
 func (x *index) declare(u *unit, file *ast.File) {
 	for _, declared := range file.Decls {
 		decl, ok := declared.(*ast.FuncDecl)
@@ -87,7 +87,7 @@ func (x *index) declare(u *unit, file *ast.File) {
 	}
 }
 
-// note takes note of what flows where in a node.
+// note records what flows where in a node.
 func (x *index) note(u *unit, node ast.Node) {
 	switch n := node.(type) {
 	case *ast.AssignStmt:
@@ -132,7 +132,7 @@ func (x *index) assign(u *unit, to, from []ast.Expr) {
 	}
 }
 
-// flow takes note of what an expression is given.
+// flow records what an expression is given.
 func (x *index) flow(u *unit, to ast.Expr, from source) {
 	if object := target(u, to); object != nil {
 		x.values[object] = append(x.values[object], from)
@@ -169,7 +169,7 @@ func typeOf(u *unit, of ast.Expr) types.Type {
 	return u.info.TypeOf(of)
 }
 
-// convert takes note of a value that becomes an interface.
+// convert records a value that becomes an interface.
 func (x *index) convert(to types.Type, from source) {
 	if to == nil || !types.IsInterface(to) {
 		return
@@ -179,7 +179,7 @@ func (x *index) convert(to types.Type, from source) {
 	}
 }
 
-// compose takes note of what stands in a composite literal.
+// compose records what stands in a composite literal.
 func (x *index) compose(u *unit, lit *ast.CompositeLit) {
 	is := u.info.TypeOf(lit)
 	if is == nil {
@@ -222,7 +222,7 @@ func (x *index) elements(u *unit, of types.Type, all []ast.Expr) {
 	}
 }
 
-// call takes note of a call and, of what is the project's, of its arguments.
+// call records a call and, of what is the project's, of its arguments.
 func (x *index) call(u *unit, c *ast.CallExpr) {
 	if u.info.Types[c.Fun].IsType() && len(c.Args) == 1 {
 		x.convert(u.info.TypeOf(c), source{unit: u, expr: c.Args[0]})
@@ -255,7 +255,7 @@ func (x *index) call(u *unit, c *ast.CallExpr) {
 	}
 }
 
-// callOfValue takes note of the arguments of a function that has no name.
+// callOfValue records the arguments of a function that has no name.
 func (x *index) callOfValue(u *unit, c *ast.CallExpr) {
 	signature, ok := underlyingOf(u.info.TypeOf(c.Fun)).(*types.Signature)
 	for i, arg := range c.Args {
@@ -291,7 +291,7 @@ func (x *index) implementations(f *types.Func) []*types.Func {
 	return nil
 }
 
-// results takes note of what a function returns where its results are interfaces.
+// results records what a function returns where its results are interfaces.
 func (x *index) results(u *unit, of *ast.FuncType, body *ast.BlockStmt) {
 	if of.Results == nil || body == nil {
 		return

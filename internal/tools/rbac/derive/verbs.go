@@ -178,7 +178,7 @@ func (d *deriving) ordered(s *site) {
 	}
 }
 
-// hasOption tells whether a child is given an option, as far as can be seen at the call: options that
+// hasOption reports whether a child is given an option, as far as can be seen at the call: options that
 // come from elsewhere may be any that the project makes.
 func (d *deriving) hasOption(s call, name string) bool {
 	found, elsewhere := false, s.Ellipsis.IsValid()
@@ -204,7 +204,7 @@ func (d *deriving) hasOption(s call, name string) bool {
 	return slices.ContainsFunc(d.calls, func(other call) bool { return isOperons(other.callee, name) })
 }
 
-// isRead tells whether a function reads and watches what it reads.
+// isRead reports whether a function reads and watches what it reads.
 func isRead(f *types.Func) bool {
 	switch {
 	case isMethod(f, operonPath, "reader", "Get", "List"):

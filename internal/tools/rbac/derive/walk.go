@@ -136,7 +136,7 @@ func (w *walker) ident(u *unit, name *ast.Ident, maybe bool) {
 	}
 }
 
-// fixed tells whether a list always has the same elements, one at least.
+// fixed reports whether a list always has the same elements, one at least.
 func (w *walker) fixed(list source) bool {
 	switch e := ast.Unparen(list.expr).(type) {
 	case *ast.CompositeLit:
@@ -159,8 +159,8 @@ func (w *walker) fixed(list source) bool {
 	return false
 }
 
-// leaves tells whether a statement may end the function with success, so that what follows is left out and
-// children that it declares are pruned. Where it waits before, or says that there may be more, nothing is.
+// leaves reports whether a statement may end the function with success, so that what follows is left out and
+// children that it declares are pruned. Where it waits before, or reports that there may be more, nothing is.
 func leaves(u *unit, statement ast.Stmt) bool {
 	found := false
 	_, within := statement.(*ast.IfStmt) // else a break ends no more than the statement
@@ -182,7 +182,7 @@ func leaves(u *unit, statement ast.Stmt) bool {
 	return found
 }
 
-// keeps tells whether a block keeps all children that there are.
+// keeps reports whether a block keeps all children that there are.
 func keeps(u *unit, list []ast.Stmt) bool {
 	for _, statement := range list {
 		expression, ok := statement.(*ast.ExprStmt)
@@ -196,7 +196,7 @@ func keeps(u *unit, list []ast.Stmt) bool {
 	return false
 }
 
-// succeeds tells whether a return may be one without an error.
+// succeeds reports whether a return may be one without an error.
 func succeeds(u *unit, s *ast.ReturnStmt) bool {
 	if len(s.Results) == 0 {
 		return true

@@ -60,7 +60,7 @@ func Build(ctx context.Context, dir, mainPackage, target string) error {
 }
 
 // copyFile copies an executable, if it is there. The go command leaves a binary alone that is up to
-// date, where it would need seconds to link the same one anew.
+// date, where it would need seconds to link the same one again.
 func copyFile(from, to string) error {
 	source, err := os.Open(from)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// Mount is a folder that a child sees at another place, in a mount namespace of its own: nobody
+// Mount is a directory that a child sees at another place, in a mount namespace of its own: nobody
 // else does, nothing is written to the file system, and the kernel takes it away with the child,
 // however that ends.
 //
@@ -16,7 +16,7 @@ import (
 // appears later beside a Target that was not there is not seen. A user who is not root is alone
 // in a user namespace: files of others belong to nobody there, and nothing can be run as another user.
 type Mount struct {
-	// Source is a folder that is there, Target an absolute path that need not be.
+	// Source is a directory that is there, Target an absolute path that need not be.
 	Source, Target string
 }
 

@@ -69,7 +69,7 @@ func apart(attributes *syscall.SysProcAttr) *syscall.SysProcAttr {
 // tried are the answers of CanMount by target.
 var tried sync.Map
 
-// CanMount says why a child cannot see a folder at this place, nil where it can. It tries, once.
+// CanMount says why a child cannot see a directory at this place, nil where it can. It tries, once.
 func CanMount(target string) error {
 	try, _ := tried.LoadOrStore(target, sync.OnceValue(func() error { return tryMount(target) }))
 	return try.(func() error)()
@@ -187,7 +187,7 @@ func reach(path string) (there, missing string, err error) {
 	return there, missing, nil
 }
 
-// refill covers a folder with one in memory that shows the same, and can be added to.
+// refill covers a directory with one in memory that shows the same, and can be added to.
 func refill(folder string) error {
 	old, err := hold(folder)
 	if err != nil {
@@ -203,7 +203,7 @@ func refill(folder string) error {
 	}
 	for _, entry := range entries {
 		err := refer(through(old, entry.Name()), filepath.Join(folder, entry.Name()), entry)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it may have gone meanwhile
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it may have gone in the meantime
 			return err
 		}
 	}
@@ -228,12 +228,12 @@ func refer(old, entry string, about fs.DirEntry) error {
 	return mount(old, entry, "", unix.MS_BIND|unix.MS_REC)
 }
 
-// hold keeps a folder at hand, whatever is mounted over it later.
+// hold keeps a directory at hand, whatever is mounted over it later.
 func hold(folder string) (*os.File, error) {
 	return os.OpenFile(folder, unix.O_PATH|unix.O_DIRECTORY, 0)
 }
 
-// through is the path of an entry of a folder that is held.
+// through is the path of an entry of a directory that is held.
 func through(folder *os.File, name string) string {
 	return filepath.Join("/proc/self/fd", strconv.Itoa(int(folder.Fd())), name)
 }

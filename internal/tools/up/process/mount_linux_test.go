@@ -21,7 +21,7 @@ func mountable(t *testing.T, target string) {
 	}
 }
 
-// TestMounts shows a child a folder where there is none.
+// TestMounts shows a child a directory where there is none.
 func TestMounts(t *testing.T) {
 	t.Parallel()
 	root, source := t.TempDir(), t.TempDir()
@@ -62,7 +62,7 @@ func TestMounts(t *testing.T) {
 	}
 }
 
-// put replaces the token in a folder at once.
+// put replaces the token in a directory at once.
 func put(t *testing.T, folder, text string) {
 	t.Helper()
 	next := filepath.Join(folder, "next")

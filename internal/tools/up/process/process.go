@@ -28,7 +28,7 @@ type Command struct {
 	Dir string
 	// Env is the whole environment.
 	Env []string
-	// Mounts are folders that the process alone sees.
+	// Mounts are directories that the process alone sees.
 	Mounts []Mount
 	// Log gets what the process writes.
 	Log *Log

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// block waits for ever. To wait for a signal keeps the runtime from calling that a deadlock.
+// block waits forever. To wait for a signal keeps the runtime from calling that a deadlock.
 func block() {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR1)
 	select {}

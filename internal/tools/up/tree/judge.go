@@ -9,7 +9,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/terminal"
 )
 
-// Judge says whether an object is ready, and why not, by kstatus' rules and two more: a pod tells
+// Judge reports whether an object is ready, and why not, by kstatus' rules and two more: a pod tells
 // what its containers wait for, and an Available condition counts where there is no Ready one.
 func Judge(object *unstructured.Unstructured) (State, string) {
 	result, err := kstatus.Compute(object)
@@ -70,7 +70,7 @@ func outdated(object *unstructured.Unstructured) string {
 	return ""
 }
 
-// notAvailable tells why an object without a Ready condition says that it is not Available.
+// notAvailable tells why an object without a Ready condition reports that it is not Available.
 func notAvailable(object *unstructured.Unstructured) string {
 	why := ""
 	for _, condition := range Conditions(object) {

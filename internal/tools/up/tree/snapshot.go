@@ -44,7 +44,7 @@ func (w *Watcher) collect() ([]*unstructured.Unstructured, []Sample) {
 	return objects, slices.Clone(w.samples)
 }
 
-// Complete reports whether all that there is has been seen, but for kinds that may not be, or are gone.
+// Complete reports whether all that there is has been seen, except for kinds that may not be, or are gone.
 func (w *Watcher) Complete() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -63,7 +63,7 @@ func (w *Watcher) judge(object *unstructured.Unstructured) (State, string) {
 	return Judge(object)
 }
 
-// isOwned tells whether an object hangs below another one, as when one custom resource makes
+// isOwned reports whether an object hangs below another one, as when one custom resource makes
 // another.
 func isOwned(object *unstructured.Unstructured, objects []*unstructured.Unstructured) bool {
 	for _, owner := range object.GetOwnerReferences() {

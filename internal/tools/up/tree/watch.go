@@ -21,7 +21,7 @@ type RootKind struct {
 	schema.GroupVersionResource
 	// Kind is the name of the kind.
 	Kind string
-	// Reports says that the operator is expected to write a status.
+	// Reports reports that the operator is expected to write a status.
 	Reports bool
 }
 
@@ -48,7 +48,7 @@ type Watcher struct {
 	samples []Sample
 }
 
-// progress tells whether all objects of a kind were read, and what they call for was done: to watch
+// progress reports whether all objects of a kind were read, and what they call for was done: to watch
 // another namespace, of which nothing was read yet.
 type progress struct {
 	kind string

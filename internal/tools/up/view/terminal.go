@@ -26,7 +26,7 @@ func NewTerminal(out *os.File) *Terminal {
 	return &Terminal{out: out, style: StyleFor(out)}
 }
 
-// StyleFor is the style that suits out: colours on a terminal, unless $NO_COLOR asks for none.
+// StyleFor is the style that suits out: colors on a terminal, unless $NO_COLOR asks for none.
 func StyleFor(out *os.File) Style {
 	if !IsTerminal(out) || os.Getenv("NO_COLOR") != "" {
 		return Monochrome
@@ -51,7 +51,7 @@ func Width(out *os.File) int {
 // plainWidth is for files and pipes, where a line should not be cut.
 const plainWidth = 240
 
-// Draw puts the picture of a state in the place of the one before.
+// Draw puts the picture of a state instead of the one before.
 func (t *Terminal) Draw(state State) {
 	width, height, err := term.GetSize(int(t.out.Fd()))
 	if err != nil || width <= 0 || height <= 0 {
@@ -64,7 +64,7 @@ func (t *Terminal) Draw(state State) {
 // Close leaves the last picture on the screen and the cursor below it.
 func (t *Terminal) Close() { fmt.Fprint(t.out, "\x1b[?25h") }
 
-// replace is what puts lines in the place of those that stand there: without the cursor, in
+// replace is what puts lines instead of those that stand there: without the cursor, in
 // one piece, each line cleared behind its end, so that nothing flickers.
 func (t *Terminal) replace(lines []string, width int) string {
 	var text strings.Builder
@@ -84,7 +84,7 @@ func (t *Terminal) replace(lines []string, width int) string {
 }
 
 // fit leaves out lines from the middle when there are more than height, for the beginning
-// tells of the operator and its problems, and the end of what is going on.
+// tells of the operator and its problems, and the end of what is continuing.
 func fit(lines []string, height int) []string {
 	if len(lines) <= height || height < 3 {
 		return lines[:min(len(lines), max(height, 1))]

@@ -49,7 +49,7 @@ type Operator struct {
 	Since time.Time
 	// Restarts counts the ends that nobody asked for.
 	Restarts int
-	// Rebuilding says that a newer version is being compiled.
+	// Rebuilding reports that a newer version is being compiled.
 	Rebuilding bool
 	// Reconciles since the start, and a second now; both are negative when the operator
 	// does not tell.
