@@ -111,8 +111,9 @@ func installKind(t *testing.T, name string) (remove func()) {
 			t.Error(err)
 		}
 	})
-	planetest.Eventually(t, "the kind is served", func(ctx context.Context) (bool, error) {
-		_, err := objects(t, name).List(ctx, metav1.ListOptions{})
+	// An API server that serves a kind may still refuse objects because of an earlier definition with the same name.
+	planetest.Eventually(t, "objects can be created", func(ctx context.Context) (bool, error) {
+		_, err := objects(t, name).Create(ctx, ownerOf(name), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err == nil, err
 	})
 	return func() {
@@ -126,16 +127,19 @@ func installKind(t *testing.T, name string) (remove func()) {
 	}
 }
 
-// createFamily makes an object of the kind and a ConfigMap that it owns, whose name it
-// returns.
-func createFamily(t *testing.T, name string) (child string) {
-	t.Helper()
-	owner := &unstructured.Unstructured{Object: map[string]any{
+func ownerOf(name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "garbage.example.com/v1",
 		"kind":       strings.ToUpper(name[:1]) + name[1:],
 		"metadata":   map[string]any{"name": "owner"},
 	}}
-	owner, err := objects(t, name).Create(t.Context(), owner, metav1.CreateOptions{})
+}
+
+// createFamily makes an object of the kind and a ConfigMap that it owns, whose name it
+// returns.
+func createFamily(t *testing.T, name string) (child string) {
+	t.Helper()
+	owner, err := objects(t, name).Create(t.Context(), ownerOf(name), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
