@@ -1,6 +1,6 @@
 // Package condition writes the outcome of a reconcile into an object's status, in the terms that kstatus, kubectl
-// wait, Argo CD and Flux read: Ready is always there, Reconciling and Stalled only while they are true, and
-// observedGeneration says which spec all of it speaks of.
+// wait, Argo CD and Flux read: Ready always exists, Reconciling and Stalled only while they are true, and
+// observedGeneration says to which spec all of it refers.
 package condition
 
 import (
@@ -15,21 +15,21 @@ import (
 	"github.com/operon-framework/operon/internal/core/outcome"
 )
 
-// Types of the conditions that Operon writes. The author's own are left alone.
+// Types of the conditions that Operon writes. The author's own conditions are not changed.
 const (
-	// Ready is True when the object is as its spec wants it.
+	// Ready is True when the object matches its spec.
 	Ready = "Ready"
 	// Reconciling is True while work towards the spec continues.
 	Reconciling = "Reconciling"
 	// Stalled is True when only a change of the spec can help.
 	Stalled = "Stalled"
-	// Contested is True while somebody changes a child back as often as it is put right. It
-	// is not there otherwise.
+	// Contested is True while another client reverts a child as often as it is repaired. It
+	// does not exist otherwise.
 	Contested = "Contested"
 	// Degraded is True while the author's code reports it: the object serves, but not as well as it
 	// should. It does not exist otherwise.
 	Degraded = "Degraded"
-	// Paused is True while a user wants nothing to be done. It is not there otherwise.
+	// Paused is True while a user has paused the object. It does not exist otherwise.
 	Paused = "Paused"
 )
 
@@ -49,12 +49,12 @@ type Detached struct {
 	observed   int64
 }
 
-// Status gives access to it.
+// Status returns access to the status.
 func (d *Detached) Status() Status { return Status{conditions: &d.conditions, observed: &d.observed} }
 
-// Of finds the status of object, a pointer to a struct with the fields Status.Conditions,
-// a []metav1.Condition, and Status.ObservedGeneration, an int64. The error of a type that
-// lacks one says what to write.
+// Of returns the status of object, a pointer to a struct with the fields Status.Conditions,
+// a []metav1.Condition, and Status.ObservedGeneration, an int64. The error for a type that
+// lacks one of them says what to add.
 func Of(object any) (Status, error) {
 	value := reflect.Indirect(reflect.ValueOf(object))
 	if value.Kind() != reflect.Struct {
@@ -84,8 +84,8 @@ func field[T any](structure reflect.Value, name string) (*T, bool) {
 	return pointer, ok
 }
 
-// Report writes the result of the reconcile of a generation. The time of a transition
-// becomes now only when a condition's status changes.
+// Report writes the outcome of the reconcile of a generation. The transition time
+// is set to now only when a condition's status changes.
 func (s Status) Report(o outcome.Outcome, generation int64, now time.Time) {
 	*s.observed = generation
 	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
@@ -110,7 +110,7 @@ func (s Status) Report(o outcome.Outcome, generation int64, now time.Time) {
 }
 
 // Pause writes that nothing is done for an object: Paused is True and Reconciling False. Ready
-// stays as it was last seen, with the generation of then; it is Unknown where it never was.
+// stays as last observed, with its generation; it is Unknown if it was never observed.
 func (s Status) Pause(message string, generation int64, now time.Time) {
 	set := func(kind string, status metav1.ConditionStatus) {
 		meta.SetStatusCondition(s.conditions, metav1.Condition{
@@ -125,14 +125,14 @@ func (s Status) Pause(message string, generation int64, now time.Time) {
 	set(Reconciling, metav1.ConditionFalse)
 }
 
-// Resume removes the condition Paused; the others become true again by Report.
+// Resume removes the condition Paused; Report updates the other conditions.
 func (s Status) Resume() { s.remove(Paused) }
 
 // Paused reports whether the condition Paused is True.
 func (s Status) Paused() bool { return meta.IsStatusConditionTrue(*s.conditions, Paused) }
 
 // Contest writes the condition Contested with a message that names the child, the fields and
-// the field manager, or removes it where the message is empty.
+// the field manager, or removes it if the message is empty.
 func (s Status) Contest(message string, generation int64, now time.Time) {
 	if message == "" {
 		s.remove(Contested)
@@ -162,14 +162,14 @@ func (s Status) remove(kinds ...string) {
 	}
 }
 
-// DropMessages empties the messages of the conditions, so that what is left can be compared.
+// DropMessages empties the messages of the conditions, so that the rest can be compared.
 func (s Status) DropMessages() {
 	for i := range *s.conditions {
 		(*s.conditions)[i].Message = ""
 	}
 }
 
-// Ready returns a copy of the Ready condition; its zero value where there is none yet.
+// Ready returns a copy of the Ready condition, or the zero value if there is none yet.
 func (s Status) Ready() metav1.Condition {
 	if found := meta.FindStatusCondition(*s.conditions, Ready); found != nil {
 		return *found

@@ -10,7 +10,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/operatorversion"
 )
 
-// Upgraded tells which version of the operator took care of the object last. It is there for
+// Upgraded records which version of the operator reconciled the object last. It exists for
 // operators that name their version.
 const Upgraded = "Upgraded"
 
@@ -34,8 +34,8 @@ func (s Status) Release() operatorversion.Record {
 	return record
 }
 
-// Record writes which version takes care of the object now. That says nothing of a generation of the
-// spec, and names none: it would be behind from the next change of the spec on.
+// Record writes which version reconciles the object now. The condition does not refer to a generation of the
+// spec, and names none: it would be outdated after the next change of the spec.
 func (s Status) Record(record operatorversion.Record, now time.Time) {
 	reason := ReasonNothingToUpgrade
 	if record.Upgrades {

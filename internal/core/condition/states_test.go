@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/outcome"
 )
 
-// Each of these conditions exists only while it is true, and leaves Ready alone.
+// Each of these conditions exists only while it is true, and does not change Ready.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(5, 0)
@@ -50,7 +50,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// The version that is recorded is read again, and an object without one is told from a new object.
+// The recorded version is read back, and an object without one is distinguished from a new object.
 func TestRecordIsReadAgain(t *testing.T) {
 	t.Parallel()
 	var object thing
@@ -74,7 +74,7 @@ func TestRecordIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestRecordOfAnotherWordingIsRead holds that a reworded message does not make an object one of an unknown operator.
+// A reworded message does not make an object one of an unknown operator.
 func TestRecordOfAnotherWordingIsRead(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]string{
@@ -95,7 +95,7 @@ func TestRecordOfAnotherWordingIsRead(t *testing.T) {
 	}
 }
 
-// Statuses that differ in messages alone are equal without them, and a copy of the conditions stays as it was.
+// Statuses that differ only in messages are equal without them, and a copy of the conditions is not changed.
 func TestMessagesCanBeDropped(t *testing.T) {
 	t.Parallel()
 	var object thing

@@ -1,6 +1,6 @@
 // Package cron parses the schedules of Actions like those of CronJobs, with the same library, and rejects surprising
-// ones. Times are those of the wall in a time zone: one that a change of the clocks leaves out is not due that day,
-// and one that it repeats is due twice, as with CronJobs.
+// ones. Times are local times in a time zone: a time that a clock change skips is not due that day,
+// and a time that it repeats is due twice, as with CronJobs.
 package cron
 
 import (
@@ -11,11 +11,11 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Schedule tells when something is due after a time; zero is never.
+// Schedule returns when something is next due after a time; zero means never.
 type Schedule = cron.Schedule
 
-// Parse reads a schedule: minute, hour, day, month and day of the week, or @daily and its like. zone is a
-// name such as Europe/Berlin; none is UTC.
+// Parse reads a schedule: minute, hour, day, month and day of the week, or a macro such as @daily. zone is a
+// name such as Europe/Berlin; empty means UTC.
 func Parse(text, zone string) (Schedule, error) {
 	if zone == "" {
 		zone = "UTC"

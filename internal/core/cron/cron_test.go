@@ -34,7 +34,7 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
-// Whatever is written: it is refused, or due later, at a whole minute.
+// Any text is either rejected, or due later, at a whole minute.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"* * * * *", "*/5 1-3,7 1 jan-mar/2 sun", "@daily", "0 0 29 2 *", "60 * * * *", "TZ=", "@every 1s", ""} {
 		f.Add(seed, int64(1_700_000_000))

@@ -1,13 +1,13 @@
 // Package dueling detects that another client keeps reverting a child, which client and fields it is about, and how
-// long to delay the next correction: two controllers that disagree would else write as fast as the API server
+// long to delay the next correction: otherwise two controllers that disagree would write as fast as the API server
 // answers.
 //
-// It is pure. It reads no cluster and no clock: it is told of each repair and of the time.
+// It is pure. It reads no cluster and no clock: the caller reports each repair and the time.
 //
-// Guarantees: a repair is held back for a minute at most and never dropped; the first Rounds
-// of a field are not held back at all. A field that needed no repair for Peace is forgotten.
+// Guarantees: a repair is delayed by a minute at most and never dropped; the first Rounds
+// of a field are not delayed at all. A field that needed no repair for Peace is forgotten.
 //
-// Caveats: no more than 100 fields of one object are known at a time.
+// Caveats: no more than 100 fields of one object are stored at a time.
 package dueling
 
 import (
@@ -22,48 +22,48 @@ import (
 )
 
 const (
-	// Rounds is how often a field is put back, each time within Peace, until that is a contest.
+	// Rounds is how often a field is repaired, each time within Peace, before it counts as a contest.
 	Rounds = 3
-	// Peace is how long a field has to stay as it was put for its contest to be over.
+	// Peace is how long a field has to stay unchanged after a repair for its contest to be over.
 	Peace = 5 * time.Minute
 
-	// maxFields bounds what is known of one object.
+	// maxFields limits the number of fields stored for one object.
 	maxFields = 100
 )
 
-// Change is what somebody did to a child: to one of its fields, or to all of it.
+// Change is a change of a child by another client: of one of its fields, or of all of it.
 type Change struct {
-	// Field is the path of the field; empty when the child as a whole was deleted.
+	// Field is the path of the field. It is empty if the child as a whole was deleted.
 	Field string
-	// To tells apart what the field was to be: the same value put back twice is a contest,
-	// two values are not. It may be empty where only the same value is ever put back.
+	// To identifies the desired value of the field: restoring the same value twice is a contest,
+	// restoring two values is not. It may be empty if only the same value is ever restored.
 	To string
 	// By is the field manager that changed it, if that is known.
 	By string
 }
 
-// Ledger knows what was put back lately of the children of one object. The zero value is empty. It is
+// Ledger records the recent repairs of the children of one object. The zero value is empty. It is
 // not safe for concurrent use.
 type Ledger struct {
 	known map[place]*entry
 	swept time.Time
 }
 
-// place is what a contest is about.
+// place is the subject of a contest.
 type place struct {
 	child     plan.ID
 	field, to string
 }
 
-// entry is what is known of a place.
+// entry is the record of a place.
 type entry struct {
 	rounds int
 	last   time.Time
 	by     string
 }
 
-// Hold returns how long a repair is to be held back. It is not, if one of the changes that
-// it undoes is no contest.
+// Hold returns how long a repair has to be delayed. It is not delayed if one of the changes that
+// it reverts is not a contest.
 func (l *Ledger) Hold(child plan.ID, changes []Change, now time.Time) time.Duration {
 	var longest, shortest time.Duration = 0, timing.lastPause
 	for _, c := range changes {
@@ -76,7 +76,7 @@ func (l *Ledger) Hold(child plan.ID, changes []Change, now time.Time) time.Durat
 	return longest
 }
 
-// Repaired is told of each repair that was made.
+// Repaired records a repair. It must be called for each repair.
 func (l *Ledger) Repaired(child plan.ID, changes []Change, now time.Time) {
 	l.sweep(now)
 	for _, c := range changes {
@@ -84,7 +84,7 @@ func (l *Ledger) Repaired(child plan.ID, changes []Change, now time.Time) {
 	}
 }
 
-// entry returns that of a place; one that nobody keeps where there are too many.
+// entry returns the entry of a place, or one that is not stored if there are too many.
 func (l *Ledger) entry(at place) *entry {
 	if l.known[at] != nil {
 		return l.known[at]
@@ -100,7 +100,7 @@ func (l *Ledger) entry(at place) *entry {
 }
 
 // Contests returns the contests about children of the object, and when the first of them
-// is over if it is left in peace.
+// is over if no further change happens.
 func (l *Ledger) Contests(now time.Time) (contests []Contest, over time.Time) {
 	found := map[plan.ID]*Contest{}
 	for at, e := range l.known {
@@ -124,7 +124,7 @@ func (l *Ledger) Contests(now time.Time) (contests []Contest, over time.Time) {
 	return contests, over
 }
 
-// sweep drops what was left in peace, once in a while.
+// sweep drops entries without recent changes, from time to time.
 func (l *Ledger) sweep(now time.Time) {
 	if now.Sub(l.swept) < Peace {
 		return
@@ -146,7 +146,7 @@ func (e *entry) peaceful(now time.Time) bool { return now.Sub(e.last) >= Peace }
 
 func (e *entry) contested(now time.Time) bool { return e.rounds >= Rounds && !e.peaceful(now) }
 
-// left is how much longer the next repair is to be held back. A nil entry holds nothing back.
+// left returns for how much longer the next repair has to be delayed. A nil entry causes no delay.
 func (e *entry) left(now time.Time) time.Duration {
 	if e == nil || !e.contested(now) {
 		return 0
@@ -158,10 +158,10 @@ func (e *entry) left(now time.Time) time.Duration {
 	return e.last.Add(pause).Sub(now)
 }
 
-// Contest is a child that somebody changes back.
+// Contest is a child that another client keeps reverting.
 type Contest struct {
 	Child plan.ID
-	// Fields are sorted. An empty one means that the child is deleted.
+	// Fields are sorted. An empty field means that the child is deleted.
 	Fields []string
 	// By are the field managers, sorted, as far as they are known.
 	By []string
@@ -176,10 +176,10 @@ func (c *Contest) add(field, by string) {
 	}
 }
 
-// maxNamed is how many fields a sentence names.
+// maxNamed is the number of fields that a sentence names.
 const maxNamed = 5
 
-// String is a clause for people. It stays the same while the contest is about the same.
+// String returns a readable clause. It stays the same while the subject of the contest is the same.
 func (c Contest) String() string {
 	by := cmp.Or(strings.Join(c.By, " and "), "somebody") + " keeps"
 	if len(c.By) > 1 {
@@ -195,8 +195,8 @@ func (c Contest) String() string {
 	return fmt.Sprintf("%s changing %s of %s", by, strings.Join(fields, ", "), c.Child)
 }
 
-// Tell says of contests what continues and what is done about it, in a sentence that stays the
-// same while they last; it is empty without any.
+// Tell describes contests and the reaction to them in a sentence that stays the
+// same while they last. It is empty if there are none.
 func Tell(contests []Contest) string {
 	if len(contests) == 0 {
 		return ""

@@ -17,7 +17,7 @@ var (
 	other = plan.ID{GroupKind: schema.GroupKind{Kind: "ConfigMap"}, Namespace: "a", Name: "other"}
 )
 
-// fight repairs as soon as it may, against somebody who changes it back at once.
+// fight repairs as soon as it may, against a client that reverts each repair at once.
 func fight(l *dueling.Ledger, child plan.ID, changes []dueling.Change, from, until time.Time) (pauses []time.Duration) {
 	last := from
 	for now := from; now.Before(until); {
@@ -33,8 +33,8 @@ func fight(l *dueling.Ledger, child plan.ID, changes []dueling.Change, from, unt
 	return pauses
 }
 
-// An opponent that writes back at once leads to ten writes in two minutes, and then to one a
-// minute: seldom, and never none.
+// An opponent that reverts at once causes ten writes in two minutes, and then one per
+// minute: few, but never none.
 func TestFightIsSlowedAndNeverStopped(t *testing.T) {
 	t.Parallel()
 	var rounded []string
@@ -105,7 +105,7 @@ func times(n int, apart time.Duration, changes ...dueling.Change) func(*dueling.
 	}
 }
 
-// A change that is new is undone at once, whatever else is contested in the same child.
+// A new change is reverted at once, whatever else is contested in the same child.
 func TestNewChangeIsNotHeldBack(t *testing.T) {
 	t.Parallel()
 	l := &dueling.Ledger{}

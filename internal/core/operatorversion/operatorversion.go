@@ -1,8 +1,8 @@
 // Package operatorversion decides what the version of an operator means for an object that another version reconciled
-// before: whether there is something to be upgraded, or whether the object is that of a newer operator and better
-// left alone.
+// before: whether the object has to be upgraded, or whether it belongs to a newer operator and should
+// not be changed.
 //
-// Versions are semantic ones, with or without a v in front. It is pure: nothing is read or written here.
+// Versions are semantic versions, with or without a leading v. It is pure: nothing is read or written here.
 package operatorversion
 
 import (
@@ -12,34 +12,34 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// Verdict is what an object is to an operator.
+// Verdict is the relation of an object to an operator version.
 type Verdict string
 
 // The verdicts.
 const (
-	// Fresh: nobody took care of the object before.
+	// Fresh: no operator reconciled the object before.
 	Fresh Verdict = "fresh"
-	// Current: this version did, or one without anything to upgrade that is newer.
+	// Current: this version reconciled it, or a newer one without upgrades.
 	Current Verdict = "current"
-	// Older: an older version did, or one that did not say which it was.
+	// Older: an older version reconciled it, or one that did not record its version.
 	Older Verdict = "older"
-	// Newer: a newer version did, which upgrades objects.
+	// Newer: a newer version that upgrades objects reconciled it.
 	Newer Verdict = "newer"
-	// Unreadable: what is recorded is no version.
+	// Unreadable: the recorded version is not valid.
 	Unreadable Verdict = "unreadable"
 )
 
-// Record is what an object tells of the operator that took care of it last.
+// Record is the data in an object about the operator that reconciled it last.
 type Record struct {
-	// Version of that operator; empty where it told none.
+	// Version of that operator. It is empty if none was recorded.
 	Version string
 	// Upgrades reports whether that version upgrades objects.
 	Upgrades bool
-	// Seen reports whether an operator took care of the object at all.
+	// Seen reports whether an operator reconciled the object at all.
 	Seen bool
 }
 
-// Judge tells what an object is to an operator of a version.
+// Judge returns the relation of an object to an operator version.
 func Judge(record Record, own string) Verdict {
 	switch {
 	case record.Version == "" && !record.Seen:
@@ -56,12 +56,12 @@ func Judge(record Record, own string) Verdict {
 	return Current
 }
 
-// Before reports whether a version is older than another one. None at all is older than any.
+// Before reports whether a version is older than another one. An empty version is older than any.
 func Before(version, other string) bool {
 	return semver.Compare(canonical(version), canonical(other)) < 0
 }
 
-// Check tells what is wrong with a version.
+// Check returns an error if a version is invalid.
 func Check(version string) error {
 	if !semver.IsValid(canonical(version)) {
 		return fmt.Errorf("%q is not a semantic version (example: 1.4.0 or v1.4.0-rc.1)", version)

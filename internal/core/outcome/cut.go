@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxMessage bounds the message of an outcome, in bytes. A condition may have 32 KiB: a status with a longer
-// one is refused as a whole. API servers quote values in their errors, so that messages get longer.
+// MaxMessage limits the message of an outcome, in bytes. A condition may have 32 KiB: a status with a longer
+// one is rejected as a whole. API servers quote values in their errors, so messages can be long.
 const MaxMessage = 4 << 10
 
 // Cut returns a text of at most max bytes and a note of how much is missing.

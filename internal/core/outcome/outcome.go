@@ -1,10 +1,10 @@
 // Package outcome is the closed set of outcomes of a step of a reconcile, with the one rule that combines several of
 // them.
 //
-// A boolean such as Requeue reports that something is to happen again and leaves the reader
-// to guess why and when. An Outcome says which of five things is true: the step is done;
-// it waits for something that will send an event; it wants to be retried after a
-// while; nothing but a change of the spec can help; or the reconcile stops here.
+// A boolean such as Requeue says that something has to happen again and does not say
+// why and when. An Outcome is one of five: the step is done;
+// it waits for something that will send an event; it has to be retried after some
+// time; only a change of the spec can help; or the reconcile stops here.
 package outcome
 
 import (
@@ -13,23 +13,23 @@ import (
 	"time"
 )
 
-// Kind is which of the five an Outcome is. They are ordered by how much they tell a
-// user: the larger one is worth reporting.
+// Kind is the kind of an Outcome, one of five. They are ordered by how much they tell a
+// user: the larger one is reported.
 type Kind int
 
 const (
-	// KindDone: the step did what it is for.
+	// KindDone: the step succeeded.
 	KindDone Kind = iota
 	// KindWait: something else has to happen first, and its event will start the next
 	// reconcile.
 	KindWait
-	// KindRetry: something has to happen that sends no event; the next reconcile comes
-	// after a while.
+	// KindRetry: something has to happen that sends no event; the next reconcile follows
+	// after some time.
 	KindRetry
 	// KindStalled: the step cannot succeed with this spec. Only a change starts the next
 	// reconcile.
 	KindStalled
-	// KindStop: the reconcile is over, and nothing is left to do or to report. The object is gone,
+	// KindStop: the reconcile is over, and nothing is left to do or to report. The object was deleted,
 	// another client works on it, or it is too early.
 	KindStop
 )
@@ -50,35 +50,35 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", int(k))
 }
 
-// Outcome is how a step ended. The zero value is done.
+// Outcome is the result of a step. The zero value is done.
 type Outcome struct {
 	kind    Kind
 	reason  string
 	message string
 	after   time.Duration
-	// backsOff: some part is a retry whose time the work queue decides.
+	// backsOff means that some part is a retry whose time the work queue decides.
 	backsOff bool
-	// soon: something happened to the object in the meantime, and it is reconciled again at once.
+	// soon means that the object changed in the meantime, and is reconciled again at once.
 	soon bool
-	// aside: the outcome is reported with the rest and ends nothing.
+	// aside means that the outcome is reported with the rest and does not end the reconcile.
 	aside bool
 	err   error
 }
 
-// Done is the outcome of a step that did what it is for.
+// Done is the outcome of a step that succeeded.
 func Done() Outcome { return Outcome{} }
 
-// Again is the outcome of a step that did what it is for and is to be run again after a while. With
+// Again is the outcome of a step that succeeded and has to run again after some time. With
 // after 0 it is Done.
 func Again(after time.Duration) Outcome { return Outcome{after: after} }
 
 // Wait is the outcome of a step that waits for an event. reason is one CamelCase word, as
-// in a condition; message is a sentence for people.
+// in a condition; message is a readable sentence.
 func Wait(reason, message string) Outcome {
 	return Outcome{kind: KindWait, reason: reason, message: Cut(message, MaxMessage)}
 }
 
-// Retry is the outcome of a step that is to be tried again after a while. With after 0,
+// Retry is the outcome of a step that has to be retried after some time. With after 0,
 // the work queue's backoff decides.
 func Retry(after time.Duration, reason, message string) Outcome {
 	return Outcome{kind: KindRetry, after: after, reason: reason, message: Cut(message, MaxMessage), backsOff: after == 0}
@@ -93,48 +93,48 @@ func Stalled(reason, message string) Outcome {
 // the object is reconciled again when something changes.
 func Stop(after time.Duration) Outcome { return Outcome{kind: KindStop, after: after} }
 
-// Aside returns the outcome as one that is reported with the rest and does not end the reconcile.
+// Aside returns the outcome marked as reported with the rest and not ending the reconcile.
 func (o Outcome) Aside() Outcome {
 	o.aside = true
 	return o
 }
 
-// Soon returns the outcome with the wish, if soon, that the object is reconciled again at once.
+// Soon returns the outcome with the request, if soon, to reconcile the object again at once.
 func (o Outcome) Soon(soon bool) Outcome {
 	o.soon = o.soon || soon
 	return o
 }
 
-// With returns the outcome with the error that it was made of. The error is for logs and the work
+// With returns the outcome with the error that caused it. The error is for logs and the work
 // queue; the reason and the message are for the user.
 func (o Outcome) With(err error) Outcome {
 	o.err = errors.Join(o.err, err)
 	return o
 }
 
-// Ends reports whether the steps after this one are left out: the outcome is neither done nor aside.
+// Ends reports whether the following steps are skipped: the outcome is neither done nor aside.
 func (o Outcome) Ends() bool { return o.kind != KindDone && !o.aside }
 
 // IsSoon reports whether the object is reconciled again at once.
 func (o Outcome) IsSoon() bool { return o.soon }
 
-// Err is the error that the outcome was made of, or nil. That of several is joined.
+// Err returns the error that caused the outcome, or nil. The errors of several outcomes are joined.
 func (o Outcome) Err() error { return o.err }
 
-// Kind returns which of the five it is.
+// Kind returns the kind of the outcome.
 func (o Outcome) Kind() Kind { return o.kind }
 
-// Reason is the CamelCase word of a condition, empty when done.
+// Reason returns the CamelCase word of a condition, empty when done.
 func (o Outcome) Reason() string { return o.reason }
 
-// Message is the sentence for people, empty when done.
+// Message returns the readable sentence, empty when done.
 func (o Outcome) Message() string { return o.message }
 
-// After is when a retry is wanted; 0 leaves it to the work queue.
+// After returns the time until the requested retry; 0 leaves it to the work queue.
 func (o Outcome) After() time.Duration { return o.after }
 
-// BacksOff reports whether a retry is left to the work queue, be it that of an outcome that told less than
-// another one.
+// BacksOff reports whether a retry is left to the work queue, even if it is the retry of an outcome that lost to
+// another one when combined.
 func (o Outcome) BacksOff() bool { return o.backsOff }
 
 func (o Outcome) String() string {
@@ -144,10 +144,10 @@ func (o Outcome) String() string {
 	return fmt.Sprintf("%s: %s: %s", o.kind, o.reason, o.message)
 }
 
-// Combine makes one outcome of several: the one that tells most wins, the earlier one
-// among equals. A retry that loses to nothing but a stall keeps its time, so that what can
-// be tried again is. One that is left to the work queue, which tries soon and then ever more rarely, is not
-// put off by one with a time of its own.
+// Combine combines several outcomes into one: the one that tells the user most wins, the earlier one
+// among equals. A retry that loses only to a stall keeps its time, so that it is still
+// retried. A retry that is left to the work queue, which retries soon and then at growing intervals, is not
+// delayed by one with its own time.
 func Combine(outcomes ...Outcome) Outcome {
 	combined, backsOff, soon := Done(), false, false
 	var soonest time.Duration

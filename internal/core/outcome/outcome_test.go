@@ -44,7 +44,8 @@ func TestCombine(t *testing.T) {
 	}
 }
 
-// What outcomes carry besides their kind is kept when they are combined, and an outcome that is reported aside ends nothing.
+// Data of outcomes other than their kind is retained when they are combined, and an outcome that is reported aside ends
+// nothing.
 func TestWhatOutcomesCarry(t *testing.T) {
 	t.Parallel()
 	refused, away := errors.New("refused"), errors.New("away")
@@ -74,7 +75,7 @@ func TestWhatOutcomesCarry(t *testing.T) {
 	}
 }
 
-// A stop tells more than anything else, and keeps the soonest time.
+// A stop wins over everything else, and keeps the earliest time.
 func TestStopWins(t *testing.T) {
 	t.Parallel()
 	combined := outcome.Combine(outcome.Stalled("Invalid", "cannot be"), outcome.Retry(time.Hour, "Away", ""), outcome.Stop(time.Second))

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Labels and annotations of the ApplySet specification (KEP-3659), by which tools tell what
-// belongs together and who manages it.
+// Labels and annotations of the ApplySet specification (KEP-3659), by which tools recognize which objects
+// belong together and which tool manages them.
 const (
 	// PartOfLabel on a child holds the ApplySetID of its owner.
 	PartOfLabel = "applyset.kubernetes.io/part-of"
 	// SetLabel on an owner holds its own ApplySetID.
 	SetLabel = "applyset.kubernetes.io/id"
-	// ToolingAnnotation on an owner names who manages its set; other tools keep away.
+	// ToolingAnnotation on an owner names the tool that manages its set; other tools do not change the set.
 	ToolingAnnotation = "applyset.kubernetes.io/tooling"
 	// KindsAnnotation on an owner lists the kinds of its children, as GroupKinds writes them.
 	KindsAnnotation = "applyset.kubernetes.io/contains-group-kinds"
@@ -25,7 +25,7 @@ const (
 	NamespacesAnnotation = "applyset.kubernetes.io/additional-namespaces"
 )
 
-// ApplySetID is what the specification makes of an owner's name, namespace and kind.
+// ApplySetID returns the ID that the specification derives from an owner's name, namespace and kind.
 func ApplySetID(owner ID) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{owner.Name, owner.Namespace, owner.Kind, owner.Group}, ".")))
 	return "applyset-" + base64.RawURLEncoding.EncodeToString(sum[:]) + "-v1"

@@ -8,7 +8,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/plan"
 )
 
-// FuzzParseGroupKinds: whatever a user writes into the annotation, writing what was read gives the same list.
+// FuzzParseGroupKinds checks that, for any annotation of a user, writing the parsed list again yields the same list.
 func FuzzParseGroupKinds(f *testing.F) {
 	for _, text := range []string{"", "ConfigMap,Deployment.apps", ",,", " a . b ,a.b", "A,A", ".x"} {
 		f.Add(text)

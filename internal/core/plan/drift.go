@@ -8,26 +8,26 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Drift is a field that is not as it was composed.
+// Drift is a field that differs from the composed one.
 type Drift struct {
-	// Field is its path, such as spec.template.spec.containers[name=web].image.
+	// Field is the path of the field, such as spec.template.spec.containers[name=web].image.
 	Field string
-	// By is the field manager that owns it now, where managedFields tell.
+	// By is the field manager that owns the field now, if managedFields name it.
 	By string
 }
 
-// Compare finds the composed fields that somebody has changed since manager applied them.
+// Compare returns the composed fields that another client has changed since manager applied them.
 //
-// Guarantees: whatever changes a field in the API server, removes it, or takes an element
-// out of a list, is found; how the server writes a value (quantities, defaults, order) makes
+// Guarantees: every change or removal of a field in the API server, and every removal of an element
+// from a list, is found. How the server writes a value (quantities, defaults, order) makes
 // no difference, and neither do fields that were not composed.
 //
-// Assumptions: desired is what manager applied last, which the hash tells, and the API
-// server keeps managedFields: it takes a field from the managers that own it when another
+// Assumptions: desired is what manager applied last, which the hash proves, and the API
+// server maintains managedFields: it removes a field from the managers that own it when another
 // one changes it. List keys are those of the kind's schema, as managedFields hold them.
 //
-// Caveats: what a mutating webhook makes of a field while it is applied is not drift. A
-// write under the same manager's name and by server-side apply is taken for our own,
+// Caveats: changes by a mutating webhook to a field while it is applied are not drift. A
+// write under the same manager's name and by server-side apply is treated as our own,
 // though it drops the annotation of the hash and so leads to an update.
 func Compare(desired *unstructured.Unstructured, live *Live, manager string) []Drift {
 	c := comparison{live: live, owned: ownedIn(live, manager)}
@@ -43,7 +43,7 @@ func Compare(desired *unstructured.Unstructured, live *Live, manager string) []D
 	return c.drift
 }
 
-// comparison collects what is found.
+// comparison collects the differences found.
 type comparison struct {
 	live  *Live
 	owned owned
@@ -72,8 +72,8 @@ func (c *comparison) differs(at step) {
 	c.drift = append(c.drift, Drift{Field: at.text, By: c.owned.holders(at.path)})
 }
 
-// metadata compares what a composer can set there. References to owners are few and hold
-// what they are known by, so they are looked at themselves.
+// metadata compares the metadata that a composer can set. Owner references are few and contain their own identity,
+// so they are compared directly.
 func (c *comparison) metadata(desired *unstructured.Unstructured, live *Live) {
 	at := step{}.field("metadata")
 	ours := below(c.owned.ours, at)
@@ -90,7 +90,7 @@ func (c *comparison) metadata(desired *unstructured.Unstructured, live *Live) {
 	}
 }
 
-// below is what a set says of the last element of a position; empty if it says nothing.
+// below returns the subset of a set below the last element of a position, or an empty set.
 func below(set *fieldpath.Set, at step) *fieldpath.Set {
 	if found, ok := set.Children.Get(at.path[len(at.path)-1]); ok {
 		return found
@@ -98,7 +98,7 @@ func below(set *fieldpath.Set, at step) *fieldpath.Set {
 	return &fieldpath.Set{}
 }
 
-// value compares what was composed at a position; ours are the fields of its parent.
+// value compares the composed value at a position. ours are the fields of its parent.
 func (c *comparison) value(at step, want any, ours *fieldpath.Set) {
 	last := at.path[len(at.path)-1]
 	inside := below(ours, at)
@@ -122,9 +122,9 @@ func (c *comparison) value(at step, want any, ours *fieldpath.Set) {
 	}
 }
 
-// emptied reports whether a map that is ours lost all that was composed in it. Where a kind
-// has no schema, a map is owned besides its fields, and when they are gone it looks as if
-// it were atomic: then others own what is in it, or it lacks all that was composed.
+// emptied reports whether a map that the operator owns lost everything that was composed in it. If a kind
+// has no schema, the map is owned in addition to its fields, and looks atomic when they were deleted:
+// then others own its content, or it lacks everything that was composed.
 func (c *comparison) emptied(at step, want any) bool {
 	composed, ok := want.(map[string]any)
 	if !ok || len(composed) == 0 {

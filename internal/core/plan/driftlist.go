@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// list finds each composed element among the elements of the list that are ours. Those
-// with the most keys given go first, so that one which leaves a key to the server's
-// default does not take another's place.
+// list finds each composed element among the elements of the list that the operator owns. Elements
+// with the most keys given are matched first, so that an element that leaves a key to the server's
+// default does not take the place of another one.
 func (c *comparison) list(at step, want []any, ours *fieldpath.Set) {
 	all := elements(ours)
 	left := slices.Clone(all)
@@ -29,7 +29,7 @@ func (c *comparison) list(at step, want []any, ours *fieldpath.Set) {
 	}
 }
 
-// elements are the elements of a list that a set speaks of.
+// elements returns the elements of a list that a set contains.
 func elements(set *fieldpath.Set) []fieldpath.PathElement {
 	var found []fieldpath.PathElement
 	collect := func(e fieldpath.PathElement) {
@@ -42,7 +42,7 @@ func elements(set *fieldpath.Set) []fieldpath.PathElement {
 	return found
 }
 
-// byKeysGiven orders the indexes of a list by how many of the keys its elements give.
+// byKeysGiven orders the indexes of a list by the number of keys that its elements give.
 func byKeysGiven(list []any, keyed []fieldpath.PathElement) []int {
 	order := make([]int, len(list))
 	for i := range order {
@@ -65,7 +65,7 @@ func byKeysGiven(list []any, keyed []fieldpath.PathElement) []int {
 	return order
 }
 
-// names reports whether a path element stands for a composed element of a list. A key that
+// names reports whether a path element identifies a composed element of a list. A key that
 // was not composed was set by the server.
 func names(e fieldpath.PathElement, element any) bool {
 	if e.Value != nil {
@@ -83,8 +83,8 @@ func names(e fieldpath.PathElement, element any) bool {
 	return true
 }
 
-// nameOf is what people call an element that is not there any more, by the keys of its
-// siblings, or else by its place.
+// nameOf returns a readable name for an element that no longer exists, by the keys of its
+// siblings, or else by its index.
 func nameOf(element any, place int, siblings []fieldpath.PathElement) string {
 	object, ok := element.(map[string]any)
 	if !ok {

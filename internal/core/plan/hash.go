@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Hash identifies what was composed, whatever the order of its fields.
+// Hash identifies the composed content, independent of the order of its fields.
 func Hash(child *unstructured.Unstructured) (string, error) {
 	data, err := json.Marshal(child.Object) // maps are written in the order of their keys
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/operon-framework/operon/internal/core/readiness"
 )
 
-// Live is what is known of an object that is there: what a plan depends on and no more, as
-// one is held of each child. It must not be changed.
+// Live is the known state of an existing object: only what a plan depends on, because
+// one is held in memory for each child. It must not be changed.
 type Live struct {
 	Kind            schema.GroupVersionKind
 	Namespace, Name string
@@ -25,24 +25,24 @@ type Live struct {
 	ResourceVersion string
 	Generation      int64
 	Created         metav1.Time
-	// Deleting: the object goes when its finalizers are gone.
+	// Deleting means that the object is deleted once its finalizers are removed.
 	Deleting   bool
 	Finalizers []string
-	// References are those to owners, for garbage collection.
+	// References are the owner references, for garbage collection.
 	References []metav1.OwnerReference
 	Marks
-	// Managed says who manages which fields, except for the status.
+	// Managed lists which manager owns which fields, except the status.
 	Managed []Managed
-	// Maps are the keys of maps that the operator owns as a whole, by their paths. Where a
-	// kind has no schema, managedFields cannot tell such a map from one that was emptied.
+	// Maps are the keys of maps that the operator owns as a whole, by their paths. If a
+	// kind has no schema, managedFields cannot distinguish such a map from one that was emptied.
 	Maps map[string][]string
-	// State is how ready the object is.
+	// State is the readiness of the object.
 	State readiness.State
-	// Object is the whole object, where somebody reads it, else nil.
+	// Object is the whole object if it is read, else nil.
 	Object runtime.Object
 }
 
-// Marks are what Operon writes on each child.
+// Marks are the labels and annotations that Operon writes on each child.
 type Marks struct {
 	// Owner and ManagedBy are the labels OwnerLabel and ManagedByLabel.
 	Owner, ManagedBy string
@@ -51,7 +51,7 @@ type Marks struct {
 	Hash, After, Removal string
 }
 
-// LiveOf returns what is kept of an object, all but State and Object. manager is the
+// LiveOf returns the retained state of an object, except State and Object. manager is the
 // operator's field manager.
 func LiveOf(kind schema.GroupVersionKind, object metav1.Object, manager string) *Live {
 	labels, annotations := object.GetLabels(), object.GetAnnotations()
@@ -81,7 +81,7 @@ func LiveOf(kind schema.GroupVersionKind, object metav1.Object, manager string) 
 	return live
 }
 
-// shared lets equal strings be one in memory.
+// shared returns one copy in memory for equal strings.
 func shared(s string) string {
 	if s == "" {
 		return ""
@@ -132,10 +132,10 @@ func fieldNames(path fieldpath.Path) ([]string, bool) {
 	return names, len(names) > 0
 }
 
-// ID names the object.
+// ID returns the ID of the object.
 func (l *Live) ID() ID { return ID{l.Kind.GroupKind(), l.Namespace, l.Name} }
 
-// Controller is the reference to the owner that controls the object, or nil.
+// Controller returns the reference to the owner that controls the object, or nil.
 func (l *Live) Controller() *metav1.OwnerReference {
 	for i := range l.References {
 		if c := l.References[i].Controller; c != nil && *c {
@@ -146,19 +146,19 @@ func (l *Live) Controller() *metav1.OwnerReference {
 }
 
 // RefersTo reports whether the object has a reference to an owner, so that garbage collection
-// removes it when the owner goes.
+// deletes it after the owner was deleted.
 func (l *Live) RefersTo(owner types.UID) bool {
 	return slices.ContainsFunc(l.References, func(r metav1.OwnerReference) bool { return r.UID == owner })
 }
 
-// GetObjectMeta lets caches of client-go hold what is kept of objects.
+// GetObjectMeta allows caches of client-go to store Live objects.
 func (l *Live) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name, UID: l.UID, ResourceVersion: l.ResourceVersion}
 }
 
-// SameAs reports whether a plan of the manager, and whoever waits for the object, would make no
-// difference between two states of it. What others manage is of no interest as long as what
-// the manager does is the same: the API server takes from it what others change.
+// SameAs reports whether two states of the object are equivalent for a plan of the manager and for
+// code that waits for the object. The fields of other managers are ignored as long as the manager's own
+// are the same: the API server removes from these the fields that others change.
 func (l *Live) SameAs(other *Live, manager string) bool {
 	whole := l.Object != nil || other.Object != nil
 	return l.UID == other.UID && l.State == other.State && l.Deleting == other.Deleting &&

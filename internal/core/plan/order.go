@@ -22,7 +22,7 @@ func (e *CycleError) Error() string {
 	return "children wait for each other: " + strings.Join(names, " comes after ")
 }
 
-// MissingError reports that a child is to come after one that is not composed.
+// MissingError reports that a child has to come after one that is not composed.
 type MissingError struct {
 	ID, After ID
 }
@@ -31,8 +31,8 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("%s is declared After(%s), but %s is not declared", e.ID, e.After, e.After)
 }
 
-// Order returns the children so that each comes after those that it has to come after, and
-// otherwise as they were composed. The error is a *CycleError or a *MissingError.
+// Order returns the children so that each comes after its predecessors, and
+// otherwise in the order of composition. The error is a *CycleError or a *MissingError.
 func Order(desired []*unstructured.Unstructured, options map[ID]Options) ([]*unstructured.Unstructured, error) {
 	o := ordering{options: options, children: map[ID]*unstructured.Unstructured{}, placed: map[ID]bool{}}
 	for _, child := range desired {
@@ -46,7 +46,7 @@ func Order(desired []*unstructured.Unstructured, options map[ID]Options) ([]*uns
 	return o.ordered, nil
 }
 
-// ordering places children one by one, those that come before first.
+// ordering places children one by one, predecessors first.
 type ordering struct {
 	options  map[ID]Options
 	children map[ID]*unstructured.Unstructured

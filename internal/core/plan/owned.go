@@ -8,26 +8,26 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// owned is what an object's managedFields say, read for one manager.
+// owned is the content of an object's managedFields from the view of one manager.
 type owned struct {
-	// ours are the fields that the manager applied and that nobody has changed since.
+	// ours are the fields that the manager applied and that no other manager has changed since.
 	ours *fieldpath.Set
-	// others own fields besides, by their names.
+	// others are the fields that other managers own, by the managers' names.
 	others map[string]*fieldpath.Set
 }
 
 // Managed is an entry of managedFields: the fields that a manager owns.
 type Managed struct {
 	Manager string
-	// Applied: by server-side apply.
+	// Applied means that the entry is from server-side apply.
 	Applied bool
-	// Fields is the set, as Kubernetes writes it in JSON, without the UIDs of owners. These
-	// differ from object to object, and all else is mostly the same.
+	// Fields is the set, as Kubernetes writes it in JSON, without the UIDs of owners. The UIDs
+	// differ between objects, while the rest is mostly the same.
 	Fields string
 }
 
-// managedOf are the entries about fields that can be composed. Those of the subresource scale
-// are among them: it is through it that autoscalers and kubectl write replicas.
+// managedOf returns the entries for fields that can be composed. Entries of the subresource scale
+// are included: autoscalers and kubectl write replicas through it.
 func managedOf(entries []metav1.ManagedFieldsEntry) []Managed {
 	kept := make([]Managed, 0, len(entries))
 	for _, entry := range entries {
@@ -43,10 +43,10 @@ func managedOf(entries []metav1.ManagedFieldsEntry) []Managed {
 	return slices.Clip(kept)
 }
 
-// ownersField begins the set of the references to owners.
+// ownersField is the beginning of the set of owner references.
 const ownersField = `"f:ownerReferences":{`
 
-// withoutOwners leaves of the references to owners in a set that there are some.
+// withoutOwners reduces the owner references in a set to the fact that some exist.
 func withoutOwners(fields string) string {
 	start := strings.Index(fields, ownersField)
 	if start < 0 {
@@ -56,7 +56,7 @@ func withoutOwners(fields string) string {
 	return fields[:inside] + fields[closing(fields, inside)-1:]
 }
 
-// closing returns where the JSON object ends whose inside begins at a place.
+// closing returns the end of the JSON object whose content begins at a position.
 func closing(json string, at int) int {
 	depth, quoted := 1, false
 	for ; at < len(json) && depth > 0; at++ {
@@ -75,7 +75,7 @@ func closing(json string, at int) int {
 	return at
 }
 
-// appliedBy are the fields that a manager applied.
+// appliedBy returns the fields that a manager applied.
 func (l *Live) appliedBy(manager string) string {
 	for _, entry := range l.Managed {
 		if entry.Manager == manager && entry.Applied {
@@ -85,8 +85,8 @@ func (l *Live) appliedBy(manager string) string {
 	return ""
 }
 
-// ownedIn reads who manages what. An entry that cannot be read is nobody's: then it was not
-// Kubernetes that wrote it.
+// ownedIn reads which manager owns which fields. An entry that cannot be read belongs to no manager:
+// Kubernetes did not write it.
 func ownedIn(live *Live, manager string) owned {
 	o := owned{ours: &fieldpath.Set{}, others: map[string]*fieldpath.Set{}}
 	for _, entry := range live.Managed {
@@ -110,8 +110,8 @@ func (o owned) add(name string, set *fieldpath.Set) {
 	o.others[name] = set
 }
 
-// holders are the managers, other than ours, that own a field, something in it, or what it
-// is a part of.
+// holders returns the other managers that own a field, something in it, or a field that
+// contains it.
 func (o owned) holders(path fieldpath.Path) string {
 	var names []string
 	for name, set := range o.others {
@@ -140,7 +140,7 @@ func (o owned) inside(path fieldpath.Path) bool {
 
 func touches(set *fieldpath.Set, path fieldpath.Path) bool {
 	for i, element := range path {
-		// An element of a list is a member besides its fields: that alone says little.
+		// An element of a list is a member in addition to its fields: the membership alone is not significant.
 		if set.Members.Has(element) && (i == len(path)-1 || element.FieldName != nil) {
 			return true
 		}

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// own gives live the managedFields that it has after manager "us" applied desired and
+// own sets the managedFields that live has after manager "us" applied desired and
 // others then took the fields that their entries name.
 func own(t *testing.T, live, desired *unstructured.Unstructured, lost any) {
 	t.Helper()
@@ -47,8 +47,8 @@ func parse(t *testing.T, text string) *fieldpath.Set {
 	return set
 }
 
-// insert adds what an apply owns, where lists of maps with a name are merged by it and
-// all others are atomic.
+// insert adds the fields that an apply owns. Lists of maps with a name are merged by name;
+// all other lists are atomic.
 func insert(set *fieldpath.Set, at fieldpath.Path, value any) {
 	switch value := value.(type) {
 	case map[string]any:

@@ -1,8 +1,8 @@
-// Package plan decides what to do: from the children that a composer declared and the
-// objects that are there, an ordered list of actions.
+// Package plan decides what to do: it turns the children that a composer declared and the
+// existing objects into an ordered list of actions.
 //
 // It is pure. It reads no cluster and no clock, so each of its decisions is a scenario
-// file under testdata: objects in, actions out. Whoever changes what Operon does sees it
+// file under testdata: objects in, actions out. A change of Operon's behavior is visible
 // there as a diff.
 package plan
 
@@ -17,15 +17,15 @@ import (
 
 const (
 	// OwnerLabel on a child holds the UID of the object that it was composed for. Caches
-	// select by it, and an object without it is nobody's to change.
+	// select by it, and an object without it must not be changed.
 	OwnerLabel = "operon.dev/owner"
-	// ShardLabel on a child, and on owners where the API server cannot select them, holds the
-	// bucket of the owner's uid, where several replicas share objects: each caches only what is its own.
+	// ShardLabel on a child, and on owners if the API server cannot select them, holds the
+	// bucket of the owner's UID if several replicas share objects: each replica caches only its own objects.
 	ShardLabel = "operon.dev/shard"
-	// HashAnnotation on a child holds the hash of what was applied last, so that after a
-	// restart it is known without asking whether the composition changed.
+	// HashAnnotation on a child holds the hash of the last applied content, so that after a
+	// restart the operator knows without a request whether the composition changed.
 	HashAnnotation = "operon.dev/applied"
-	// ManagedByLabel is the recommended label by which tools tell who manages an object.
+	// ManagedByLabel is the recommended label that names the manager of an object.
 	ManagedByLabel = "app.kubernetes.io/managed-by"
 )
 
@@ -40,33 +40,33 @@ func Of(o *unstructured.Unstructured) ID {
 	return ID{o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName()}
 }
 
-// String is Kind name, as people say it; the namespace is the owner's and left out.
+// String returns kind and name. The namespace is the owner's and is left out.
 func (id ID) String() string { return id.Kind + " " + id.Name }
 
-// Verb is what an action does. The set is closed.
+// Verb is the type of an action. The set is closed.
 type Verb string
 
 const (
-	// Create makes a child that was not there before.
+	// Create creates a child that did not exist before.
 	Create Verb = "create"
-	// Recreate makes a child again that someone deleted.
+	// Recreate creates a child again that was deleted by another client.
 	Recreate Verb = "recreate"
 	// Update applies a child whose composition changed.
 	Update Verb = "update"
-	// Repair applies a child in which someone changed fields that were composed.
+	// Repair applies a child in which another client changed composed fields.
 	Repair Verb = "repair"
 	// Keep does nothing: the child is as composed.
 	Keep Verb = "keep"
-	// Await does nothing yet: the child is being deleted and has to go first.
+	// Await does nothing yet: the child is being deleted, and the deletion has to complete first.
 	Await Verb = "await"
-	// Conflict does nothing: the object is another client's.
+	// Conflict does nothing: the object belongs to another manager.
 	Conflict Verb = "conflict"
-	// Hold does nothing yet: a child has to be ready, or gone, first.
+	// Hold does nothing yet: another child has to be ready, or deleted, first.
 	Hold Verb = "hold"
-	// Adopt takes over an object that nobody controls, as the author allowed.
+	// Adopt takes over an object that has no controller, as the author allowed.
 	Adopt Verb = "adopt"
-	// Replace deletes a child in which a field was to change that cannot be changed; it is
-	// created again when it is gone.
+	// Replace deletes a child because of a change to an immutable field. The child is
+	// created again after it was deleted.
 	Replace Verb = "replace"
 	// Immutable does nothing: a field cannot be changed.
 	Immutable Verb = "immutable"
@@ -79,19 +79,19 @@ const (
 // Action is one step of a plan.
 type Action struct {
 	Verb Verb
-	// Desired is the child as composed; nil for Delete, Release, and Hold before them.
+	// Desired is the child as composed. It is nil for Delete, for Release, and for a Hold before them.
 	Desired *unstructured.Unstructured
-	// Live is the object as observed; nil for Create and Recreate.
+	// Live is the object as observed. It is nil for Create and Recreate.
 	Live *Live
-	// Drift are the fields to put back; for Repair.
+	// Drift lists the fields to restore, for Repair.
 	Drift []Drift
-	// Options are those of the desired child.
+	// Options are the options of the desired child.
 	Options Options
-	// Why is a clause for people, such as "is controlled by Deployment web".
+	// Why is a readable clause, such as "is controlled by Deployment web".
 	Why string
 }
 
-// ID names the object that the action is about.
+// ID returns the ID of the object that the action is about.
 func (a Action) ID() ID {
 	if a.Desired != nil {
 		return Of(a.Desired)
@@ -99,7 +99,7 @@ func (a Action) ID() ID {
 	return a.Live.ID()
 }
 
-// Input is all that a plan depends on.
+// Input is everything that a plan depends on.
 type Input struct {
 	// Owner is the UID of the object that was composed.
 	Owner string
@@ -108,23 +108,23 @@ type Input struct {
 	// Desired are the children in the order of their composition, complete with the owner's
 	// label and the hash of Hash.
 	Desired []*unstructured.Unstructured
-	// Live holds the objects that there are under the IDs of the desired ones.
+	// Live holds the existing objects under the IDs of the desired ones.
 	Live map[ID]*Live
-	// Owned are all objects that carry the owner's label, those included that got it as a
-	// copy, which are left alone.
+	// Owned are all objects with the owner's label, including those that got it as a
+	// copy. The latter are ignored.
 	Owned []*Live
-	// Options of the desired children.
+	// Options are the options of the desired children.
 	Options map[ID]Options
-	// Unready says of desired children that are there why they are not ready.
+	// Unready holds the reasons why existing desired children are not ready.
 	Unready map[ID]string
-	// Incomplete: more may be composed later, so nothing is pruned.
+	// Incomplete means that more may be composed later, so nothing is pruned.
 	Incomplete bool
-	// Known are the children that were there once, as far as is remembered.
+	// Known are the children that existed before, as far as is remembered.
 	Known map[ID]bool
 }
 
-// Make returns the actions: first the children in the order of Desired, which is that of
-// Order, then, in reverse order of their creation, what is no longer declared.
+// Make returns the actions: first the children in the order of Desired, which is the order of
+// Order, then the objects that are no longer declared, in reverse order of their creation.
 func Make(in Input) []Action {
 	var actions []Action
 	desired, done := map[ID]bool{}, map[ID]Verb{}
@@ -144,8 +144,8 @@ func Make(in Input) []Action {
 	return append(actions, prune(in, desired)...)
 }
 
-// waitsFor says what has to be ready before an action, if anything. What is kept is kept, and
-// what somebody spoiled is put back at once: it was allowed before.
+// waitsFor returns what has to be ready before an action, if anything. Kept children never wait, and
+// drift is repaired at once: the child was allowed before.
 func (in Input) waitsFor(action Action, done map[ID]Verb) string {
 	switch action.Verb {
 	case Create, Recreate, Update, Adopt:
@@ -182,8 +182,8 @@ func decide(in Input, child *unstructured.Unstructured) Action {
 	return keepOrRepair(in, child, live)
 }
 
-// taken decides on an object that is not ours. One that went with an owner of the same name
-// only has to go first; one that nobody controls may be adopted where the author allows it.
+// taken decides on an object that the operator does not own. An object that belonged to a deleted owner of the same
+// name only has to be deleted first. An object without a controller may be adopted if the author allows it.
 func taken(in Input, child *unstructured.Unstructured, live *Live) Action {
 	controller, wanted := live.Controller(), metav1.GetControllerOf(child)
 	switch {
@@ -195,8 +195,8 @@ func taken(in Input, child *unstructured.Unstructured, live *Live) Action {
 	return Action{Verb: Conflict, Desired: child, Live: live, Why: ownerOf(live)}
 }
 
-// Refused says what follows when the API server refused an action because fields cannot be
-// changed.
+// Refused returns the action that follows when the API server refused an action because fields are
+// immutable.
 func Refused(action Action, fields string) Action {
 	action.Why = fields + " cannot be changed"
 	action.Verb = Immutable
@@ -214,8 +214,8 @@ func keepOrRepair(in Input, child *unstructured.Unstructured, live *Live) Action
 	return Action{Verb: Repair, Desired: child, Live: live, Drift: drift, Why: describe(drift)}
 }
 
-// maxNamed is how many fields a message names. Where somebody cleared managedFields, all
-// fields of an object are to be applied again.
+// maxNamed is the number of fields that a message names. If another client cleared managedFields, all
+// fields of an object have to be applied again.
 const maxNamed = 5
 
 func describe(drift []Drift) string {

@@ -10,12 +10,12 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Dismantle returns the actions for an owner that is being deleted: children that were
-// composed to be left behind are released; those that garbage collection does not reach,
-// or that have an order among them, are deleted, each after those that came after it. All
+// Dismantle returns the actions for an owner that is being deleted. Children that were
+// composed to be left behind are released. Children that garbage collection does not reach,
+// or that have an order among them, are deleted, each after the children that came after it. All
 // others are left to garbage collection.
 //
-// With no action left, nothing holds the owner any more.
+// When no action remains, nothing holds the owner any more.
 func Dismantle(owner, manager string, labelled []*Live) []Action {
 	owned := applied(owner, manager, labelled)
 	var doomed []*Live
@@ -27,12 +27,12 @@ func Dismantle(owner, manager string, labelled []*Live) []Action {
 	return remove(doomed, owned, "has an owner that is being deleted")
 }
 
-// needsHelp reports whether garbage collection alone would not do with a child as it is meant.
+// needsHelp reports whether garbage collection alone would not remove a child as composed.
 func needsHelp(live *Live, owner string, owned []*Live) bool {
 	return !live.RefersTo(types.UID(owner)) || live.After != "" || dependent(live, owned) != nil
 }
 
-// prune removes what is no longer declared.
+// prune removes the objects that are no longer declared.
 func prune(in Input, desired map[ID]bool) []Action {
 	owned := applied(in.Owner, in.Manager, in.Owned)
 	var doomed []*Live
@@ -44,7 +44,7 @@ func prune(in Input, desired map[ID]bool) []Action {
 	return remove(doomed, owned, "is no longer declared")
 }
 
-// applied are those of the objects with an owner's label that were applied for it. Others
+// applied returns those objects with an owner's label that were applied for it. Other objects
 // got the label from a child: controllers copy a Service's labels to its Endpoints.
 func applied(owner, manager string, labelled []*Live) []*Live {
 	var found []*Live
@@ -62,8 +62,8 @@ func applied(owner, manager string, labelled []*Live) []*Live {
 
 var ownerLabelPath = fieldpath.MakePathOrDie("metadata", "labels", OwnerLabel)
 
-// remove deletes or releases, the youngest first, as what came later may lean on what came
-// earlier. What was composed to come after another child has to be gone first.
+// remove deletes or releases objects, the youngest first, because later objects may depend on
+// earlier ones. An object that was composed to come after another child has to be deleted before that child.
 func remove(doomed, owned []*Live, why string) []Action {
 	slices.SortStableFunc(doomed, func(a, b *Live) int {
 		return cmp.Or(

@@ -64,7 +64,7 @@ func play(t *testing.T, given string) string {
 	return print(s.decide(t, in))
 }
 
-// decide makes the plan. Children are named by their names alone.
+// decide makes the plan. Children are identified by name only.
 func (s story) decide(t *testing.T, in plan.Input) []plan.Action {
 	t.Helper()
 	if s.Dismantle {

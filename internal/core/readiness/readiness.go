@@ -1,9 +1,9 @@
 // Package readiness determines whether an object is ready, from the object alone.
 //
-// The rules are kstatus's, which knows the built-in kinds and reads the conditions of
-// others. What this package adds is that they are asked once for each state of an object,
-// when a watch brings it, and that nobody has to hold the object for it afterwards; and
-// which kinds need no more than their metadata, as nothing in them ever becomes ready.
+// The rules are those of kstatus, which knows the built-in kinds and reads the conditions of
+// others. This package adds two things. The rules are evaluated once for each state of an object,
+// when a watch event delivers it, so the object need not be held in memory afterwards. And the package
+// knows the kinds that need only their metadata, because nothing in them ever becomes ready.
 package readiness
 
 import (
@@ -19,27 +19,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Status is how ready an object is. The set is closed.
+// Status is the readiness of an object. The set is closed.
 type Status string
 
 const (
-	// Ready: there is nothing to wait for.
+	// Ready means that there is nothing to wait for.
 	Ready Status = "Ready"
-	// Waiting: somebody still works on it.
+	// Waiting means that a controller still works on the object.
 	Waiting Status = "Waiting"
-	// Failed: the object says of itself that it failed.
+	// Failed means that the object itself reports a failure.
 	Failed Status = "Failed"
 )
 
-// State is how ready an object is, and why. The zero value is no state.
+// State is the readiness of an object and the reason. The zero value is not a valid state.
 type State struct {
 	Status Status
-	// Message is a clause for people; empty for Ready.
+	// Message is a readable clause. It is empty for Ready.
 	Message string
 }
 
-// Of tells how ready an object of a kind is: a Go type or unstructured. The object is not
-// changed. One that kstatus cannot read, such as a status of another shape, is Waiting with
+// Of returns the readiness of an object of a kind: a Go type or unstructured. The object is not
+// changed. An object that kstatus cannot read, such as one with a status of another shape, is Waiting with
 // the reason as its message.
 func Of(kind schema.GroupVersionKind, object runtime.Object) State {
 	loose, err := reduced(kind, object)
@@ -59,7 +59,7 @@ func Of(kind schema.GroupVersionKind, object runtime.Object) State {
 	return State{Waiting, why(found)}
 }
 
-// why is what kstatus says, or if that is nothing, the reason that it gives.
+// why returns the message of kstatus, or if that is empty, its reason.
 func why(found *status.Result) string {
 	if found.Message != "" {
 		return found.Message
@@ -72,7 +72,7 @@ func why(found *status.Result) string {
 	return "it is not ready"
 }
 
-// reduced is an object without what no rule looks at and what is expensive to convert.
+// reduced returns an object without the parts that no rule reads and that are expensive to convert.
 func reduced(kind schema.GroupVersionKind, object runtime.Object) (*unstructured.Unstructured, error) {
 	if loose, ok := object.(*unstructured.Unstructured); ok {
 		return loose, nil
@@ -86,7 +86,7 @@ func reduced(kind schema.GroupVersionKind, object runtime.Object) (*unstructured
 	return loose, nil
 }
 
-// slim leaves out the pod templates of workloads, the largest part of them by far.
+// slim leaves out the pod templates of workloads, by far their largest part.
 func slim(object runtime.Object) runtime.Object {
 	switch o := object.(type) {
 	case *appsv1.Deployment:
@@ -109,16 +109,16 @@ func slim(object runtime.Object) runtime.Object {
 	return object
 }
 
-// bare is the metadata that rules look at.
+// bare returns the metadata that rules read.
 func bare(meta metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: meta.Name, Generation: meta.Generation, DeletionTimestamp: meta.DeletionTimestamp}
 }
 
-// ByMetadata reports whether an object of a kind is ready as soon as it exists, so that its
-// metadata is all that has to be watched.
+// ByMetadata reports whether an object of a kind is ready as soon as it exists, so that only its
+// metadata has to be watched.
 func ByMetadata(kind schema.GroupKind) bool { return still[kind] }
 
-// still are the built-in kinds without a controller that brings them to a state.
+// still lists the built-in kinds without a controller that brings them to a state.
 var still = map[schema.GroupKind]bool{
 	{Kind: "ConfigMap"}:                                                               true,
 	{Kind: "Secret"}:                                                                  true,
@@ -145,7 +145,7 @@ var still = map[schema.GroupKind]bool{
 	{Group: "admissionregistration.k8s.io", Kind: "ValidatingAdmissionPolicyBinding"}: true,
 }
 
-// OfMetadata is Of for an object of a kind that ByMetadata is true of.
+// OfMetadata is Of for an object of a kind for which ByMetadata returns true.
 func OfMetadata(meta metav1.Object) State {
 	if meta.GetDeletionTimestamp() != nil {
 		return State{Waiting, "is being deleted"}

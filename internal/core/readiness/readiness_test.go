@@ -65,7 +65,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// Kinds whose metadata is enough are those that kstatus takes for ready as they are.
+// Kinds that need only their metadata are those that kstatus always reports as ready.
 func TestKindsWithoutAState(t *testing.T) {
 	t.Parallel()
 	for kind := range still {
@@ -89,7 +89,7 @@ func TestKindsWithoutAState(t *testing.T) {
 	}
 }
 
-// The workloads with large pod templates are read without them, and as kstatus reads them whole.
+// Workloads with large pod templates are read without them, with the same result as kstatus has for the whole object.
 func TestWorkloads(t *testing.T) {
 	t.Parallel()
 	meta := metav1.ObjectMeta{Name: "a", Generation: 1}
@@ -119,7 +119,7 @@ func TestWorkloads(t *testing.T) {
 	}
 }
 
-// An object whose metadata is enough is ready until it is being deleted.
+// An object of a kind that needs only its metadata is ready until it is being deleted.
 func TestMetadata(t *testing.T) {
 	t.Parallel()
 	secret := &metav1.PartialObjectMetadata{}

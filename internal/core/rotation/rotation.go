@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// Times are how long things last.
+// Times are the durations used by the rotation.
 type Times struct {
 	// CA and Leaf are lifetimes. Both are renewed after two thirds.
 	CA, Leaf time.Duration
-	// Settle is how long a CA is in all bundles before it signs.
+	// Settle is how long a CA has to be in all bundles before it signs.
 	Settle time.Duration
-	// Skew is by how much clocks may differ: certificates are valid from so much earlier.
+	// Skew is the largest difference between clocks: certificates are valid from that much earlier.
 	Skew time.Duration
 }
 
-// DefaultTimes let months pass without a running operator, and a leaf that leaked be of use for three.
+// DefaultTimes tolerate months without a running operator, and limit the use of a leaked leaf to three months.
 var DefaultTimes = Times{CA: 365 * day, Leaf: 90 * day, Settle: 5 * time.Minute, Skew: time.Hour}
 
 const day = 24 * time.Hour
 
-// Validate refuses times with which a leaf would be without a CA.
+// Validate rejects times with which a leaf would be without a CA.
 func (t Times) Validate() error {
 	switch {
 	case t.Leaf <= 0 || t.CA <= 0 || t.Settle < 0 || t.Skew < 0:
@@ -34,24 +34,24 @@ func (t Times) Validate() error {
 	return nil
 }
 
-// Certificate is what matters of one.
+// Certificate holds the relevant data of a certificate.
 type Certificate struct {
-	// ID tells certificates apart. By is the ID of the CA that signed it, its own for a CA.
+	// ID identifies the certificate. By is the ID of the CA that signed it, its own for a CA.
 	ID, By string
-	// Issued is when it was made: its validity began Skew earlier.
+	// Issued is when the certificate was created: its validity began Skew earlier.
 	Issued, Expires time.Time
 }
 
-// State is what is kept, by all replicas together.
+// State is the stored state, shared by all replicas.
 type State struct {
-	// Wrong says why nothing of what is kept is of use. The rest is empty then.
+	// Wrong is the reason why nothing of the stored state is usable. The other fields are empty then.
 	Wrong string
-	// Signing is the CA that signs, and Next the one that will, nil for none.
+	// Signing is the CA that signs, and Next the one that will sign. Each is nil if it does not exist.
 	Signing Certificate
 	Next    *Certificate
-	// Published is since when all bundles have Next, zero where they have not.
+	// Published is the time since which all bundles have Next, or zero if they do not have it.
 	Published time.Time
-	// Former are CAs that signed once and are still trusted.
+	// Former are CAs that signed in the past and are still trusted.
 	Former []Certificate
 	Leaf   Certificate
 }
@@ -59,7 +59,7 @@ type State struct {
 // Action is what to do.
 type Action string
 
-// The actions, as told in the comment of the package.
+// The actions, as described in the package comment.
 const (
 	Nothing   Action = "nothing"
 	Make      Action = "make"
@@ -77,14 +77,13 @@ type Decision struct {
 	Again time.Time
 }
 
-// rule is one reason to do something.
+// rule is one reason for an action.
 type rule struct {
 	do    Action
 	holds func(situation) (why string)
 }
 
-// rules are asked in order: first what fails now, then what would fail soon, then what is to be tidied
-// up.
+// rules are evaluated in order: first what fails now, then what would fail soon, then cleanup.
 var rules = []rule{
 	{Make, unusable},
 	{Promote, tooLate},
@@ -96,7 +95,7 @@ var rules = []rule{
 	{Drop, formerIsOver},
 }
 
-// situation is what a decision is about.
+// situation is the input of a decision.
 type situation struct {
 	times Times
 	State
@@ -104,7 +103,7 @@ type situation struct {
 	now     time.Time
 }
 
-// Decide says what to do now. Carried reports whether all bundles have a CA.
+// Decide returns what to do now. carried reports whether all bundles have a CA.
 func Decide(times Times, state State, carried func(id string) bool, now time.Time) Decision {
 	s := situation{times: times, State: state, carried: carried, now: now}
 	for _, r := range rules {
@@ -117,7 +116,7 @@ func Decide(times Times, state State, carried func(id string) bool, now time.Tim
 
 func unusable(s situation) string { return s.Wrong }
 
-// tooLate: to wait for bundles any longer would help nobody.
+// tooLate: waiting for bundles any longer would not help.
 func tooLate(s situation) string {
 	if s.Next == nil || s.alive(s.Signing) || !s.alive(*s.Next) {
 		return ""
@@ -148,7 +147,7 @@ func carried(s situation) string {
 
 func leafIsDue(s situation) string {
 	if s.now.Before(due(s.Leaf)) || !s.expiry(s.Signing).After(s.Leaf.Expires) {
-		return "" // one that ends with its CA is followed by the next CA's
+		return "" // a leaf that expires with its CA is followed by one of the next CA
 	}
 	return "the leaf is to be renewed"
 }
@@ -169,7 +168,7 @@ func formerIsOver(s situation) string {
 	return ""
 }
 
-// again is the first of the times at which a rule may hold.
+// again returns the first of the times at which a rule may hold.
 func (s situation) again() time.Time {
 	at := s.Signing.Expires
 	sooner := func(t time.Time) {
@@ -188,7 +187,7 @@ func (s situation) again() time.Time {
 	return at
 }
 
-// Expiry is when a leaf ends that a CA signs at a time: not after its CA.
+// Expiry returns when a leaf that a CA signs at a time expires: not after its CA.
 func (t Times) Expiry(ca Certificate, at time.Time) time.Time {
 	if expires := at.Add(t.Leaf); expires.Before(ca.Expires) {
 		return expires
@@ -201,5 +200,5 @@ func (s situation) alive(c Certificate) bool          { return s.now.Before(c.Ex
 func (s situation) settles() time.Time                { return s.Published.Add(s.times.Settle) }
 func (s situation) over(former Certificate) time.Time { return former.Expires.Add(s.times.Skew) }
 
-// due is two thirds through a certificate's life.
+// due returns the time two thirds through a certificate's life.
 func due(c Certificate) time.Time { return c.Issued.Add(c.Expires.Sub(c.Issued) / 3 * 2) }

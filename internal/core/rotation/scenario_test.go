@@ -15,16 +15,16 @@ import (
 // A scenario is a list of commands, one a line:
 //
 //	times ca=9d leaf=3d settle=1h skew=1h
-//	replicas 2            how many there are
-//	skew 1 2m             the clock of replica 1 is ahead by so much
+//	replicas 2            the number of replicas
+//	skew 1 2m             the clock of replica 1 is ahead by 2m
 //	asleep 1 / awake 1    a replica that does nothing, and sees nothing
-//	run 40d               lets time pass, an hour at a time, and tells what is done
-//	refuse / admit        bundles cannot be written, and can be again
-//	delete                somebody deletes what is kept
-//	wrong TEXT            somebody makes it unusable
+//	run 40d               advances time, an hour at a time, and prints the actions
+//	refuse / admit        bundles cannot be written, and can be written again
+//	delete                another client deletes the stored state
+//	wrong TEXT            another client makes it unusable
 //
 // At each moment every leaf that a replica serves has to be valid and trusted by the bundle: an
-// outage is told.
+// outage is printed.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	scenario.Run(t, 8, play)
@@ -47,7 +47,7 @@ func play(t *testing.T, given string) string {
 
 var start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// world is a cluster of replicas, with what they keep and the one bundle that there is.
+// world is a cluster of replicas, with their stored state and the only bundle.
 type world struct {
 	*strings.Builder
 	times    rotation.Times
@@ -138,7 +138,7 @@ func duration(text string) (time.Duration, error) {
 	return time.ParseDuration(text)
 }
 
-// run lets time pass in steps that are short against everything that lasts.
+// run advances time in steps that are short compared with all configured durations.
 func (w *world) run(during time.Duration) {
 	step := min(w.times.Leaf/64, during)
 	for end := w.now.Add(during); w.now.Before(end); w.now = w.now.Add(step) {
@@ -151,7 +151,7 @@ func (w *world) run(during time.Duration) {
 	}
 }
 
-// act lets a replica look: it serves what is kept, does what is to be done, and writes the bundle.
+// act runs a replica once: it serves the stored leaf, executes the decision, and writes the bundle.
 func (w *world) act(name int, r *replica) {
 	for range 8 {
 		d := rotation.Decide(w.times, w.state, w.carried, w.now.Add(r.ahead))
@@ -252,7 +252,7 @@ func (w *world) refuses(leaf rotation.Certificate) string {
 	return ""
 }
 
-// kept tells the state in a line.
+// kept returns the state as one line.
 func (w *world) kept() string {
 	text := fmt.Sprintf("%s by %s until %s", w.state.Leaf.ID, w.state.Leaf.By, at(w.state.Leaf.Expires))
 	if w.state.Next != nil {
@@ -266,7 +266,7 @@ func (w *world) kept() string {
 
 func (w *world) stamp() string { return at(w.now) }
 
-// at is a time as it passed since the start.
+// at returns a time as the duration since the start.
 func at(t time.Time) string {
 	since := t.Sub(start).Round(time.Minute)
 	return fmt.Sprintf("%dd%02dh%02dm", int(since.Hours())/24, int(since.Hours())%24, int(since.Minutes())%60)

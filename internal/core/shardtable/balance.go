@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Balance returns who should hold each slot. No member has two more than another. A slot stays
-// where it is unless its holder is not among the members or has too many, so that no more
-// move than have to. The same table and members, in whatever order, give the same.
+// Balance returns which member should hold each slot. The numbers of slots of two members differ by at most one. A slot
+// stays with its holder unless the holder is not among the members or has too many, so the number of moves is
+// minimal. The same table and members, in any order, give the same result.
 func Balance(t Table, members []string) Table {
 	wanted := New(t.Slots())
 	if len(members) == 0 {
@@ -30,7 +30,7 @@ func Balance(t Table, members []string) Table {
 	return wanted
 }
 
-// quotas are how many slots each member is to have. Those who have most get the odd ones.
+// quotas returns how many slots each member should have. The members with the most slots get the remainder.
 func quotas(t Table, members []string) map[string]int {
 	ranked := slices.Compact(slices.Sorted(slices.Values(members)))
 	slices.SortStableFunc(ranked, func(a, b string) int { return cmp.Compare(len(t.Held(b)), len(t.Held(a))) })
@@ -44,7 +44,7 @@ func quotas(t Table, members []string) map[string]int {
 	return quotas
 }
 
-// roomiest is the member that lacks most slots, of several the first by name.
+// roomiest returns the member that lacks the most slots; of several, the first by name.
 func roomiest(room map[string]int) string {
 	best := ""
 	for member, left := range room {

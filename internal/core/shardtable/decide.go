@@ -2,45 +2,45 @@ package shardtable
 
 import "slices"
 
-// View is what a member knows.
+// View is the knowledge of a member.
 type View struct {
 	Me string
-	// Leaving: the member is told to stop, and gives up what it holds.
+	// Leaving means that the member has to stop, and gives up the slots that it holds.
 	Leaving bool
-	// Slots is how many slots the member would make where nobody else has said so.
+	// Slots is the number of slots that the member creates if no other member has set one.
 	Slots int
-	// Table is nil where there is none.
+	// Table is nil if there is none.
 	Table *Table
-	// Bare: there is no table, and somebody may still work by one that was removed.
+	// Bare means that there is no table, and a member may still work by one that was removed.
 	Bare bool
-	// Live are members whose leases run, and Dead those whose leases have run out. A holder that is
-	// neither has no lease any more, and may continue until it notices.
+	// Live are members whose leases are valid, and Dead those whose leases have expired. A holder in
+	// neither list no longer has a lease, and may continue until it notices.
 	Live, Dead []string
-	// Idle are the slots that the member holds by the table and does not work on: they can be
+	// Idle are the slots that the member holds in the table but does not work on: they can be
 	// given away.
 	Idle []int
 }
 
-// Decision is what a member does next.
+// Decision is the next step of a member.
 type Decision struct {
-	// Expel are members whose leases are to be removed before their slots are taken: one that
-	// runs late finds out by that.
+	// Expel are members whose leases have to be removed before their slots are taken: a member that
+	// is late detects its expulsion by that.
 	Expel []string
-	// Work are the slots to work on, and Drain those to stop working on, in order to give them away.
+	// Work are the slots to work on, and Drain the slots to stop working on, in order to give them away.
 	Work, Drain []int
-	// Write is the table as it should be, or nil where it is.
+	// Write is the table as it should be, or nil if it is correct already.
 	Write *Table
-	// Replaced is how many slots the table had that nobody holds and that is cut again, or 0.
+	// Replaced is the number of slots of the table that no member holds and that a new one replaces, or 0.
 	Replaced int
 }
 
-// Decide tells what a member does next. It takes only what nobody holds or the dead do, and
-// gives away only what it does not work on: so it is right whatever others decide in the meantime,
-// as long as the table is written only where nobody else wrote it since.
+// Decide returns the next step of a member. It takes only slots that no member or a dead member holds, and
+// gives away only slots that the member does not work on. So it is correct whatever other members decide in the
+// meantime, as long as the table is written only if no other member wrote it since.
 func Decide(v View) Decision {
 	d := Decision{Expel: slices.Clone(v.Dead)}
 	if v.Leaving {
-		d.Expel = nil // whoever stays does that
+		d.Expel = nil // a member that stays does that
 	}
 	if v.Table == nil && (v.Bare || v.Leaving) {
 		return d
@@ -55,7 +55,7 @@ func Decide(v View) Decision {
 	}
 	next := Table{Holders: slices.Clone(current.Holders)}
 	if v.Leaving {
-		next.Holders = slices.Clone(v.Table.Holders) // the dead stay in it: nobody expelled them
+		next.Holders = slices.Clone(v.Table.Holders) // the dead stay in the table: no member expelled them
 	}
 	for slot, wanted := range Balance(current, live).Holders {
 		switch holder := current.Holders[slot]; {
@@ -66,7 +66,7 @@ func Decide(v View) Decision {
 		case holder == v.Me && wanted != v.Me:
 			d.Drain = append(d.Drain, slot)
 		case holder == "" && !v.Leaving:
-			next.Holders[slot] = wanted // another client's too: of several who see it, one writes for all
+			next.Holders[slot] = wanted // slots of other members too: of several members that see it, one writes for all
 		}
 	}
 	if v.Table == nil || anew || !slices.Equal(next.Holders, v.Table.Holders) && !slices.Equal(next.Holders, current.Holders) {
@@ -75,8 +75,8 @@ func Decide(v View) Decision {
 	return d
 }
 
-// current is the table without the dead, and whether it is one that the member makes: where
-// there is none, or where it has another number of slots and nobody works by it.
+// current returns the table without the dead, and whether the member creates it: if there
+// is none, or if it has another number of slots and no member works by it.
 func (v View) current() (_ Table, anew bool) {
 	if v.Table == nil {
 		return New(v.Slots), true

@@ -1,10 +1,10 @@
 // Package shardtable decides which of several replicas reconciles which objects. It is pure: no client, no clock, no
 // goroutine.
 //
-// Objects are spread over 256 buckets by a hash of their uid, which is the API server's own, and
-// neighboring buckets make a slot. A [Table] says who holds each slot. [Decide] is what one
-// member does next, by the table and by what it knows of the others: whoever decides alike on
-// what others see too needs nobody to tell it.
+// Objects are spread over 256 buckets by a hash of their UID, the same hash as the API server uses, and
+// neighboring buckets form a slot. A [Table] says which member holds each slot. [Decide] returns the next step of one
+// member, from the table and from what it knows of the others: members that make the same decision from the same
+// state need no coordination.
 package shardtable
 
 import (
@@ -16,34 +16,34 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Buckets is into how many parts the space of hashes is cut, however many slots there are, so
-// that what is written on objects outlives a change of that number.
+// Buckets is the number of parts of the hash space, independent of the number of slots, so
+// that the labels on objects stay valid when that number changes.
 const Buckets = 256
 
 // Most is the largest number of slots.
 const Most = 64
 
-// Bucket is the part of the space of hashes that an object falls into: the first byte of the
-// 64-bit FNV-1a of its uid, by which the API server's shardRange selects too.
+// Bucket returns the part of the hash space that an object falls into: the first byte of the
+// 64-bit FNV-1a hash of its UID, which the API server's shardRange uses too.
 func Bucket(uid types.UID) int {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(uid)) // it never fails
 	return int(hash.Sum64() >> 56)
 }
 
-// BucketName is a bucket as it is written in a label.
+// BucketName returns a bucket as it is written in a label.
 func BucketName(bucket int) string { return fmt.Sprintf("%02x", bucket) }
 
-// Table says who holds each slot; nobody is "".
+// Table holds the holder of each slot; "" means no holder.
 type Table struct{ Holders []string }
 
-// New returns a table of slots that nobody holds.
+// New returns a table of slots without holders.
 func New(slots int) Table { return Table{Holders: make([]string, slots)} }
 
-// Slots is how many there are.
+// Slots returns the number of slots.
 func (t Table) Slots() int { return len(t.Holders) }
 
-// Slot is the slot of a bucket.
+// Slot returns the slot of a bucket.
 func (t Table) Slot(bucket int) int {
 	slot := bucket * t.Slots() / Buckets
 	if bucket >= t.first(slot+1) {
@@ -52,19 +52,19 @@ func (t Table) Slot(bucket int) int {
 	return slot
 }
 
-// SlotOf is the slot of an object.
+// SlotOf returns the slot of an object.
 func (t Table) SlotOf(uid types.UID) int { return t.Slot(Bucket(uid)) }
 
-// first is the first bucket of a slot.
+// first returns the first bucket of a slot.
 func (t Table) first(slot int) int { return slot * Buckets / t.Slots() }
 
-// Range is the part of the space of hashes that belongs to a slot, as the API server's selection
-// of a shard.
+// Range returns the part of the hash space that belongs to a slot, as a shard selector of the API
+// server.
 func (t Table) Range(slot int) string {
 	return fmt.Sprintf("shardRange(object.metadata.uid, '%s', '%s')", edge(t.first(slot)), edge(t.first(slot+1)))
 }
 
-// edge is where a bucket begins.
+// edge returns where a bucket begins.
 func edge(bucket int) string {
 	if bucket == Buckets {
 		return "0x10000000000000000"
@@ -77,7 +77,7 @@ func (t Table) Labelled(key string, slot int) string {
 	return key + " in (" + names(t.first(slot), t.first(slot+1)) + ")"
 }
 
-// Unlabelled selects what has no label of a bucket.
+// Unlabelled selects the objects without a bucket label.
 func Unlabelled(key string) string { return key + " notin (" + names(0, Buckets) + ")" }
 
 func names(from, to int) string {
@@ -88,7 +88,7 @@ func names(from, to int) string {
 	return strings.Join(names, ",")
 }
 
-// Held are the slots that a member holds.
+// Held returns the slots that a member holds.
 func (t Table) Held(member string) []int {
 	var slots []int
 	for slot, holder := range t.Holders {
@@ -99,7 +99,7 @@ func (t Table) Held(member string) []int {
 	return slots
 }
 
-// String is the table as text, which Parse reads: a line for each slot, its number and holder.
+// String returns the table as text, which Parse reads: a line for each slot, with its number and holder.
 func (t Table) String() string {
 	var text strings.Builder
 	for slot, holder := range t.Holders {
@@ -111,7 +111,7 @@ func (t Table) String() string {
 	return text.String()
 }
 
-// Parse reads a table. What is none is an error, which says where.
+// Parse reads a table. Invalid text is an error that names the position.
 func Parse(text string) (Table, error) {
 	var t Table
 	for line := range strings.Lines(text) {
@@ -127,7 +127,7 @@ func Parse(text string) (Table, error) {
 	return t, Valid(t.Slots())
 }
 
-// Valid tells what is wrong with a number of slots.
+// Valid returns an error if a number of slots is invalid.
 func Valid(slots int) error {
 	if slots < 1 || slots > Most {
 		return fmt.Errorf("%d shards: want 1 to %d", slots, Most)

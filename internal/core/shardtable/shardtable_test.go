@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/internal/testing/scenario"
 )
 
-// A scenario is what a member knows, and what it does.
+// A scenario is the knowledge of a member and its decision.
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	scenario.Run(t, 21, func(t *testing.T, given string) string {
@@ -70,8 +70,8 @@ func or(s, otherwise string) string {
 	return s
 }
 
-// Members that come and go at random never differ by more than one slot, and no slot moves
-// that need not.
+// The slot counts of members that join and leave at random never differ by more than one, and no slot moves
+// without need.
 func TestBalance(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -122,7 +122,7 @@ func checkBalance(t *testing.T, before, after Table, members []string) {
 	if len(members) == 0 {
 		return
 	}
-	// What moves off somebody alive is what somebody lacks whom the lost slots do not serve.
+	// Slots move away from a live member only to members that lack slots which the lost slots do not cover.
 	surplus := 0
 	for _, m := range members {
 		surplus += max(0, len(before.Held(m))-len(after.Held(m)))
@@ -140,7 +140,7 @@ func checkBalance(t *testing.T, before, after Table, members []string) {
 	}
 }
 
-// The API server's own function agrees on which slot an object is in.
+// The API server's own function returns the same slot for an object.
 func TestTheServerAgrees(t *testing.T) {
 	t.Parallel()
 	for _, slots := range []int{1, 3, 12, 13, Most} {

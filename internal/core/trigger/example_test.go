@@ -6,7 +6,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/trigger"
 )
 
-// What waits in a queue remembers why, and tells it in few words.
+// An object that waits in a queue stores its causes, and prints them in few words.
 func ExampleGathered() {
 	var why trigger.Gathered
 	why.Add(trigger.Cause{Kind: trigger.SpecChanged})

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// MaxKept is how many different causes are kept of an object that waits in the queue. One
-// cause is what there is nearly always; a storm must not cost memory.
+// MaxKept is the number of different causes that are stored for an object that waits in the queue. Nearly
+// always there is one cause; a storm of events must not use much memory.
 const MaxKept = 8
 
-// Gathered are the causes of one reconcile, in the order in which they came.
+// Gathered are the causes of one reconcile, in order of arrival.
 type Gathered struct {
 	Causes []Cause `json:"causes"`
-	// More counts those that came when MaxKept different ones were kept already.
+	// More counts the causes that arrived when MaxKept different ones were stored already.
 	More int `json:"more,omitempty"`
 }
 
-// Add takes up one more cause; equal ones are counted.
+// Add adds a cause; equal causes are counted.
 func (g *Gathered) Add(c Cause) {
 	for i := range g.Causes {
 		if kept := &g.Causes[i]; kept.Same(c) {
@@ -32,7 +32,7 @@ func (g *Gathered) Add(c Cause) {
 	g.Causes = append(g.Causes, c)
 }
 
-// Join takes up what others gathered before, which stays as it is: somebody may still read it.
+// Join adds the causes of an earlier Gathered, which is not changed because it may still be read.
 func (g *Gathered) Join(before Gathered) {
 	after := *g
 	*g = Gathered{Causes: slices.Clone(before.Causes), More: before.More}
@@ -42,7 +42,7 @@ func (g *Gathered) Join(before Gathered) {
 	g.More += after.More
 }
 
-// Kinds are the different kinds of causes, in order.
+// Kinds returns the different kinds of causes, in order.
 func (g Gathered) Kinds() []string {
 	var kinds []string
 	seen := map[Kind]bool{}
@@ -55,7 +55,7 @@ func (g Gathered) Kinds() []string {
 	return kinds
 }
 
-// Texts are the causes in words.
+// Texts returns the causes in words.
 func (g Gathered) Texts() []string {
 	texts := make([]string, len(g.Causes))
 	for i, c := range g.Causes {
@@ -64,7 +64,7 @@ func (g Gathered) Texts() []string {
 	return texts
 }
 
-// Summary is Texts with those put together that differ only in the object's name: "3 Pods
+// Summary returns Texts, with those combined that differ only in the object's name: "3 Pods
 // went away".
 func (g Gathered) Summary() []string {
 	alike := map[Cause]int{}
@@ -90,7 +90,7 @@ func (g Gathered) Summary() []string {
 	return texts
 }
 
-// Newest is when the last of them happened.
+// Newest returns when the last cause happened.
 func (g Gathered) Newest() time.Time {
 	var newest time.Time
 	for _, c := range g.Causes {

@@ -2,7 +2,7 @@ package trigger
 
 import "testing"
 
-// Who joins causes continues counting, while who gathered them may still read them.
+// A Gathered that joined others continues counting while the joined ones may still be read.
 func TestJoinLeavesWhatWasGathered(t *testing.T) {
 	t.Parallel()
 	var before, after Gathered

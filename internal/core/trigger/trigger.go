@@ -1,9 +1,9 @@
 // Package trigger is the closed set of reasons to reconcile an object: an event of the object itself, of a child or
 // of something that it read, a timer, or the start of the operator.
 //
-// A work queue knows only that an object is to be looked at. A Cause says why, in one kind
-// out of a fixed list, so that metrics can count by it, and in words, so that a person can
-// read it. It is pure data: who queues an object makes one, and who reconciles it tells it.
+// A work queue knows only that an object has to be reconciled. A Cause says why: as one kind
+// of a fixed list, for metrics, and in words, for people. It is pure data: the code that queues an object creates
+// a Cause, and the code that reconciles the object reports it.
 package trigger
 
 import (
@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// Kind is which reason it is. The set is closed; a kind is fit for a metric's label.
+// Kind is the kind of a reason. The set is closed; a kind is suitable as a metric label.
 type Kind string
 
-// The kinds. Of children and what was read, an event names the other object; a timer names
+// The kinds. Events of children and of objects that were read name the other object; a timer names
 // none.
 const (
-	// OperatorStarted: the object was there when the operator started.
+	// OperatorStarted: the object existed when the operator started.
 	OperatorStarted Kind = "operator-started"
 	// Created: the object was created.
 	Created Kind = "created"
@@ -25,13 +25,13 @@ const (
 	SpecChanged Kind = "spec-changed"
 	// MetadataChanged: labels, annotations, finalizers or owner references changed.
 	MetadataChanged Kind = "metadata-changed"
-	// StatusChanged: nothing but the object's status changed, as by a reconcile's report.
+	// StatusChanged: only the object's status changed, for example by the report of a reconcile.
 	StatusChanged Kind = "status-changed"
-	// DeletionRequested: the object has got a deletion timestamp.
+	// DeletionRequested: the object received a deletion timestamp.
 	DeletionRequested Kind = "deletion-requested"
-	// Deleted: the object is gone.
+	// Deleted: the object was deleted.
 	Deleted Kind = "deleted"
-	// Resynced: the cache told everything again, with nothing changed.
+	// Resynced: the cache delivered all objects again, without a change.
 	Resynced Kind = "resynced"
 
 	// ChildAppeared: a child was created, or seen for the first time.
@@ -40,32 +40,32 @@ const (
 	ChildChanged Kind = "child-changed"
 	// ChildGone: a child was deleted.
 	ChildGone Kind = "child-gone"
-	// ReadAppeared: something was created that the object's reconcile would have read.
+	// ReadAppeared: an object was created that the object's reconcile would have read.
 	ReadAppeared Kind = "read-appeared"
-	// ReadChanged: something changed that was read.
+	// ReadChanged: an object that was read changed.
 	ReadChanged Kind = "read-changed"
-	// ReadGone: something was deleted that was read.
+	// ReadGone: an object that was read was deleted.
 	ReadGone Kind = "read-gone"
 
-	// RetryAfterError: the reconcile before ended in an error that time may cure.
+	// RetryAfterError: the previous reconcile failed with an error that may be temporary.
 	RetryAfterError Kind = "retry-after-error"
-	// SlowRetry: the object is stalled, and somebody may have mended the reason elsewhere.
+	// SlowRetry: the object is stalled, and the reason may have been fixed elsewhere.
 	SlowRetry Kind = "slow-retry"
-	// StatusHeld: news of the status was held back and is due.
+	// StatusHeld: a status update was held back and is due.
 	StatusHeld Kind = "status-held"
-	// Delayed: the object was reconciled too often, and its turn has come.
+	// Delayed: the object was reconciled too often, and its delay is over.
 	Delayed Kind = "delayed"
-	// Timer: a reconcile asked to be run again after a while.
+	// Timer: a reconcile requested to run again after some time.
 	Timer Kind = "timer"
 
-	// External: the author's program asked for it.
+	// External: the author's program requested it.
 	External Kind = "external"
 
 	// Unknown: something else put the object into the queue.
 	Unknown Kind = "unknown"
 )
 
-// text is what kinds are called in a sentence that begins with them.
+// text holds the words for kinds in a sentence that begins with them.
 var text = map[Kind]string{
 	OperatorStarted:   "the operator started",
 	Created:           "it was created",
@@ -90,7 +90,7 @@ var text = map[Kind]string{
 	Unknown:           "unknown trigger",
 }
 
-// Kinds returns all kinds there are.
+// Kinds returns all kinds.
 func Kinds() []Kind {
 	return []Kind{
 		OperatorStarted, Created, SpecChanged, MetadataChanged, StatusChanged, DeletionRequested, Deleted, Resynced,
@@ -99,35 +99,35 @@ func Kinds() []Kind {
 	}
 }
 
-// Object is what an event was about, unless it was about the reconciled object itself.
+// Object is the object of an event, unless that is the reconciled object itself.
 type Object struct {
 	Kind      string `json:"kind,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
 }
 
-// String is "Deployment web", as people say it, and empty for no object.
+// String returns kind and name, such as "Deployment web", and is empty for no object.
 func (o Object) String() string { return strings.TrimSpace(o.Kind + " " + o.Name) }
 
 // Cause is one reason for which an object was queued.
 type Cause struct {
 	Kind   Kind   `json:"kind"`
 	Object Object `json:"object,omitzero"`
-	// Note is a clause that says more, such as the error that is tried again. It is text of
+	// Note is a clause with details, such as the error that is retried. It is text of
 	// conditions and never a value of a field.
 	Note string `json:"note,omitempty"`
-	// At is when it happened; of several equal ones, the last.
+	// At is when the cause happened; of several equal causes, the last.
 	At time.Time `json:"at,omitzero"`
-	// Times is how often it happened, 0 meaning once.
+	// Times is how often the cause happened. 0 means once.
 	Times int `json:"times,omitempty"`
 }
 
-// Same reports whether two causes say the same of the same object.
+// Same reports whether two causes are equal and about the same object.
 func (c Cause) Same(other Cause) bool {
 	return c.Kind == other.Kind && c.Object == other.Object && c.Note == other.Note
 }
 
-// String is the cause in words, such as "Deployment web changed: its spec".
+// String returns the cause in words, such as "Deployment web changed: its spec".
 func (c Cause) String() string {
 	said := text[c.Kind]
 	if c.Object != (Object{}) {

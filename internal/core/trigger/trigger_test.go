@@ -24,7 +24,7 @@ func TestCausesInWords(t *testing.T) {
 	}
 }
 
-// Every constant of type Kind has to be among Kinds, as labels of metrics are made of them,
+// Every constant of type Kind has to be in Kinds, because metric labels are made from them,
 // and has to have words.
 func TestEveryKindIsListedAndHasWords(t *testing.T) {
 	t.Parallel()

@@ -147,12 +147,12 @@ func (e *Events) Send(to events.EventRecorder, object runtime.Object) {
 // related is what the recorder takes as the other object of an event.
 func (e event) related() runtime.Object {
 	if e.about == nil {
-		return nil // and no typed nil
+		return nil // and not a typed nil
 	}
 	return e.about
 }
 
-// aboutChild refers to the child of an action, and to the fields that were put back.
+// aboutChild names the child of an action, and the fields that were restored.
 func aboutChild(action plan.Action) *corev1.ObjectReference {
 	id := action.ID()
 	about := &corev1.ObjectReference{Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}

@@ -5,7 +5,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// stepSeconds tells where reconciles spend their time. Its labels are bounded: kinds of
+// stepSeconds measures the durations of the steps of reconciles. Its labels are bounded: kinds of
 // this operator times names of steps.
 var stepSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 	Name:    "operon_step_duration_seconds",

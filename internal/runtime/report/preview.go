@@ -17,30 +17,30 @@ type Preview struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Actions are in the order in which they would be executed; none where everything is
+	// Actions are in the order in which they would be executed. They are empty if everything is
 	// as composed.
 	Actions []PreviewAction `json:"actions"`
-	// Reason and Message say what keeps the object from being as composed, as its Ready
-	// condition would. They are empty where nothing does.
+	// Reason and Message say what prevents the object from being as composed, as its Ready
+	// condition would. They are empty if nothing does.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 }
 
 // PreviewAction is what would be done to a child.
 type PreviewAction struct {
-	// Verb is one of package plan's: create, update, repair, delete and so on.
+	// Verb is one of the verbs of package plan: create, update, repair, delete and so on.
 	Verb      string `json:"verb"`
 	Kind      string `json:"kind"`
 	Group     string `json:"group,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Fields are those that would be put back.
+	// Fields are the fields that would be restored.
 	Fields []string `json:"fields,omitempty"`
-	// Why is a clause for people.
+	// Why is a readable clause.
 	Why string `json:"why,omitempty"`
 }
 
-// String is a line for each action, and one for what is in the way.
+// String returns a line for each action, and one for the reason that prevents readiness.
 func (p Preview) String() string {
 	object := p.Kind + " " + strings.TrimPrefix(p.Namespace+"/"+p.Name, "/")
 	var lines []string
@@ -56,7 +56,7 @@ func (p Preview) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// in is the action for people, who know the owner's namespace.
+// in returns the action as text for readers who know the owner's namespace.
 func (a PreviewAction) in(namespace string) string {
 	name := a.Name
 	if a.Namespace != "" && a.Namespace != namespace {
@@ -70,7 +70,7 @@ func (a PreviewAction) in(namespace string) string {
 }
 
 // NewPreview returns the preview of an object for which the reconcile would execute actions on children and
-// deeds outside, and would end in an outcome.
+// deeds outside, and would end with an outcome.
 func NewPreview(object plan.ID, actions []plan.Action, deeds []providers.Deed, o outcome.Outcome) Preview {
 	made := Preview{
 		Kind: object.Kind, Namespace: object.Namespace, Name: object.Name,
@@ -83,7 +83,7 @@ func NewPreview(object plan.ID, actions []plan.Action, deeds []providers.Deed, o
 	}
 	for _, deed := range deeds {
 		if deed.Verb == external.MarkIt {
-			deed.Verb = external.Create // which comes right after it
+			deed.Verb = external.Create // it follows directly
 		}
 		made.Actions = append(made.Actions, PreviewAction{Verb: string(deed.Verb), Kind: deed.Ref.Kind, Name: deed.Ref.Name, Why: deed.Why})
 	}

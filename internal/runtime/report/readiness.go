@@ -10,17 +10,17 @@ import (
 // Transition is the Ready condition of an object before and after a reconcile.
 type Transition struct{ Before, After metav1.Condition }
 
-// Readiness is what was last logged of the readiness of one object. The cache may show for a
-// moment what it was before the operator's own write, which would be logged twice. The zero value is
-// that of an object of which nothing was logged yet.
+// Readiness is the readiness of one object as logged last. The cache may for a moment show the state
+// before the operator's own write, which would be logged twice. The zero value is for
+// an object for which nothing was logged yet.
 type Readiness struct {
 	status metav1.ConditionStatus
 	reason string
 	logged bool
 }
 
-// Become records the state of an object of a kind after a transition, and returns the one before: what was
-// logged last, or else what the object's status said.
+// Become records the state of an object of a kind after a transition, and returns the previous one: the one
+// logged last, or else the one in the object's status.
 func (r *Readiness) Become(kind string, t Transition) (before Readiness) {
 	before = *r
 	if !before.logged {
@@ -33,7 +33,7 @@ func (r *Readiness) Become(kind string, t Transition) (before Readiness) {
 	return before
 }
 
-// Forget takes an object of a kind that is gone out of the metrics.
+// Forget removes a deleted object of a kind from the metrics.
 func (r *Readiness) Forget(kind string) {
 	if r.logged {
 		objectsReady.WithLabelValues(kind, string(r.status)).Dec()
@@ -41,8 +41,8 @@ func (r *Readiness) Forget(kind string) {
 	*r = Readiness{}
 }
 
-// Log logs that an object became ready or ceased to be, as an error where waiting
-// alone does not help. An object that was not ready before and waits for its children is no transition.
+// Log logs that an object became ready or stopped being ready, as an error if waiting
+// alone does not help. An object that was not ready before and waits for its children is not a transition.
 func (r *Readiness) Log(logger logr.Logger, kind string, t Transition, o outcome.Outcome, err error) {
 	before := r.Become(kind, t)
 	if before.status == t.After.Status && before.reason == t.After.Reason {

@@ -26,7 +26,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/reconcilelog"
 )
 
-// recorder keeps the events that are sent to it, a line each.
+// recorder stores the events that are sent to it, one per line.
 type recorder struct{ sent []string }
 
 func (r *recorder) Eventf(_, related runtime.Object, kind, reason, action, note string, args ...any) {
@@ -50,7 +50,7 @@ func action(verb plan.Verb, name, why string, drift ...string) plan.Action {
 	return a
 }
 
-// Everything that one reconcile created, updated or pruned is in one event; drift has an event of its own with the fields.
+// Everything that one reconcile created, updated or pruned is in one event; drift has a separate event with the fields.
 func TestEventsOfActions(t *testing.T) {
 	t.Parallel()
 	var e Events
@@ -172,7 +172,7 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// Transitions of readiness are logged once: as an error where waiting alone does not help.
+// Transitions of readiness are logged once: as an error if waiting alone does not help.
 func TestReadinessIsLogged(t *testing.T) {
 	t.Parallel()
 	ready, waits := metav1.Condition{Status: "True", Reason: "Ready"}, metav1.Condition{Status: "False", Reason: "Waits"}

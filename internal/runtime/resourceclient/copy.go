@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Copy writes an object of a cluster into another of the same kind: a Go type, unstructured,
-// or metadata, whichever either of them is. from must be the caller's own.
+// Copy writes an object of a cluster into another of the same kind. Each of them may be a Go type, unstructured,
+// or metadata. from must be the caller's own.
 func Copy(from, into runtime.Object) error {
 	if reflect.TypeOf(from) == reflect.TypeOf(into) {
 		reflect.ValueOf(into).Elem().Set(reflect.ValueOf(from).Elem())
@@ -40,7 +40,7 @@ func copyMetadata(from runtime.Object, into *metav1.PartialObjectMetadata) error
 	return nil
 }
 
-// LooseOf is an object as maps. One that is so already is returned as it is.
+// LooseOf returns an object as maps. An object that is in this form already is returned unchanged.
 func LooseOf(object runtime.Object) (*unstructured.Unstructured, error) {
 	fields, err := fieldsOf(object)
 	return &unstructured.Unstructured{Object: fields}, err

@@ -12,17 +12,17 @@ import (
 	"github.com/operon-framework/operon/internal/core/readiness"
 )
 
-// Children says how the children of a kind are read and kept.
+// Children says how the children of a kind are read and stored.
 type Children struct {
 	Kind schema.GroupVersionKind
-	// Whole: the whole object is kept, for somebody reads it.
+	// Whole means that the whole object is retained, because it is read.
 	Whole bool
 }
 
 // Children returns the endpoint by which children of a kind are read and written.
 func (w *Wire) Children(c Children) (Endpoint, error) { return w.Endpoint(c.Kind, w.Form(c)) }
 
-// Form is the cheapest that tells all that is kept.
+// Form returns the cheapest form that contains everything that is retained.
 func (w *Wire) Form(c Children) Form {
 	switch {
 	case !builtIn.Recognizes(c.Kind):
@@ -33,7 +33,7 @@ func (w *Wire) Form(c Children) Form {
 	return Typed
 }
 
-// Live is what is kept of a child that came over the endpoint of Children. manager is the
+// Live returns the retained state of a child that was read through the endpoint of Children. manager is the
 // operator's field manager. The object must not be used otherwise afterwards.
 func (c Children) Live(object runtime.Object, manager string) (*plan.Live, error) {
 	found, err := meta.Accessor(object)

@@ -1,9 +1,9 @@
-// Package resourceclient reads and writes objects of one kind in the form that costs least: their metadata alone, Go
+// Package resourceclient reads and writes objects of one kind in the cheapest form: their metadata alone, Go
 // types (in protobuf, for built-in kinds), or maps.
 //
-// It is three clients of client-go behind one interface, so that what watches and what
-// writes an object choose the same form, and the answer of a write can stand for what a
-// watch will show. All share the operator's connections.
+// It is three clients of client-go behind one interface, so that the watch and the writer of
+// an object choose the same form, and the response of a write is equivalent to what a
+// watch will deliver. All share the operator's connections.
 package resourceclient
 
 import (
@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Form is in which form objects come from the API server.
+// Form is the form in which objects are read from the API server.
 type Form string
 
 const (
@@ -42,7 +42,7 @@ type Config struct {
 	Scheme *runtime.Scheme
 }
 
-// Wire makes endpoints. It may be used by several goroutines.
+// Wire creates endpoints. It is safe for concurrent use.
 type Wire struct {
 	cfg      Config
 	metadata metadata.Interface
@@ -64,14 +64,14 @@ func New(cfg Config) (*Wire, error) {
 }
 
 // Endpoint reads and writes the objects of one kind in one form. Namespaces are empty for
-// kinds in none, and for reading all namespaces. Errors are the API server's.
+// cluster-scoped kinds, and for reading all namespaces. Errors are the API server's.
 type Endpoint interface {
 	Get(ctx context.Context, namespace, name string) (runtime.Object, error)
 	List(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error)
 	Watch(ctx context.Context, namespace string, options metav1.ListOptions) (watch.Interface, error)
-	// Apply sends an object as JSON by server-side apply and returns the result of it.
+	// Apply sends an object as JSON by server-side apply and returns the result.
 	Apply(ctx context.Context, namespace, name string, body []byte, options metav1.PatchOptions) (runtime.Object, error)
-	// Example is an empty object of the form.
+	// Example returns an empty object of the form.
 	Example() runtime.Object
 }
 
@@ -94,14 +94,14 @@ func (w *Wire) Endpoint(kind schema.GroupVersionKind, form Form) (Endpoint, erro
 	return loose{w.dynamic.Resource(mapping.Resource), kind}, nil
 }
 
-// Namespaced reports whether the objects of a kind are in namespaces. It is false for a kind
+// Namespaced reports whether a kind is namespaced. It is false for a kind
 // that the cluster does not have.
 func (w *Wire) Namespaced(kind schema.GroupVersionKind) bool {
 	mapping, err := w.cfg.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	return err == nil && mapping.Scope.Name() == meta.RESTScopeNameNamespace
 }
 
-// MissingKindError reports that the cluster does not have a kind. It may come.
+// MissingKindError reports that the cluster does not have a kind. The kind may be added later.
 type MissingKindError struct{ Kind schema.GroupVersionKind }
 
 func (e *MissingKindError) Error() string {

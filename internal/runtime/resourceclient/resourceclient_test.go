@@ -132,7 +132,7 @@ func TestMissingKinds(t *testing.T) {
 	}
 }
 
-// Of a child, no more is requested than what is kept of it.
+// For a child, only what is retained of it is requested.
 func TestChildren(t *testing.T) {
 	t.Parallel()
 	w, namespace := newWire(t)

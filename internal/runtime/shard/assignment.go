@@ -26,7 +26,7 @@ type assignment struct {
 	// lease holds the table, nil if none exists; parsed is its content, nil if that cannot be read.
 	lease  *coordinationv1.Lease
 	parsed *shardtable.Table
-	// bare is since when no readable table exists; shared: the last one assigned slots to others.
+	// bare is since when no readable table exists; shared means that the last one assigned slots to others.
 	bare   time.Time
 	shared bool
 	// given are the slots that a write gave away, which may or may not have taken effect.
@@ -35,7 +35,7 @@ type assignment struct {
 	warned int
 }
 
-// learn records the table; one that cannot be read counts as none. Slots that it assigns to others are theirs
+// learn records the table; one that cannot be read counts as none. Slots that it assigns to others belong to them
 // at once. The lock is held.
 func (a *assignment) learn(lease *coordinationv1.Lease) {
 	if lease == nil {
@@ -85,7 +85,7 @@ func (a *assignment) write(ctx context.Context, before *coordinationv1.Lease, ne
 	lease.Namespace, lease.Name = a.tableKey().Namespace, a.tableKey().Name
 	lease.Labels = map[string]string{GroupLabel: a.Operator}
 	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, TableAnnotation, next.String())
-	lease.Spec.RenewTime = new(metav1.NewMicroTime(a.Clock.Now())) // to API servers, a write that changes nothing is none
+	lease.Spec.RenewTime = new(metav1.NewMicroTime(a.Clock.Now())) // API servers ignore a write that changes nothing
 	err := a.brief(ctx, send)
 	switch {
 	case err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err):

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Wrap makes a transport that sends no write of a pass that has lost its right to.
+// Wrap returns a transport that sends no write of a pass that has lost its grant.
 //
-// The last look at the clock is just before each request; what it sends, the API server is told to
-// give up in time. Reads, and writes that belong to no object of a slot, pass.
+// The clock is last checked directly before each request; the API server is instructed to give up
+// the request in time. Reads, and writes that belong to no object of a slot, are sent unchecked.
 func (m *Member) Wrap(next http.RoundTripper) http.RoundTripper { return &fence{next, m} }
 
 type fence struct {
@@ -44,9 +44,9 @@ func (f *fence) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// bounded sends a request that the API server gives up after a limit, and that is not waited
-// for longer. Nothing else cuts it off: whoever does not wait for its answer does not know whether it
-// took effect, and could not give the object away.
+// bounded sends a request that the API server gives up after a limit, and waits for the response no
+// longer than that. Nothing else cancels the request: a client that does not wait for the response does not know whether
+// the request took effect, and could not give the object away.
 func bounded(next http.RoundTripper, r *http.Request, limit time.Duration) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), limit)
 	r = r.Clone(ctx)
@@ -74,15 +74,15 @@ func (e *ending) Close() error {
 	return e.ReadCloser.Close()
 }
 
-// Enter begins work on an object. What is written under the context that it returns is fenced.
-// Where ok is false, the object is not this member's to work on: then nothing is written under
-// the context. Otherwise leave has to be called, and returns whether the right was kept throughout.
+// Enter begins work on an object. Writes under the returned context are fenced.
+// If ok is false, this member must not work on the object: then nothing is written under
+// the context. Otherwise leave has to be called, and reports whether the grant was kept throughout.
 //
-// The context ends when the right does, or when others may soon take the object over because they see no
+// The context ends when the grant does, or when others may soon take the object over because they see no
 // sign of life of this member.
 func (m *Member) Enter(ctx context.Context, uid types.UID) (_ context.Context, leave func() (kept bool), ok bool) {
 	m.mu.Lock()
-	defer m.mu.Unlock() // so that what begins is seen by whoever interrupts
+	defer m.mu.Unlock() // so that an interrupt sees work that begins now
 	g, slot := m.assignment.grantOf(uid)
 	if g == nil || !m.heartbeat.isValid() {
 		return m.Outside(ctx), nil, false
@@ -98,7 +98,7 @@ func (m *Member) Enter(ctx context.Context, uid types.UID) (_ context.Context, l
 	}, true
 }
 
-// has reports whether an object is of a slot that there is work on, although none may begin perhaps: the
+// has reports whether an object is in a slot that is worked on, even if no work may begin: the
 // lease is late, or the slot is being given away.
 func (m *Member) has(uid types.UID) bool {
 	m.mu.Lock()
@@ -107,7 +107,7 @@ func (m *Member) has(uid types.UID) bool {
 	return g != nil
 }
 
-// Outside is a context under which nothing is written.
+// Outside returns a context under which nothing is written.
 func (m *Member) Outside(ctx context.Context) context.Context {
 	none := newGrant()
 	none.revoked = true

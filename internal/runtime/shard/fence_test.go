@@ -18,7 +18,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/shardtable"
 )
 
-// fenced is a member that holds everything, and a server that it writes to through its fence.
+// fenced is a member that holds all slots, and a server that it writes to through its fence.
 type fenced struct {
 	*testing.T
 	*Member
@@ -27,12 +27,12 @@ type fenced struct {
 
 	mu   sync.Mutex
 	came []string
-	// hold keeps answers back until it is closed; arrived is told of each request.
+	// hold delays responses until it is closed; arrived receives each request.
 	hold    chan struct{}
 	arrived chan struct{}
 }
 
-// lease is one that does not run out while a test waits for its turn on a busy machine.
+// lease is a duration that does not expire while a test waits for its turn on a busy machine.
 const lease = time.Minute
 
 func newFenced(t *testing.T) *fenced {
@@ -44,7 +44,7 @@ func newFenced(t *testing.T) *fenced {
 	return f
 }
 
-// holding is a member that holds everything.
+// holding returns a member that holds all slots.
 func holding(t *testing.T) *Member {
 	t.Helper()
 	m, err := New(Config{Operator: "op", Name: "a", Slots: 2, Lease: lease})
@@ -142,7 +142,7 @@ func monotonic(at time.Time, by time.Duration) time.Time {
 	return at
 }
 
-// What is done outside of the API server ends, too, before others take the object over; and nothing is begun.
+// Work outside of the API server ends, too, before others take the object over; and no work begins.
 func TestWorkEndsWhenTheLeaseMayHaveRunOut(t *testing.T) {
 	t.Parallel()
 	f := newFenced(t)
@@ -171,7 +171,7 @@ func (f *fenced) change(edit func()) {
 	edit()
 }
 
-// A write and a lease leave room for each other: what is sent last ends before anybody takes over.
+// The durations of a write and of a lease fit together: the last write ends before another member takes over.
 func TestTheLastWriteEndsBeforeTheLease(t *testing.T) {
 	t.Parallel()
 	for _, lease := range []time.Duration{2 * time.Second, 15 * time.Second, time.Minute} {
@@ -209,7 +209,7 @@ func TestWhatIsGivenUpIsNotWritten(t *testing.T) {
 	}
 }
 
-// A slot is given away only when what was sent for it is answered.
+// A slot is given away only after all requests for it were answered.
 func TestGivingUpWaitsForAnswers(t *testing.T) {
 	t.Parallel()
 	f := newFenced(t)
@@ -238,7 +238,7 @@ func TestGivingUpWaitsForAnswers(t *testing.T) {
 	leave()
 }
 
-// Whoever is not answered does not know whether the write takes effect, and waits.
+// A member without a response does not know whether the write takes effect, and waits.
 func TestGivingUpWaitsForDoubts(t *testing.T) {
 	t.Parallel()
 	f := newFenced(t)
@@ -252,7 +252,7 @@ func TestGivingUpWaitsForDoubts(t *testing.T) {
 	case <-f.arrived:
 		f.server.CloseClientConnections()
 		err = <-written
-	case err = <-written: // its time was over before it came that far
+	case err = <-written: // its time was over before it was sent
 	}
 	if err == nil {
 		t.Fatal("a write without an answer is said to be answered")
@@ -275,7 +275,7 @@ func TestOthersAreNotCovered(t *testing.T) {
 	}
 }
 
-// uidIn is some uid of a slot.
+// uidIn returns a UID of a slot.
 func uidIn(f *fenced, slot int) types.UID {
 	for {
 		if uid := uuid.NewUUID(); f.assignment.parsed.SlotOf(uid) == slot {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// errLost is why a context of work ends whose right was lost.
+// errLost is the cause when the context of work ends because the grant was lost.
 var errLost = errors.New("the object belongs to another replica now")
 
-// Lost reports whether a context ended because the object belongs to another replica now: nothing that is done
-// under it is of use any more.
+// Lost reports whether a context ended because the object belongs to another replica now: further work
+// under it has no effect.
 func Lost(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errLost) }
 
-// LostError reports that a request was not sent, as the object belongs to another replica now, or may be.
+// LostError reports that a request was not sent, because the object belongs to another replica now, or may do so.
 type LostError struct{ Method, Path string }
 
 func (e *LostError) Error() string {
@@ -25,10 +25,10 @@ func (e *LostError) Error() string {
 // grant is the right to work on the objects of a slot, from its opening until it is given up.
 type grant struct {
 	mu sync.Mutex
-	// closing: no work is begun any more. revoked: none is done.
+	// closing means that no work may begin any more, and revoked that no work may be done.
 	closing, revoked bool
 	passes           map[*pass]bool
-	// flights are writes that are not answered yet; doubtful is until when one that was never
+	// flights are writes that are not answered yet; doubtful is the time until which a write that was never
 	// answered may still take effect.
 	flights  int
 	doubtful time.Time
@@ -47,7 +47,7 @@ type pass struct {
 	end  context.CancelCauseFunc
 }
 
-// passKey is under which a context holds a pass.
+// passKey is the context key of a pass.
 type passKey struct{}
 
 func passOf(ctx context.Context) *pass {
@@ -77,13 +77,13 @@ func (p *pass) leave() {
 	p.tell()
 }
 
-// tell wakes who waits for a change. The lock is held.
+// tell wakes the goroutines that wait for a change. The lock is held.
 func (g *grant) tell() {
 	close(g.changed)
 	g.changed = make(chan struct{})
 }
 
-// send begins a write, if there is still the right to.
+// send begins a write, if the grant is still valid.
 func (p *pass) send() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +95,7 @@ func (p *pass) send() bool {
 	return true
 }
 
-// answered ends a write. One without an answer may take effect until a time.
+// answered ends a write. A write without a response may take effect until a time.
 func (p *pass) answered(doubtful time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +106,7 @@ func (p *pass) answered(doubtful time.Time) {
 	p.tell()
 }
 
-// close lets no further pass begin.
+// close prevents further passes from beginning.
 func (g *grant) close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -119,7 +119,7 @@ func (g *grant) isClosing() bool {
 	return g.closing
 }
 
-// revoke lets nothing be sent any more. Passes end as if the operator were told to stop.
+// revoke prevents further writes. Passes end as if the operator had to stop.
 func (g *grant) revoke() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -130,7 +130,7 @@ func (g *grant) revoke() {
 	g.tell()
 }
 
-// interrupt ends the passes that are under way. Others may begin.
+// interrupt ends the running passes. Others may begin.
 func (g *grant) interrupt() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -139,7 +139,7 @@ func (g *grant) interrupt() {
 	}
 }
 
-// await waits until a condition holds, at most until ctx ends.
+// await waits until a condition holds, or until ctx ends.
 func (g *grant) await(ctx context.Context, holds func() bool) {
 	for {
 		g.mu.Lock()
@@ -156,7 +156,7 @@ func (g *grant) await(ctx context.Context, holds func() bool) {
 	}
 }
 
-// drain gives passes a while to end, revokes the rest, and returns when nothing that was sent can
+// drain waits some time for passes to end, revokes the rest, and returns when no write that was sent can
 // take effect any more.
 func (g *grant) drain(life context.Context, while time.Duration) {
 	g.close()
@@ -171,7 +171,7 @@ func (g *grant) drain(life context.Context, while time.Duration) {
 	wait(life, doubtful)
 }
 
-// wait waits for a while, unless ctx ends before.
+// wait waits for a duration, unless ctx ends before.
 func wait(ctx context.Context, while time.Duration) {
 	if while <= 0 {
 		return

@@ -19,18 +19,18 @@ import (
 	"github.com/operon-framework/operon/internal/core/shardtable"
 )
 
-// Label holds the bucket of an object, on owners where the API server cannot select, and on
+// Label holds the bucket of an object: on owners if the API server cannot select them, and on
 // children always.
 const Label = plan.ShardLabel
 
-// labeller labels objects that lack the label, of the slots that there is work on. Every member sees
-// every such object, which there are few of and not for long: so no member depends on another one.
+// labeller labels objects that lack the label, in the slots that are worked on. Every member sees
+// every such object. There are few of them, and not for long. So no member depends on another one.
 type labeller struct {
 	*union
 	kick chan struct{}
 
 	mu sync.Mutex
-	// bare are the objects that lack the label, false are those whose label is to be taken off.
+	// bare are the objects that lack the label; the value is false for objects whose label has to be removed.
 	bare map[string]mark
 }
 
@@ -38,7 +38,7 @@ type labeller struct {
 type mark struct {
 	namespace, name, revision string
 	uid                       types.UID
-	// wrong: the label is not the object's bucket, and goes.
+	// wrong means that the label is not the object's bucket, and is removed.
 	wrong bool
 }
 
@@ -77,7 +77,7 @@ func (l *labeller) run(ctx context.Context) {
 	}
 }
 
-// round labels what is to be labeled. What failed is tried again after a while.
+// round labels all objects that are due. Failures are retried after some time.
 func (l *labeller) round(ctx context.Context) (again <-chan time.Time) {
 	l.mu.Lock()
 	marks := make([]mark, 0, len(l.bare))
@@ -107,15 +107,15 @@ func (l *labeller) round(ctx context.Context) (again <-chan time.Time) {
 	return nil
 }
 
-// label writes one label. It returns false where that is to be tried again by itself.
+// label writes one label. It returns false if the caller has to retry.
 func (l *labeller) label(ctx context.Context, m mark) bool {
 	value := any(shardtable.BucketName(shardtable.Bucket(m.uid)))
 	if m.wrong {
-		value = nil // whoever it belongs to labels it then
+		value = nil // the member that holds its slot labels it then
 	} else {
 		within, leave, ok := l.member.Enter(ctx, m.uid)
 		if !ok {
-			return !l.member.has(m.uid) // another member's: we are told if it becomes ours, and not when we may write again
+			return !l.member.has(m.uid) // another member's: we are notified if it becomes ours, but not when we may write again
 		}
 		defer leave()
 		ctx = within
@@ -134,7 +134,7 @@ func (l *labeller) label(ctx context.Context, m mark) bool {
 		l.done(m)
 		return true
 	case apierrors.IsConflict(err):
-		return false // the watch shows a newer version, unless the server refused the write for another reason
+		return false // the watch delivers a newer version, unless the server refused the write for another reason
 	}
 	l.member.Log.Error(err, "cannot set the shard label of an object; no replica reconciles it until one can", "kind", l.kind.Kind, "namespace", m.namespace, "name", m.name)
 	return false
@@ -148,7 +148,7 @@ func (l *labeller) done(m mark) {
 	}
 }
 
-// wrong lets a label be taken off that is not the object's bucket.
+// wrong schedules the removal of a label that is not the object's bucket.
 func (l *labeller) wrong(object client.Object) { l.note(object, true) }
 
 func (l *labeller) note(object client.Object, wrong bool) {
@@ -158,7 +158,7 @@ func (l *labeller) note(object client.Object, wrong bool) {
 	l.wake()
 }
 
-// bareStore records what a reflector shows of objects without the label.
+// bareStore records the objects without the label that a reflector delivers.
 type bareStore struct{ *labeller }
 
 // Add implements toolscache.ReflectorStore.
@@ -172,7 +172,7 @@ func (s *bareStore) Add(o any) error {
 // Update implements toolscache.ReflectorStore.
 func (s *bareStore) Update(o any) error { return s.Add(o) }
 
-// Delete implements toolscache.ReflectorStore: it is labeled, or gone.
+// Delete implements toolscache.ReflectorStore: the object was labeled, or deleted.
 func (s *bareStore) Delete(o any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// patched is a client that records the names of patched objects. err is what it answers.
+// patched is a client that records the names of patched objects. err is its response.
 type patched struct {
 	client.WithWatch
 	names []string
@@ -26,7 +26,7 @@ func (p *patched) Patch(_ context.Context, object client.Object, _ client.Patch,
 	return p.err
 }
 
-// A label that was refused with a conflict is written again, even if the watch shows no newer version of the object.
+// A label that was refused with a conflict is written again, even if the watch delivers no newer version of the object.
 func TestAConflictIsRetried(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -47,8 +47,8 @@ func TestAConflictIsRetried(t *testing.T) {
 	})
 }
 
-// An object appears while the member's lease is late: it is labeled when the lease has been renewed,
-// although nobody tells of the object again.
+// An object that appears while the member's lease is late is labeled when the lease has been renewed,
+// even without a further watch event.
 func TestALateLeaseKeepsNoObjectFromItsLabel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestALateLeaseKeepsNoObjectFromItsLabel(t *testing.T) {
 	})
 }
 
-// What is another member's is left alone until its slot is ours.
+// Objects of another member are ignored until this member holds their slot.
 func TestOthersObjectsAreNotLookedAtAgain(t *testing.T) {
 	t.Parallel()
 	m := holding(t)

@@ -18,7 +18,7 @@ const GroupLabel = "operon.dev/shards"
 // WorksAnnotation is on the Lease of a member that has worked by a table.
 const WorksAnnotation = "operon.dev/shards-worked"
 
-// LeavesAnnotation is on the Lease of a member that gives everything away, and gets nothing.
+// LeavesAnnotation is on the Lease of a member that gives all slots away, and receives none.
 const LeavesAnnotation = "operon.dev/shards-left"
 
 // heartbeat is the Lease of this replica and its renewal. Fields are guarded by the member's lock.
@@ -37,8 +37,8 @@ type heartbeat struct {
 	leaving bool
 }
 
-// join announces the member, however long that takes. Each attempt is under another id: one that was
-// not answered may have been heard.
+// join announces the member, however long that takes. Each attempt uses another id: an unanswered
+// attempt may have taken effect.
 func (h *heartbeat) join(ctx context.Context) {
 	for ctx.Err() == nil {
 		h.mu.Lock()
@@ -63,21 +63,21 @@ func (h *heartbeat) join(ctx context.Context) {
 	}
 }
 
-// rename begins a new life under another id, as what was known by the last one is lost. The lock is held.
+// rename begins a new life under another id, because everything known by the last one is lost. The lock is held.
 func (h *heartbeat) rename() {
-	if h.lives > 0 { // what was sent for the last life is answered or given up by then
+	if h.lives > 0 { // all requests of the last life are answered or given up by then
 		h.peers.seen[h.id] = &sight{at: h.Clock.Now().Add(h.timing.write - h.timing.lease), gone: true}
 	}
 	h.lives++
 	h.id, h.own = fmt.Sprintf("%s-%d", h.Name, h.lives), nil
 }
 
-// fill writes into the member's lease what others go by. A person may have edited it.
+// fill writes into the member's lease the data that others depend on. A user may have edited it.
 func (b *base) fill(lease *coordinationv1.Lease, sent time.Time) {
 	metav1.SetMetaDataLabel(&lease.ObjectMeta, GroupLabel, b.Operator)
 	id, _ := b.memberOf(lease)
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &id, new(int32(b.timing.lease/time.Second))
-	lease.Spec.RenewTime = new(metav1.NewMicroTime(sent)) // for people: nobody compares it
+	lease.Spec.RenewTime = new(metav1.NewMicroTime(sent)) // for people: it is never compared
 }
 
 func (h *heartbeat) renewedAt(lease *coordinationv1.Lease, sent time.Time) {
@@ -87,8 +87,8 @@ func (h *heartbeat) renewedAt(lease *coordinationv1.Lease, sent time.Time) {
 	h.wake()
 }
 
-// renewing renews the member's lease until it ends. One that others deleted is followed by
-// another life: whatever was held is theirs.
+// renewing renews the member's lease until it ends. If others delete the lease, the member begins
+// another life: they have its slots.
 func (h *heartbeat) renewing(life context.Context) {
 	for life.Err() == nil {
 		wait(life, h.timing.renew)
@@ -112,7 +112,7 @@ func (h *heartbeat) renew(ctx context.Context) {
 	works, leaves := len(h.slots.grants) > 0, h.leaving
 	h.mu.Unlock()
 	sent, err := h.update(ctx, lease, works, leaves)
-	if apierrors.IsConflict(err) { // our last renewal came late, or a person edited it
+	if apierrors.IsConflict(err) { // our last renewal arrived late, or a user edited it
 		if err = h.reread(ctx, lease); err == nil {
 			sent, err = h.update(ctx, lease, works, leaves)
 		}
@@ -127,7 +127,7 @@ func (h *heartbeat) renew(ctx context.Context) {
 	}
 }
 
-// update writes the member's lease, and returns when it began to.
+// update writes the member's lease, and returns when the write began.
 func (h *heartbeat) update(ctx context.Context, lease *coordinationv1.Lease, works, leaves bool) (sent time.Time, _ error) {
 	sent = h.Clock.Now()
 	h.fill(lease, sent)
@@ -142,7 +142,7 @@ func (h *heartbeat) update(ctx context.Context, lease *coordinationv1.Lease, wor
 
 var errOther = errors.New("the lease was replaced by another one of the same name")
 
-// reread reads the member's lease, which is to be the same one.
+// reread reads the member's lease, which has to be the same one.
 func (h *heartbeat) reread(ctx context.Context, lease *coordinationv1.Lease) error {
 	uid := lease.UID
 	err := h.brief(ctx, func(ctx context.Context) error { return h.Client.Get(ctx, client.ObjectKeyFromObject(lease), lease) })
@@ -152,7 +152,7 @@ func (h *heartbeat) reread(ctx context.Context, lease *coordinationv1.Lease) err
 	return err
 }
 
-// expelled stops all work, for others may have begun with it, and begins again.
+// expelled stops all work, because others may have begun with it, and joins again.
 func (h *heartbeat) expelled(ctx context.Context) {
 	h.mu.Lock()
 	h.own = nil
@@ -166,7 +166,7 @@ func (h *heartbeat) expelled(ctx context.Context) {
 	h.join(ctx)
 }
 
-// remove deletes the member's lease, as nobody has to wait for it.
+// remove deletes the member's lease, because no member has to wait for it.
 func (h *heartbeat) remove(ctx context.Context) {
 	h.mu.Lock()
 	lease := h.own

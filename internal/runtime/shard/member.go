@@ -16,20 +16,20 @@ import (
 	"github.com/operon-framework/operon/internal/core/shardtable"
 )
 
-// Config of a member. All fields but Clock are required.
+// Config of a member. All fields except Clock are required.
 type Config struct {
-	// Client reads and writes Leases, without a cache. It may be set until Start.
+	// Client reads and writes Leases, without a cache. It may be set until Start is called.
 	Client client.WithWatch
-	// Namespace is where the Leases are, and Operator the name that they begin with.
+	// Namespace is the namespace of the Leases, and Operator the prefix of their names.
 	Namespace, Operator string
-	// Name of this replica, which no other has.
+	// Name is the unique name of this replica.
 	Name string
-	// Slots is into how many the objects are cut, unless other replicas have done that already.
+	// Slots is the number of slots, unless other replicas have set it already.
 	Slots int
-	// Lease is how long others wait for a heartbeat; whole seconds.
+	// Lease is how long others wait for a heartbeat, in whole seconds.
 	Lease time.Duration
 	Log   logr.Logger
-	// Clock tells the time, for tests. Nil: the system's.
+	// Clock returns the time, for tests. Nil means the system's clock.
 	Clock clock.PassiveClock
 }
 
@@ -51,7 +51,7 @@ type base struct {
 	mu     sync.Mutex
 }
 
-// wake lets the member look again.
+// wake makes the member decide again.
 func (b *base) wake() {
 	select {
 	case b.kick <- struct{}{}:
@@ -59,18 +59,18 @@ func (b *base) wake() {
 	}
 }
 
-// brief sends a request that is given up before it is of no use any more.
+// brief sends a request that is given up once its result would be useless.
 func (b *base) brief(ctx context.Context, send func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, b.timing.write)
 	defer cancel()
 	return send(ctx)
 }
 
-// since is how long ago something was, by a clock that nobody sets.
+// since returns the time since an event, by a clock that cannot be set.
 func (b *base) since(at time.Time) time.Duration { return b.Clock.Now().Sub(at) }
 
-// elapsed is how long ago something was. A machine that sleeps stops one of its clocks, and the
-// other may be set; the longer time of both is the one to believe.
+// elapsed returns the time since an event. A sleeping machine stops one of its clocks, and the
+// other may be set; the longer of both durations is used.
 func (b *base) elapsed(since time.Time) time.Duration {
 	now := b.Clock.Now()
 	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
@@ -80,10 +80,10 @@ func (b *base) tableKey() client.ObjectKey {
 	return client.ObjectKey{Namespace: b.Namespace, Name: b.Operator + "-shards"}
 }
 
-// leaseOf names the Lease of a member.
+// leaseOf returns the name of the Lease of a member.
 func (b *base) leaseOf(id string) string { return b.Operator + "-member-" + id }
 
-// memberOf is whose Lease one is, by its name: anything else in it may be edited.
+// memberOf returns the member that a Lease belongs to, by its name: everything else in it may be edited.
 func (b *base) memberOf(lease *coordinationv1.Lease) (id string, ok bool) {
 	return strings.CutPrefix(lease.Name, b.leaseOf(""))
 }
@@ -120,7 +120,7 @@ func New(cfg Config) (*Member, error) {
 // NeedLeaderElection tells the manager that every replica runs this.
 func (m *Member) NeedLeaderElection() bool { return false }
 
-// Start takes part until ctx ends, and then gives everything away.
+// Start takes part until ctx ends, and then gives all slots away.
 func (m *Member) Start(ctx context.Context) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -140,7 +140,7 @@ func (m *Member) Start(ctx context.Context) error {
 	return nil
 }
 
-// loop decides, again and again, until the member is told to stop.
+// loop decides repeatedly, until the member has to stop.
 func (m *Member) loop(ctx, life context.Context) {
 	for ctx.Err() == nil {
 		again := m.step(life)
@@ -165,7 +165,7 @@ func (m *Member) step(ctx context.Context) time.Duration {
 	d := shardtable.Decide(view)
 	work := slices.DeleteFunc(d.Work, func(slot int) bool { return m.assignment.given[slot] })
 	if len(work) < len(d.Work) && d.Write == nil {
-		d.Write = m.assignment.parsed // over the version by which they were given away: if it is taken, they were not
+		d.Write = m.assignment.parsed // over the version with which they were given away: if it is accepted, they were not
 	}
 	m.slots.work(work)
 	m.slots.drain(ctx, d.Drain)
@@ -181,11 +181,11 @@ func (m *Member) step(ctx context.Context) time.Duration {
 	return next
 }
 
-// view returns what is known, and after how long it changes by itself. The lock is held.
+// view returns what is known, and after how long it changes without an event. The lock is held.
 func (m *Member) view() (shardtable.View, time.Duration) {
 	view := shardtable.View{Me: m.heartbeat.id, Leaving: m.heartbeat.leaving, Slots: m.Slots, Table: m.assignment.parsed}
 	worked, next := m.peers.sort(&view)
-	worked = worked || m.assignment.shared // a member that has just begun may not have said so yet
+	worked = worked || m.assignment.shared // a member that has just begun may not have announced it yet
 	next = min(next, m.timing.valid-m.elapsed(m.heartbeat.renewed))
 	if m.assignment.parsed == nil && worked && m.since(m.assignment.bare) < m.timing.lease {
 		view.Bare = true
@@ -204,7 +204,7 @@ func (m *Member) view() (shardtable.View, time.Duration) {
 	return view, next
 }
 
-// leave gives away all that is held, for as long as others would wait anyway.
+// leave gives away all slots, and takes no longer than others would wait anyway.
 func (m *Member) leave(life context.Context) {
 	patient, cancel := context.WithTimeout(life, m.timing.lease)
 	defer cancel()
@@ -238,7 +238,7 @@ func (m *Member) valid() bool {
 	return m.heartbeat.isValid()
 }
 
-// Holds counts the slots that there is work on, and the slots that there are.
+// Holds returns the number of slots that are worked on, and the number of all slots.
 func (m *Member) Holds() (held, slots int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -248,7 +248,7 @@ func (m *Member) Holds() (held, slots int) {
 	return len(m.slots.grants), m.assignment.parsed.Slots()
 }
 
-// Children selects the children of all owners that are in the same slot as an owner.
+// Children returns a selector of the children of all owners that are in the same slot as an owner.
 func (m *Member) Children(owner types.UID) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -21,26 +21,26 @@ import (
 
 var leaseResource = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 
-// leases is what an API server does with Leases, as far as members rely on it: versions, preconditions,
-// and watches in the order of what happened. What members do with real ones, the tests of package operon show;
-// this one takes hours of theirs in a second.
+// leases simulates an API server with Leases, as far as members depend on it: versions, preconditions,
+// and watches in the order of the changes. The tests of package operon check members with real Leases;
+// this one simulates hours in a second.
 type leases struct {
 	mu     sync.Mutex
 	stored map[string]*coordinationv1.Lease
-	// past is all that happened: its index is the revision before it.
+	// past is the list of all changes: the index of a change is the revision before it.
 	past    []happening
 	changed chan struct{}
 	uids    int
 }
 
-// happening is a change of a Lease; nil is none.
+// happening is a change of a Lease; nil means that it does not exist.
 type happening struct{ before, after *coordinationv1.Lease }
 
 func newLeases() *leases {
 	return &leases{stored: map[string]*coordinationv1.Lease{}, changed: make(chan struct{})}
 }
 
-// put stores a Lease, or removes it where after is nil. The lock is held.
+// put stores a Lease, or removes it if after is nil. The lock is held.
 func (s *leases) put(name string, after *coordinationv1.Lease) {
 	before, revision := s.stored[name], strconv.Itoa(len(s.past)+1)
 	if after == nil {
@@ -57,7 +57,7 @@ func (s *leases) put(name string, after *coordinationv1.Lease) {
 	s.changed = make(chan struct{})
 }
 
-// edit changes or removes Leases, as a person does: edit returns whether one stays.
+// edit changes or removes Leases, as a user does: edit reports whether one stays.
 func (s *leases) edit(edit func(*coordinationv1.Lease) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,26 +70,26 @@ func (s *leases) edit(edit func(*coordinationv1.Lease) bool) {
 	}
 }
 
-// wired is a member's connection to the Leases. It is slow, loses answers, and may be cut.
+// wired is a member's connection to the Leases. It is slow, loses responses, and may be cut.
 type wired struct {
 	client.WithWatch
 	leases *leases
 
 	mu     sync.Mutex
 	random *rand.Rand
-	// slow is how long a message takes at most; lossy: some get lost.
+	// slow is the maximum duration of a message; lossy means that some get lost.
 	slow  time.Duration
 	lossy bool
-	// cut is closed when the connection is whole again, nil where it is.
+	// cut is closed when the connection is restored, and nil while it is intact.
 	cut chan struct{}
 }
 
 var errLossy = errors.New("connection reset by peer")
 
-// errExpired is what reads and watches end with: reflectors tell nobody of it, and begin again.
+// errExpired is the error with which reads and watches end: reflectors do not report it, and start again.
 var errExpired = apierrors.NewResourceExpired("the connection was lost")
 
-// pass lets a message pass in one direction.
+// pass transmits a message in one direction.
 func (c *wired) pass(ctx context.Context) error {
 	c.mu.Lock()
 	takes, lost, cut := time.Duration(c.random.Int64N(int64(c.slow))), c.lossy && c.random.IntN(20) == 0, c.cut
@@ -107,7 +107,7 @@ func (c *wired) pass(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// do does something to the Leases, and loses the request or the answer now and then.
+// do executes an operation on the Leases, and sometimes loses the request or the response.
 func (c *wired) do(ctx context.Context, what func() error) error {
 	if err := c.pass(ctx); err != nil {
 		return err
@@ -146,15 +146,15 @@ func (c *wired) Get(ctx context.Context, key client.ObjectKey, o client.Object, 
 	})
 }
 
-// Update implements client.Client. Over a Lease of another uid, and over none, it is a conflict: API
-// servers would create one that has no uid.
+// Update implements client.Client. It is a conflict if the Lease has another UID or does not exist: API
+// servers would create one without a UID.
 func (c *wired) Update(ctx context.Context, o client.Object, _ ...client.UpdateOption) error {
 	return c.do(ctx, func() error {
 		lease := c.leases.stored[o.GetName()]
 		if lease == nil || lease.UID != o.GetUID() || lease.ResourceVersion != o.GetResourceVersion() {
 			return apierrors.NewConflict(leaseResource, o.GetName(), errors.New("another version"))
 		}
-		if !equality.Semantic.DeepEqual(o, lease) { // what changes nothing is no write
+		if !equality.Semantic.DeepEqual(o, lease) { // an update without a change is not a write
 			c.leases.put(o.GetName(), o.(*coordinationv1.Lease))
 		}
 		return nil
@@ -215,7 +215,7 @@ func (c *wired) Watch(ctx context.Context, _ client.ObjectList, options ...clien
 	return w, nil
 }
 
-// tell tells a watch what happens, in order, and breaks it off now and then.
+// tell sends changes to a watch, in order, and sometimes breaks the watch.
 func (c *wired) tell(ctx context.Context, w *watched, since int, chosen labels.Selector) {
 	defer close(w.events)
 	for ctx.Err() == nil {
@@ -247,7 +247,7 @@ func (c *wired) tell(ctx context.Context, w *watched, since int, chosen labels.S
 	}
 }
 
-// event is what a watch of chosen Leases shows of a change.
+// event returns the watch event of selected Leases for a change.
 func (h happening) event(chosen labels.Selector) (_ apiwatch.Event, shows bool) {
 	was := h.before != nil && chosen.Matches(labels.Set(h.before.Labels))
 	is := h.after != nil && chosen.Matches(labels.Set(h.after.Labels))

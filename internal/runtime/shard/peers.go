@@ -22,12 +22,12 @@ type peers struct {
 	seen map[string]*sight
 }
 
-// sight is what was seen of another member.
+// sight is what was observed of another member.
 type sight struct {
 	lease *coordinationv1.Lease
-	// at is when its last heartbeat was seen, on the clock of this machine.
+	// at is when its last heartbeat was observed, on the clock of this machine.
 	at time.Time
-	// gone: its lease was deleted, which does not say when the member notices.
+	// gone means that its lease was deleted, which does not say when the member notices.
 	gone bool
 }
 
@@ -54,7 +54,7 @@ func (p *peers) deleted(id string) {
 	}
 }
 
-// mentioned records a member that stands in the table and has no Lease. The lock is held.
+// mentioned records a member that is in the table and has no Lease. The lock is held.
 func (p *peers) mentioned(id string) {
 	if p.seen[id] == nil {
 		p.seen[id] = &sight{at: p.Clock.Now(), gone: true}
@@ -81,7 +81,7 @@ func (p *peers) sort(view *shardtable.View) (worked bool, next time.Duration) {
 }
 
 // expel deletes the leases of the dead. It returns false if one of them renewed its lease in the meantime.
-// held reports whether a member stands in the table; it is called with the lock held.
+// held reports whether a member is in the table; it is called with the lock held.
 func (p *peers) expel(ctx context.Context, dead []string, held func(id string) bool) bool {
 	for _, id := range dead {
 		p.mu.Lock()
@@ -123,8 +123,8 @@ func (p *peers) delete(ctx context.Context, lease *coordinationv1.Lease) bool {
 	return false
 }
 
-// watch follows the Leases of all members and the table. What it returns is closed when all have
-// been read once. All are of one watch, so that whoever stands in the table was seen before.
+// watch follows the Leases of all members and the table. The returned channel is closed when all have
+// been read once. One watch covers all, so that a member in the table was seen before the table.
 func (m *Member) watch(life context.Context) (synced <-chan struct{}) {
 	options := func(o metav1.ListOptions) []client.ListOption {
 		return []client.ListOption{client.InNamespace(m.Namespace), client.MatchingLabels{GroupLabel: m.Operator}, &client.ListOptions{Raw: &o}}

@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/shardtable"
 )
 
-// watching is a member with a clock that the test moves.
+// watching returns a member with a clock that the test controls.
 func watching(t *testing.T) (*Member, *clocktesting.FakePassiveClock) {
 	t.Helper()
 	clock := clocktesting.NewFakePassiveClock(time.Now())
@@ -24,7 +24,7 @@ func watching(t *testing.T) (*Member, *clocktesting.FakePassiveClock) {
 	return m, clock
 }
 
-// leaseOfOther is the Lease of another member, as it writes it at a time of its own clock.
+// leaseOfOther returns the Lease of another member, as it writes it at a time of its own clock.
 func leaseOfOther(id string, runs time.Duration, at time.Time) *coordinationv1.Lease {
 	other := &base{Config: Config{Operator: "op"}, timing: timing{lease: runs}}
 	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: other.leaseOf(id), ResourceVersion: id + at.String()}}
@@ -39,8 +39,8 @@ func (m *Member) dead() []string {
 	return slices.Sorted(slices.Values(view.Dead))
 }
 
-// Another member is waited for as long as its own lease runs, whatever this one's is, and whatever the
-// clocks show.
+// A member waits for another one for the duration of that one's own lease, whatever the duration of its own lease and
+// whatever the clocks show.
 func TestOthersAreWaitedForByTheirOwnLeases(t *testing.T) {
 	t.Parallel()
 	m, clock := watching(t)
@@ -69,7 +69,7 @@ func TestOthersAreWaitedForByTheirOwnLeases(t *testing.T) {
 	}
 }
 
-// Somebody edits the Lease of a member: it stays that member's.
+// A Lease of a member that a user edits stays that member's.
 func TestWhoseLeaseOneIsStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	m, clock := watching(t)
@@ -87,14 +87,14 @@ func TestWhoseLeaseOneIsStaysAsItIs(t *testing.T) {
 	}
 }
 
-// A table that somebody made unreadable is made again, and not before those have noticed who worked by it.
+// A table that a user made unreadable is created again, but not before the members that worked by it have noticed.
 func TestATableThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	m, clock := watching(t)
 	decide := func() shardtable.Decision {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		worker := leaseOfOther("b-1", lease, clock.Now()) // which renews all the time
+		worker := leaseOfOther("b-1", lease, clock.Now()) // it renews all the time
 		worker.Annotations = map[string]string{WorksAnnotation: "true"}
 		m.peers.seen["b-1"] = &sight{lease: worker, at: clock.Now()}
 		view, _ := m.view()

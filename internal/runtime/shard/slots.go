@@ -108,7 +108,7 @@ func (s *slots) follow(f follower) (unfollow func()) {
 	}
 }
 
-// interrupt ends the passes that run. Refused writes would not stop what they do outside the API server. The lock is held.
+// interrupt ends the running passes. Refused writes would not stop their work outside the API server. The lock is held.
 func (s *slots) interrupt() {
 	for _, g := range s.grants {
 		g.interrupt()

@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/shardtable"
 )
 
-// updated is a client that records what is updated, and answers nothing of use.
+// updated is a client that records updates, and returns no useful response.
 type updated struct {
 	client.WithWatch
 	tables []string
@@ -28,8 +28,8 @@ func (u *updated) Update(_ context.Context, object client.Object, _ ...client.Up
 	return errLossy
 }
 
-// A member gave a slot away by a write that was not answered, and would have it now, as the other one is gone: it does not
-// work on it before a write over the same version has told whether it is still its own.
+// A member gave a slot away by a write that was not answered, and would have it now, because the other member has ended. It
+// does not work on the slot before a write over the same version has shown whether the slot is still its own.
 func TestWhatMayBeGivenAwayIsNotWorkedOn(t *testing.T) {
 	t.Parallel()
 	m := holding(t)
@@ -44,7 +44,7 @@ func TestWhatMayBeGivenAwayIsNotWorkedOn(t *testing.T) {
 	m.slots.revokeAll()
 	given := shardtable.Table{Holders: []string{"b-1", m.heartbeat.id}}
 	m.assignment.write(t.Context(), m.assignment.lease, given)
-	m.shown(tableNow("1")) // read again after the watch broke: it tells nothing of the write
+	m.shown(tableNow("1")) // read again after the watch broke: it says nothing about the write
 	m.step(t.Context())
 	if m.slots.grants[0] != nil || m.slots.grants[1] == nil {
 		t.Errorf("worked on are %v, want slot 1 only", m.slots.grants)
@@ -55,14 +55,14 @@ func TestWhatMayBeGivenAwayIsNotWorkedOn(t *testing.T) {
 	if len(took.times) != 2 {
 		t.Errorf("a table that is written as it was is not changed, and API servers make no version of it")
 	}
-	m.shown(tableNow("2")) // our second write was taken, and so the first one was not
+	m.shown(tableNow("2")) // our second write was accepted, and so the first one was not
 	m.step(t.Context())
 	if m.slots.grants[0] == nil {
 		t.Error("nobody works on the slot that stayed ours")
 	}
 }
 
-// The table is deleted while others hold slots by it, who had no time to say that they work: it is made
+// A table that is deleted while others hold slots by it, and had no time to announce that they work, is created
 // again when they have noticed.
 func TestATableThatWasDeleted(t *testing.T) {
 	t.Parallel()

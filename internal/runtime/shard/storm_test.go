@@ -25,7 +25,7 @@ type replica struct {
 	over chan struct{}
 
 	mu sync.Mutex
-	// open are the slots that it was told to work on.
+	// open are the slots that it has to work on.
 	open map[int]bool
 }
 
@@ -38,7 +38,7 @@ func (r *replica) set(slot int, open bool) {
 	r.open[slot] = open
 }
 
-// works reports whether a replica may write an object now, and whether it was told of its slot.
+// works reports whether a replica may write an object now, and whether it was notified of its slot.
 func (r *replica) works(uid types.UID) (may, told bool) {
 	r.Member.mu.Lock()
 	g, slot := r.assignment.grantOf(uid)
@@ -55,7 +55,7 @@ func (r *replica) works(uid types.UID) (may, told bool) {
 	return may, r.open[slot]
 }
 
-// drifting is a clock that is wrong, and goes wrong by less than what members allow for.
+// drifting is a clock that is wrong, and whose speed is wrong by less than members tolerate.
 type drifting struct {
 	began time.Time
 	ahead time.Duration
@@ -71,39 +71,39 @@ func (d drifting) Now() time.Time {
 // Since implements clock.PassiveClock.
 func (d drifting) Since(at time.Time) time.Duration { return d.Now().Sub(at) }
 
-// storm is replicas of one operator to which everything happens.
+// storm is a set of replicas of one operator that is exposed to all kinds of faults.
 type storm struct {
 	*testing.T
 	random *rand.Rand
 	leases *leases
 	uids   []types.UID
-	// living are those that were not told to stop yet.
+	// living are the replicas that were not stopped yet.
 	all, living []*replica
 	acts        func(*storm, *replica) map[string]func()
-	// alone: no two may work on an object at any time.
+	// alone means that no two replicas may work on an object at any time.
 	alone bool
-	// told is what happened.
+	// told is the log of events.
 	told []string
 }
 
-// Replicas come, go, die and are cut off, their requests and answers get lost and their clocks are wrong: no two
-// of them may write an object at the same time, and soon after all is well again somebody works on each.
+// Replicas start, stop, are killed and are disconnected, their requests and responses get lost and their clocks are wrong:
+// no two of them may write an object at the same time, and soon after all faults have ended a replica works on each object.
 func TestStormsLeaveNothingUnheld(t *testing.T) {
 	t.Parallel()
 	storms(t, true, (*storm).deaths)
 }
 
-// Somebody deletes, relabels and garbles Leases besides: soon after that has ended, one replica works on each
-// object. That none does so before another one has noticed is not asked: see decision 0111.
+// In addition, a user deletes, relabels and corrupts Leases: soon after that has ended, one replica works on each
+// object. The test does not require that a replica waits until another one has noticed: see decision 0111.
 func TestStormsOfEditsLeaveNothingUnheld(t *testing.T) {
 	t.Parallel()
 	storms(t, false, (*storm).edits)
 }
 
-// seeds is how many storms there are of a kind: in thousands of them everything was found that is mended.
+// seeds is the number of storms of each kind. All errors fixed so far were found in thousands of storms.
 const seeds = 200
 
-// storms are those of acts of one kind. Time is their own.
+// storms runs the storms with one kind of acts, in simulated time.
 func storms(t *testing.T, alone bool, acts func(*storm, *replica) map[string]func()) {
 	t.Helper()
 	for seed := range uint64(seeds) {
@@ -171,7 +171,7 @@ func (s *storm) add() {
 	s.all, s.living = append(s.all, r), append(s.living, r)
 }
 
-// deaths is what replicas have to share objects through.
+// deaths are the faults during which replicas have to share objects.
 func (s *storm) deaths(one *replica) map[string]func() {
 	return map[string]func(){
 		"one is cut off":          one.wire.cutOff,
@@ -183,7 +183,7 @@ func (s *storm) deaths(one *replica) map[string]func() {
 	}
 }
 
-// edits are deaths, and what a person does to Leases.
+// edits are deaths, and edits of Leases by a user.
 func (s *storm) edits(one *replica) map[string]func() {
 	acts := s.deaths(one)
 	maps.Copy(acts, map[string]func(){
@@ -196,7 +196,7 @@ func (s *storm) edits(one *replica) map[string]func() {
 	return acts
 }
 
-// act lets something happen.
+// act executes an act.
 func (s *storm) act() {
 	one := s.living[s.random.IntN(len(s.living))]
 	acts := s.acts(s, one)
@@ -221,7 +221,7 @@ func (s *storm) addUpTo() {
 	}
 }
 
-// end ends a replica, unless it is the last one. One that is killed says nothing more.
+// end ends a replica, unless it is the last one. A killed replica sends nothing more.
 func (s *storm) end(one *replica, killed bool) {
 	if len(s.living) == 1 {
 		return
@@ -251,7 +251,7 @@ func (c *wired) mend() {
 	}
 }
 
-// goOn lets time pass, and looks all the while whether two have the same object.
+// goOn advances time, and checks continuously whether two replicas have the same object.
 func (s *storm) goOn(while time.Duration) {
 	for until := time.Now().Add(while); time.Now().Before(until); time.Sleep(20 * time.Millisecond) {
 		for _, uid := range s.uids {
@@ -262,7 +262,7 @@ func (s *storm) goOn(while time.Duration) {
 	}
 }
 
-// workers are who may write an object, and whether one of them was told of its slot.
+// workers returns the replicas that may write an object, and whether one of them was notified of its slot.
 func (s *storm) workers(uid types.UID) (workers []string, told bool) {
 	for _, r := range s.living {
 		may, one := r.works(uid)
@@ -274,8 +274,8 @@ func (s *storm) workers(uid types.UID) (workers []string, told bool) {
 	return workers, told
 }
 
-// calm mends what is broken, and waits until each object is one replica's. Watches that broke again and again
-// are tried again after a minute at most.
+// calm ends all faults, and waits until each object belongs to one replica. Watches that broke repeatedly
+// are retried after a minute at most.
 func (s *storm) calm() {
 	for _, r := range s.living {
 		r.wire.mend()

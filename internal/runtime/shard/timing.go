@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// timing is what follows from how long a lease runs.
+// timing holds the durations that follow from the duration of a lease.
 type timing struct {
-	// lease is how long after its last renewal was seen a member counts as live for others.
+	// lease is how long a member counts as live for others after they observed its last renewal.
 	lease time.Duration
 	// renew is how often a lease is renewed, write how long a write may take, and valid for how
-	// long after a renewal was sent writes may be sent.
+	// long writes may be sent after a renewal was sent.
 	renew, write, valid time.Duration
 	// drain is how long passes may continue when a slot is given up.
 	drain time.Duration
 }
 
-// shortest and longest bound how long a lease may run.
+// shortest and longest bound the duration of a lease.
 const (
 	shortest = 2 * time.Second
 	longest  = time.Hour
 )
 
-// skew is by how much clocks may go differently fast: one part in so many.
+// skew is the tolerated difference in the speed of clocks: one part in skew.
 const skew = 50
 
 func timingOf(lease time.Duration) (timing, error) {

@@ -5,8 +5,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// told is a store of a reflector that keeps no objects: it tells of them, and keeps what it takes to tell
-// of those that are gone after the watch was interrupted.
+// told is a reflector store that holds no objects: it reports them, and stores only what it needs to report
+// those that were deleted while the watch was interrupted.
 type told[T client.Object] struct {
 	// shown is called with each state of an object, removed with the last one, or what is left of it, and
 	// replaced when everything was read.
@@ -16,7 +16,7 @@ type told[T client.Object] struct {
 	known map[string]T
 }
 
-// keyOf names an object.
+// keyOf returns the key of an object.
 func keyOf(object client.Object) string { return object.GetNamespace() + "/" + object.GetName() }
 
 // Add implements toolscache.ReflectorStore.

@@ -16,19 +16,19 @@ import (
 	"github.com/operon-framework/operon/internal/core/shardtable"
 )
 
-// Owners makes of the list and watch of a kind one of those objects whose slots there is work
-// on. Objects of a slot appear when the work on it begins, and go when it ends, as if they had been
+// Owners limits the list and watch of a kind to the objects whose slots are worked
+// on. Objects of a slot appear when the work on it begins, and disappear when it ends, as if they had been
 // created and deleted; so a cache holds no others.
 //
-// The API server selects them where it can. Where it cannot, they are selected by the label
+// The API server selects them if it can. Otherwise they are selected by the label
 // plan.ShardLabel, which the member sets on objects that lack it.
 //
-// Kinds of which shared reports that they are not shared stay as they are.
+// Kinds for which shared returns false are not limited.
 func (m *Member) Owners(all toolscache.ListerWatcher, kind schema.GroupVersionKind, example client.Object, shared func() bool) toolscache.ListerWatcher {
 	return &union{member: m, all: toolscache.ToListerWatcherWithContext(all), kind: kind, example: example, shared: shared}
 }
 
-// union is the objects of several slots as one watch.
+// union combines the objects of several slots into one watch.
 type union struct {
 	member  *Member
 	all     toolscache.ListerWatcherWithContext
@@ -37,7 +37,7 @@ type union struct {
 	shared  func() bool
 }
 
-// IsWatchListSemanticsUnSupported tells reflectors that the watch does not begin with what there is.
+// IsWatchListSemanticsUnSupported informs reflectors that the watch does not begin with the existing objects.
 func (u *union) IsWatchListSemanticsUnSupported() bool { return true }
 
 // List implements toolscache.Lister.
@@ -45,7 +45,7 @@ func (u *union) List(options metav1.ListOptions) (runtime.Object, error) {
 	return u.ListWithContext(context.Background(), options)
 }
 
-// ListWithContext implements toolscache.ListerWithContext. There is nothing: the watch shows it.
+// ListWithContext implements toolscache.ListerWithContext. The list is empty: the watch delivers the objects.
 func (u *union) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	if !u.shared() {
 		return u.all.ListWithContext(ctx, options)
@@ -85,14 +85,14 @@ type shown struct {
 	life   context.Context
 	stop   context.CancelFunc
 	events chan apiwatch.Event
-	// labels is nil where the API server selects.
+	// labels is nil if the API server selects.
 	labels *labeller
 
 	mu    sync.Mutex
 	slots map[int]*feed
 }
 
-// feed is what one slot adds to a watch.
+// feed is the part of a watch for one slot.
 type feed struct {
 	stop  context.CancelFunc
 	ended chan struct{}
@@ -111,7 +111,7 @@ func (w *shown) send(kind apiwatch.EventType, object runtime.Object) {
 	}
 }
 
-// opened begins to show the objects of a slot. The member's lock is held.
+// opened begins to deliver the objects of a slot. The member's lock is held.
 func (w *shown) opened(slot int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,7 +122,7 @@ func (w *shown) opened(slot int) {
 	go func() {
 		defer close(f.ended)
 		if before != nil {
-			<-before.ended // its objects go first
+			<-before.ended // its objects are removed first
 		}
 		w.feed(life, slots, slot)
 	}()
@@ -140,13 +140,13 @@ func (w *shown) closed(slot int) {
 	}
 }
 
-// glimpse is what is kept of an object in order to tell of its end.
+// glimpse is the data of an object that is stored in order to report its deletion.
 type glimpse struct {
 	namespace, name, revision string
 	uid                       types.UID
 }
 
-// feed shows the objects of a slot until its life ends, and then that they are gone.
+// feed delivers the objects of a slot until its life ends, and then their deletions.
 func (w *shown) feed(life context.Context, slots shardtable.Table, slot int) {
 	known := map[string]glimpse{}
 	narrow := func(o *metav1.ListOptions) {
@@ -173,7 +173,7 @@ func (w *shown) feed(life context.Context, slots shardtable.Table, slot int) {
 	}
 }
 
-// sendGone tells of the end of an object of which no more is known than this.
+// sendGone reports the deletion of an object of which only this data is known.
 func (w *shown) sendGone(object glimpse) {
 	gone, ok := w.example.DeepCopyObject().(client.Object)
 	if !ok {
@@ -186,7 +186,7 @@ func (w *shown) sendGone(object glimpse) {
 	w.send(apiwatch.Deleted, gone)
 }
 
-// slotStore passes on what a reflector shows of a slot.
+// slotStore forwards the objects of a slot that a reflector delivers.
 type slotStore struct {
 	*shown
 	slots shardtable.Table
@@ -194,8 +194,8 @@ type slotStore struct {
 	known map[string]glimpse
 }
 
-// Add implements toolscache.ReflectorStore. An API server that does not select shows other
-// objects too, and somebody may have written a wrong label.
+// Add implements toolscache.ReflectorStore. An API server that does not select delivers other
+// objects too, and another client may have written a wrong label.
 func (s *slotStore) Add(o any) error {
 	object, ok := o.(client.Object)
 	if !ok {
@@ -256,12 +256,12 @@ func (s *slotStore) Replace(all []any, _ string) error {
 // Resync implements toolscache.ReflectorStore.
 func (s *slotStore) Resync() error { return nil }
 
-// nonsense is a selection that no API server can make sense of.
+// nonsense is a selector that no API server can parse.
 const nonsense = "no selection"
 
-// offered reports whether the API server selects objects by ranges of hashes. One that does refuses a
-// selection that makes no sense; one that does not never looks at it. (Lists of custom resources
-// do not tell by what they were selected.)
+// offered reports whether the API server selects objects by ranges of hashes. A server that does refuses an
+// invalid selector; a server that does not never reads it. (Lists of custom resources
+// do not show by what they were selected.)
 func offered(ctx context.Context, all toolscache.ListerWatcherWithContext) (bool, error) {
 	_, err := all.ListWithContext(ctx, metav1.ListOptions{Limit: 1, ShardSelector: nonsense})
 	if err != nil && strings.Contains(err.Error(), "shard selector") {

@@ -17,8 +17,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// client sends spans by OTLP over HTTP. OpenTelemetry's own client for that brings gRPC along,
-// which would be a sixth of an operator.
+// client sends spans by OTLP over HTTP. OpenTelemetry's own client for that depends on gRPC,
+// which would be a sixth of the size of an operator.
 type client struct {
 	http     http.Client
 	timeout  time.Duration
@@ -27,20 +27,20 @@ type client struct {
 	compress bool
 }
 
-// Start and Stop are nothing, as a connection is made with the first request.
+// Start does nothing, because the first request opens a connection.
 func (c *client) Start(context.Context) error { return nil }
 
-// Stop is as Start.
+// Stop does nothing, for the same reason as Start.
 func (c *client) Stop(context.Context) error { return nil }
 
-// UploadTraces sends spans, again where the receiver asks for that, until the time is over.
+// UploadTraces sends spans, and retries if the receiver requests it, until the timeout.
 func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
 	if len(spans) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	// It is the same on the wire as ExportTraceServiceRequest, whose package needs gRPC.
+	// The encoding is the same as of ExportTraceServiceRequest, whose package needs gRPC.
 	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
 	if err != nil {
 		return err
@@ -61,8 +61,8 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 	}
 }
 
-// post sends once. After an error it says how long to wait for the next attempt, less than
-// nothing for none.
+// post sends once. After an error it returns how long to wait for the next attempt, or a negative duration
+// if there must be none.
 func (c *client) post(ctx context.Context, body []byte) (time.Duration, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint, bytes.NewReader(body))
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *client) post(ctx context.Context, body []byte) (time.Duration, error) {
 	return -1, err
 }
 
-// retryAfter reads a header with seconds or a date; 0 is none.
+// retryAfter reads a header with seconds or a date; 0 means that there is none.
 func retryAfter(text string) time.Duration {
 	if seconds, err := strconv.Atoi(text); err == nil {
 		return max(0, time.Duration(seconds)*time.Second)
@@ -139,7 +139,7 @@ func wireField(message []byte, wanted protowire.Number) any {
 func zipped(data []byte) []byte {
 	var buffer bytes.Buffer
 	writer := gzip.NewWriter(&buffer)
-	_, _ = writer.Write(data) // a buffer takes everything
+	_, _ = writer.Write(data) // writes to a buffer do not fail
 	_ = writer.Close()
 	return buffer.Bytes()
 }

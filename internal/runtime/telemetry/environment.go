@@ -21,13 +21,13 @@ import (
 )
 
 // FromEnvironment returns a provider that exports spans as OpenTelemetry's standard variables
-// say, nil where they name no endpoint. It has to be shut down, which sends what is left.
+// specify, or nil if they name no endpoint. It has to be shut down, which sends the remaining spans.
 //
-// Read are OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _TIMEOUT, _COMPRESSION, _CERTIFICATE,
-// _CLIENT_CERTIFICATE, _CLIENT_KEY and _PROTOCOL, of which only http/protobuf is spoken, each
-// also as OTEL_EXPORTER_OTLP_TRACES_…, which goes before; OTEL_SDK_DISABLED,
+// These variables are read: OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _TIMEOUT, _COMPRESSION, _CERTIFICATE,
+// _CLIENT_CERTIFICATE, _CLIENT_KEY and _PROTOCOL, of which only http/protobuf is supported, each
+// also as OTEL_EXPORTER_OTLP_TRACES_…, which takes precedence; OTEL_SDK_DISABLED,
 // OTEL_TRACES_EXPORTER, OTEL_SERVICE_NAME (by default the operator's name) and
-// OTEL_RESOURCE_ATTRIBUTES; and what the SDK reads itself, OTEL_TRACES_SAMPLER and OTEL_BSP_….
+// OTEL_RESOURCE_ATTRIBUTES; and the variables that the SDK reads itself, OTEL_TRACES_SAMPLER and OTEL_BSP_….
 func FromEnvironment(ctx context.Context, operator string) (*sdktrace.TracerProvider, error) {
 	endpoint := endpoint()
 	if endpoint == "" || os.Getenv("OTEL_SDK_DISABLED") == "true" || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
@@ -49,12 +49,12 @@ func FromEnvironment(ctx context.Context, operator string) (*sdktrace.TracerProv
 	return sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(described)), nil
 }
 
-// variable reads one of the exporter's variables: that for traces, or that for all.
+// variable reads one of the exporter's variables: the variable for traces, or the one for all signals.
 func variable(name string) string {
 	return cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_"+name), os.Getenv("OTEL_EXPORTER_OTLP_"+name))
 }
 
-// endpoint is where traces go: that for traces as it is, that for all with a path added.
+// endpoint returns where traces are sent: the endpoint for traces unchanged, or the one for all signals with a path added.
 func endpoint() string {
 	if own := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"); own != "" {
 		return own
@@ -100,7 +100,7 @@ func newClient(endpoint string) (*client, error) {
 	}, nil
 }
 
-// headers are written as key=value,key=value, with values escaped as in a URL.
+// headers parses headers in the form key=value,key=value, with values escaped as in a URL.
 func headers(text string) (http.Header, error) {
 	headers := http.Header{}
 	for pair := range strings.SplitSeq(text, ",") {

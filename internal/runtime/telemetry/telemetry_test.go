@@ -55,7 +55,7 @@ func TestOffCostsNothing(t *testing.T) {
 	}
 }
 
-// receiver takes OTLP over HTTP; it answers the first requests as busy.
+// receiver receives OTLP over HTTP; it answers the first requests as busy.
 type receiver struct {
 	busy int
 

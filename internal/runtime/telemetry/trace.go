@@ -18,10 +18,10 @@ const (
 	attrReason    = attribute.Key("operon.reason")
 )
 
-// Tracer makes spans. A nil Tracer makes none.
+// Tracer creates spans. A nil Tracer creates none.
 type Tracer struct{ tracer trace.Tracer }
 
-// NewTracer returns a tracer of a provider, nil for none.
+// NewTracer returns a tracer of a provider, or nil if there is no provider.
 func NewTracer(provider trace.TracerProvider) *Tracer {
 	if provider == nil {
 		return nil
@@ -29,10 +29,10 @@ func NewTracer(provider trace.TracerProvider) *Tracer {
 	return &Tracer{provider.Tracer("github.com/operon-framework/operon")}
 }
 
-// Span is one that was started; the zero value is none.
+// Span is a started span. The zero value is no span.
 type Span struct{ span trace.Span }
 
-// Reconcile starts the span of a reconcile, and a trace with it.
+// Reconcile starts the span of a reconcile, and with it a trace.
 func (t *Tracer) Reconcile(ctx context.Context, kind, namespace, name string, causes []string) (context.Context, Span) {
 	if t == nil {
 		return ctx, Span{}
@@ -51,7 +51,7 @@ func (t *Tracer) Step(ctx context.Context, name string) (context.Context, Span) 
 	return ctx, Span{span}
 }
 
-// End ends a span with what came of it.
+// End ends a span with the result of the operation.
 func (s Span) End(outcome, reason string, err error) {
 	if s.span == nil {
 		return

@@ -10,9 +10,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Wrap makes a span of each request that a reconcile sends, for rest.Config.Wrap, and passes
-// the trace on to the API server. Requests outside of reconciles, as those of watches and
-// leases, would each be a trace of its own and are left out.
+// Wrap creates a span for each request that a reconcile sends, for rest.Config.Wrap, and propagates
+// the trace to the API server. Requests outside of reconciles, such as requests of watches and
+// leases, would each be a separate trace and are left out.
 func (t *Tracer) Wrap(next http.RoundTripper) http.RoundTripper {
 	if t == nil {
 		return next
@@ -25,10 +25,10 @@ type transport struct {
 	tracer trace.Tracer
 }
 
-// WrappedRoundTripper lets client-go find the transport underneath.
+// WrappedRoundTripper gives client-go access to the underlying transport.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// RoundTrip sends a request, which it leaves as it is.
+// RoundTrip sends a request without changing it.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !trace.SpanContextFromContext(request.Context()).IsValid() {
 		return t.next.RoundTrip(request)
@@ -53,8 +53,8 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// resourceOf is the resource in a path of the Kubernetes API, with its subresource, such as
-// deployments/status. Names of spans must not have names of objects in them.
+// resourceOf returns the resource in a path of the Kubernetes API, with its subresource, such as
+// deployments/status. Names of spans must not contain names of objects.
 func resourceOf(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {

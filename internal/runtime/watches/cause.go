@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/trigger"
 )
 
-// happening is what a watch told of an object: what it means as a cause depends on whether
+// happening is a watch event of an object: its meaning as a cause depends on whether
 // the object is a child or only read.
 type happening struct{ child, read trigger.Kind }
 
@@ -21,8 +21,8 @@ var (
 	gone     = happening{trigger.ChildGone, trigger.ReadGone}
 )
 
-// causeOf tells what happened to an object that the scope shows, from its states in the
-// order of time.
+// causeOf returns what happened to an object that the scope selects, from its states in
+// chronological order.
 func (s scope) causeOf(what happening, states []any) trigger.Cause {
 	why := trigger.Cause{Kind: what.read, At: time.Now()}
 	switch last := states[len(states)-1].(type) {
@@ -41,7 +41,7 @@ func (s scope) causeOf(what happening, states []any) trigger.Cause {
 	return why
 }
 
-// Notes say what of an object changed.
+// Notes say what changed in an object.
 const (
 	deletion = "its deletion was requested"
 	ofSpec   = "its spec"
@@ -61,7 +61,7 @@ func noteOfChild(before, after *plan.Live) string {
 	return ""
 }
 
-// noteOf goes by metadata. Many kinds, such as ConfigMap, have no generation.
+// noteOf compares metadata. Many kinds, such as ConfigMap, have no generation.
 func noteOf(before, after client.Object) string {
 	switch {
 	case before == after:
@@ -78,7 +78,7 @@ func noteOf(before, after client.Object) string {
 	return ""
 }
 
-// ofKind is the cause that a kind as a whole came or went.
+// ofKind returns the cause that a kind as a whole appeared or was removed.
 func ofKind(kind schema.GroupVersionKind, what happening, note string) trigger.Cause {
 	return trigger.Cause{Kind: what.read, Object: trigger.Object{Kind: kind.Kind}, Note: note, At: time.Now()}
 }

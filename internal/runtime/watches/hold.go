@@ -15,11 +15,11 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// hold is what a watch makes of an object before it is kept: of a child what plans need, of
-// what an author reads everything but managedFields.
+// hold reduces an object to what a watch holds in memory: for a child what plans need, for objects that
+// an author reads everything except managedFields.
 func (w *watch) hold(object any) (any, error) {
 	if _, held := object.(*plan.Live); held {
-		return object, nil // the informer may ask twice
+		return object, nil // the informer may call it twice
 	}
 	came, ok := object.(runtime.Object)
 	if !ok {
@@ -37,8 +37,8 @@ func (w *watch) hold(object any) (any, error) {
 	return came, nil
 }
 
-// handler queues the readers of what changed, by what it was and what it is. The store is that of the informer, which runs until
-// running ends.
+// handler queues the readers of a changed object, by its states before and after. The store is the informer's, which runs
+// until running ends.
 func (w *watch) handler(running context.Context, store toolscache.Store, namespace string) toolscache.ResourceEventHandler {
 	if w.child {
 		shown := freshness.WatchChildren(w.tracker.Writes, store, w.covers(namespace), func(live *plan.Live) { w.changed(gone, live) })
@@ -47,7 +47,7 @@ func (w *watch) handler(running context.Context, store toolscache.Store, namespa
 	}
 	return toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(o any, first bool) {
-			if !first { // what was there when the watch began, its readers have read
+			if !first { // readers have read the objects that existed when the watch began
 				w.changed(appeared, o)
 			}
 		},
@@ -56,7 +56,7 @@ func (w *watch) handler(running context.Context, store toolscache.Store, namespa
 	}
 }
 
-// end is the last known state of what was deleted.
+// end returns the last known state of a deleted object.
 func end(o any) any {
 	if tombstone, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
 		return tombstone.Obj
@@ -64,7 +64,7 @@ func end(o any) any {
 	return o
 }
 
-// covers returns which children the watch of a namespace shows.
+// covers returns which children the watch of a namespace delivers.
 func (w *watch) covers(namespace string) func(*plan.Live) bool {
 	return func(live *plan.Live) bool {
 		return live.Kind.GroupKind() == w.kind.GroupKind() && (namespace == "" || namespace == live.Namespace) &&
@@ -85,8 +85,8 @@ func (h childHandler) OnAdd(o any, first bool) {
 	}
 }
 
-// OnUpdate implements cache.ResourceEventHandler. It ignores what makes no difference to a plan, and what the operator
-// wrote itself: the reconcile that wrote it has continued with the answer.
+// OnUpdate implements cache.ResourceEventHandler. It ignores changes that make no difference to a plan, and the operator's
+// own writes: the reconcile that sent the write has continued with the response.
 func (h childHandler) OnUpdate(o, n any) {
 	before, ok := o.(*plan.Live)
 	after, also := n.(*plan.Live)

@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// lack lets the reader be queued when a kind comes.
+// lack registers the reader to be queued when a missing kind appears.
 func (s *Session) lack(kind schema.GroupVersionKind) {
 	s.lacks = append(s.lacks, kind)
 	t := s.tracker
@@ -26,7 +26,7 @@ func (s *Session) lack(kind schema.GroupVersionKind) {
 	t.missing[kind][s.reader] = true
 }
 
-// await looks for a kind until it is there or nobody wants it any more.
+// await looks up a kind repeatedly until it exists or has no reader any more.
 func (t *Tracker) await(kind schema.GroupVersionKind) {
 	timer := time.NewTimer(timing.firstLook)
 	defer timer.Stop()
@@ -47,7 +47,7 @@ func (t *Tracker) await(kind schema.GroupVersionKind) {
 	}
 }
 
-// lacked reports whether anybody reads a missing kind. Of one that nobody wants, nothing is kept.
+// lacked reports whether a missing kind has readers. For a kind without readers, nothing is stored.
 func (t *Tracker) lacked(kind schema.GroupVersionKind) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,8 +58,8 @@ func (t *Tracker) lacked(kind schema.GroupVersionKind) bool {
 	return true
 }
 
-// came returns the readers of a kind that is missing no more, those included that looked for
-// it while it came.
+// came returns the readers of a kind that is no longer missing, including those that looked it up
+// while it appeared.
 func (t *Tracker) came(kind schema.GroupVersionKind) []reader {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,8 +68,8 @@ func (t *Tracker) came(kind schema.GroupVersionKind) []reader {
 	return readers
 }
 
-// exists asks the API server itself: what is known of kinds may be of before one went. Any
-// answer but that the kind is not found, a refusal too, comes from a kind that is there.
+// exists queries the API server itself: the known kinds may be outdated since a kind was removed. Any
+// answer other than that the kind is not found, including a refusal, comes from an existing kind.
 func (t *Tracker) exists(kind schema.GroupVersionKind) bool {
 	endpoint, err := t.Wire.Endpoint(kind, resourceclient.Metadata)
 	if err != nil {
@@ -79,7 +79,7 @@ func (t *Tracker) exists(kind schema.GroupVersionKind) bool {
 	defer cancel()
 	namespace := ""
 	if len(t.Namespaces) > 0 && t.Wire.Namespaced(kind) {
-		namespace = t.Namespaces[0] // elsewhere it is refused, be there such a kind or not
+		namespace = t.Namespaces[0] // in other namespaces it is refused, whether the kind exists or not
 	}
 	_, err = endpoint.List(ctx, namespace, metav1.ListOptions{Limit: 1})
 	return err == nil || apierrors.IsForbidden(err)

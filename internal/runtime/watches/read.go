@@ -19,11 +19,11 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// Children returns the objects of a kind that carry an owner's label, as watches show them.
+// Children returns the objects of a kind that have an owner's label, as delivered by watches.
 // They must not be changed. A refused permission is the API server's error; a kind that the
-// cluster lacks a *wire.MissingKindError.
+// cluster lacks is a *wire.MissingKindError.
 //
-// Anyone can set the label in their own namespace. Changes there trigger the owner only if it is
+// Any user can set the label in their own namespace. Changes there trigger the owner only if it is
 // the owner's namespace or one of elsewhere.
 func (s *Session) Children(ctx context.Context, kind resourceclient.Children, owner types.UID, elsewhere ...string) ([]*plan.Live, error) {
 	sc := scope{kind: kind.Kind, form: s.tracker.Wire.Form(kind), child: true, whole: kind.Whole, keys: plan.OwnerLabel}
@@ -62,7 +62,7 @@ func (s *Session) List(ctx context.Context, list client.ObjectList, selection Se
 		return &UnboundedError{Kind: kind.Kind}
 	}
 	if !s.tracker.Wire.Namespaced(kind) {
-		selection.Namespace = "" // it is of no meaning
+		selection.Namespace = "" // it has no meaning
 	}
 	sc, index := selection.scope(kind, form)
 	if s.tracker.outside(selection.Namespace) {
@@ -83,14 +83,14 @@ func (s *Session) List(ctx context.Context, list client.ObjectList, selection Se
 	return meta.SetList(list, objects)
 }
 
-// outside reports whether a namespace is none of those that are watched by default. To read
-// there is a watch of its own.
+// outside reports whether a namespace is not one of those that are watched by default. Reading
+// there needs a separate watch.
 func (t *Tracker) outside(namespace string) bool {
 	return namespace != "" && len(t.Namespaces) > 0 && !slices.Contains(t.Namespaces, namespace)
 }
 
-// Get reads one object, by its name, and its namespace if its kind is in any. It returns false when it is not there,
-// or its kind is not.
+// Get reads one object by its name, and its namespace if its kind is namespaced. It returns false if the object or
+// its kind does not exist.
 func (s *Session) Get(ctx context.Context, object client.Object) (bool, error) {
 	kind, form, err := s.tracker.identify(object)
 	if err != nil {
@@ -124,7 +124,7 @@ func (e *UnboundedError) Error() string {
 	return fmt.Sprintf("a list of all %s objects would be cached; select by labels with client.MatchingLabels, or use operon.Everything", e.Kind)
 }
 
-// identify tells the kind of what is read, and the form in which it is to be.
+// identify returns the kind of the objects to read, and the form in which to read them.
 func (t *Tracker) identify(into runtime.Object) (schema.GroupVersionKind, resourceclient.Form, error) {
 	kind, err := apiutil.GVKForObject(into, t.Scheme)
 	switch into.(type) {
@@ -136,7 +136,7 @@ func (t *Tracker) identify(into runtime.Object) (schema.GroupVersionKind, resour
 	return kind, resourceclient.Typed, err
 }
 
-// read returns what is held under an index.
+// read returns the objects that are held under an index.
 func (w *watch) read(index string) ([]any, error) {
 	var all []any
 	for _, informer := range w.informers {
@@ -149,7 +149,7 @@ func (w *watch) read(index string) ([]any, error) {
 	return all, nil
 }
 
-// copies are the objects that are held under an index, for somebody to keep.
+// copies returns copies of the objects that are held under an index, which the caller may retain.
 func (w *watch) copies(index string) ([]runtime.Object, error) {
 	found, err := w.read(index)
 	if err != nil {

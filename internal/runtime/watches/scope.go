@@ -14,32 +14,32 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// scope is what a watch shows. Equal scopes share a watch.
+// scope is the selection of a watch. Equal scopes share a watch.
 type scope struct {
 	kind schema.GroupVersionKind
 	form resourceclient.Form
-	// child: what is held is a plan.Live; whole: with the object itself.
+	// child means that a plan.Live is held for each object; whole means that it includes the object itself.
 	child, whole bool
-	// namespace is empty for all that the operator may see.
+	// namespace is empty for all namespaces that the operator may read.
 	namespace string
-	// name is that of the only object, or empty.
+	// name is the name of the only object, or empty.
 	name string
-	// selector is a selection by labels, or empty.
+	// selector is a label selector, or empty.
 	selector string
-	// shard selects the objects that belong to the owners of a shard, or is empty.
+	// shard selects the objects of the owners of a shard, or is empty.
 	shard string
-	// keys are the labels that objects must carry, whatever their values, between commas.
+	// keys are the labels that objects must have, with any value, separated by commas.
 	keys string
 }
 
-// separator is in no name, label key or value.
+// separator occurs in no name, label key or value.
 const separator = "\x00"
 
-// narrow asks the API server for what the scope shows.
+// narrow limits a request to the API server to the scope.
 func (s scope) narrow(options *metav1.ListOptions) {
 	options.LabelSelector = s.selector
 	if s.keys != "" {
-		options.LabelSelector = s.keys // a key alone selects what has it
+		options.LabelSelector = s.keys // a key alone selects the objects that have it
 	}
 	if s.shard != "" {
 		options.LabelSelector += "," + s.shard
@@ -49,8 +49,8 @@ func (s scope) narrow(options *metav1.ListOptions) {
 	}
 }
 
-// indexes are the indexes of readers that an object concerns: of those who read its
-// namespace and of those who read all.
+// indexes returns the indexes of readers that an object concerns: the readers of its
+// namespace and the readers of all namespaces.
 func (s scope) indexes(object any) []string {
 	if s.keys == "" {
 		return []string{""}
@@ -68,7 +68,7 @@ func (s scope) indexes(object any) []string {
 
 func index(namespace, values string) string { return namespace + separator + values }
 
-// values are those of the labels in the order of the scope's keys.
+// values returns the values of the labels in the order of the scope's keys.
 func (s scope) values(all map[string]string) string {
 	var values []string
 	for key := range strings.SplitSeq(s.keys, ",") {
@@ -78,17 +78,17 @@ func (s scope) values(all map[string]string) string {
 }
 
 // Selection is what a reconcile reads: the objects of a kind in a namespace, or in all, that
-// carry the labels and that the selector finds.
+// have the labels and match the selector.
 type Selection struct {
 	Namespace string
 	Labels    map[string]string
 	// Selector may be nil.
 	Selector labels.Selector
-	// Everything: neither labels nor a selector are required.
+	// Everything means that neither labels nor a selector are required.
 	Everything bool
 }
 
-// scope is the watch that serves a selection, and index what the reader reads of it.
+// scope returns the scope of the watch that serves a selection, and the index that the reader reads of it.
 func (s Selection) scope(kind schema.GroupVersionKind, form resourceclient.Form) (_ scope, index_ string) {
 	sc := scope{kind: kind, form: form}
 	if s.Selector == nil && len(s.Labels) > 0 {
@@ -100,7 +100,7 @@ func (s Selection) scope(kind schema.GroupVersionKind, form resourceclient.Form)
 	return sc, ""
 }
 
-// Merged are the labels and the selector as one.
+// Merged returns the labels and the selector as one selector.
 func (s Selection) Merged() labels.Selector {
 	selector := s.Selector
 	if selector == nil {
@@ -110,7 +110,7 @@ func (s Selection) Merged() labels.Selector {
 	return selector.Add(exact...)
 }
 
-// Bounded reports whether the selection says what it reads.
+// Bounded reports whether the selection limits what it reads.
 func (s Selection) Bounded() bool {
 	return s.Everything || len(s.Labels) > 0 || s.Selector != nil && !s.Selector.Empty()
 }

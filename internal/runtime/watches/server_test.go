@@ -28,7 +28,7 @@ var (
 	widgetKind = schema.GroupVersionKind{Group: "test.operon.dev", Version: "v1", Kind: "Widget"}
 )
 
-// server lists and watches objects in memory, by the protocol of an API server.
+// server lists and watches objects in memory, with the protocol of an API server.
 type server struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -36,7 +36,7 @@ type server struct {
 	objects map[string]*unstructured.Unstructured
 	changes []change
 	grown   chan struct{}
-	// refused is the status of answers for a resource; 0: it is served.
+	// refused is the status code of responses for a resource; 0 means that it is served.
 	refused map[string]int
 }
 
@@ -58,7 +58,7 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
-// wire reaches the server. Besides built-in kinds, it knows those that are given.
+// wire returns a connection to the server. Besides built-in kinds, it knows the given ones.
 func (s *server) wire(t *testing.T, more ...schema.GroupVersionKind) *resourceclient.Wire {
 	t.Helper()
 	mapper := meta.NewDefaultRESTMapper(nil)
@@ -102,7 +102,7 @@ func (s *server) change(resource, key string, after *unstructured.Unstructured) 
 	return version
 }
 
-// refuse lets the server answer with a status from now on, and cuts the watches that are open.
+// refuse makes the server answer with a status code from now on, and closes the open watches.
 func (s *server) refuse(resource string, status int) {
 	s.mu.Lock()
 	s.refused[resource] = status
@@ -199,6 +199,6 @@ func (s *server) watch(w http.ResponseWriter, r *http.Request, resource string, 
 }
 
 func answer(w http.ResponseWriter, o any) {
-	// A client that went away reads no error either.
+	// A client that disconnected reads no error either.
 	_ = json.NewEncoder(w).Encode(o)
 }

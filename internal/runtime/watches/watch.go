@@ -15,22 +15,22 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// watch is what is held of a scope, and who reads it.
+// watch holds the objects of a scope, and its readers.
 type watch struct {
 	scope
 	tracker *Tracker
 	life    context.Context
 	stop    context.CancelFunc
-	// readers by what they read; the tracker's lock guards them.
+	// readers are the readers by what they read; the tracker's lock guards them.
 	readers map[string][]reader
 
 	starting sync.Mutex // held while the informers start
 	started  bool
-	// informers are one, or one for each of the operator's namespaces.
+	// informers are one informer, or one for each of the operator's namespaces.
 	informers []toolscache.SharedIndexInformer
 }
 
-// watch returns the watch of a scope, started, with the reader registered: before anything
+// watch returns the started watch of a scope. The reader is registered before anything
 // is read, so that no change in between is missed.
 func (s *Session) watch(ctx context.Context, sc scope, index string) (*watch, error) {
 	w := s.use(sc, index)
@@ -59,7 +59,7 @@ func (s *Session) use(sc scope, index string) *watch {
 	return w
 }
 
-// all are the readers, in any order. The tracker's lock is held.
+// all returns the readers, in any order. The tracker's lock is held.
 func (w *watch) all() []reader {
 	var all []reader
 	for _, readers := range w.readers {
@@ -68,7 +68,7 @@ func (w *watch) all() []reader {
 	return all
 }
 
-// start starts the informers, once, and waits until they have read what there is.
+// start starts the informers, once, and waits until they have listed the existing objects.
 func (w *watch) start(ctx context.Context) error {
 	w.starting.Lock()
 	defer w.starting.Unlock()
@@ -97,7 +97,7 @@ func (w *watch) start(ctx context.Context) error {
 	return nil
 }
 
-// namespaces are those to watch; "" is all.
+// namespaces returns the namespaces to watch; "" means all.
 func (w *watch) namespaces() []string {
 	if w.namespace != "" || len(w.tracker.Namespaces) == 0 || !w.tracker.Wire.Namespaced(w.kind) {
 		return []string{w.namespace}
@@ -105,8 +105,8 @@ func (w *watch) namespaces() []string {
 	return w.tracker.Namespaces
 }
 
-// inform starts an informer, which runs until running ends, and waits until it has read what
-// there is.
+// inform starts an informer, which runs until running ends, and waits until it has listed the
+// existing objects.
 func (w *watch) inform(ctx, running context.Context, endpoint resourceclient.Endpoint, namespace string) (toolscache.SharedIndexInformer, error) {
 	if err := w.mayRead(ctx, endpoint, namespace); err != nil {
 		return nil, err
@@ -135,11 +135,11 @@ func (w *watch) inform(ctx, running context.Context, endpoint resourceclient.End
 	}
 }
 
-// selected is the index of an informer by what readers select. Without it, each read would
-// look at every object of the kind.
+// selected is the index of an informer by the selections of readers. Without it, each read would
+// check every object of the kind.
 const selected = "selected"
 
-// source lists and watches what the scope shows in a namespace.
+// source lists and watches the objects of the scope in a namespace.
 func (w *watch) source(endpoint resourceclient.Endpoint, namespace string) *toolscache.ListWatch {
 	return &toolscache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -153,8 +153,8 @@ func (w *watch) source(endpoint resourceclient.Endpoint, namespace string) *tool
 	}
 }
 
-// mayRead lists one object and opens a watch. An informer without permission would try for
-// ever and tell nobody but the log.
+// mayRead lists one object and opens a watch. An informer without permission would retry
+// forever and report this only in the log.
 func (w *watch) mayRead(ctx context.Context, endpoint resourceclient.Endpoint, namespace string) error {
 	options := metav1.ListOptions{Limit: 1}
 	w.narrow(&options)
@@ -170,7 +170,7 @@ func (w *watch) mayRead(ctx context.Context, endpoint resourceclient.Endpoint, n
 	return nil
 }
 
-// explain: what is not found of a kind that was there is the kind itself.
+// explain: a "not found" for a kind that existed means that the kind itself was removed.
 func (w *watch) explain(err error) error {
 	if apierrors.IsNotFound(err) {
 		return &resourceclient.MissingKindError{Kind: w.kind}
@@ -178,8 +178,8 @@ func (w *watch) explain(err error) error {
 	return err
 }
 
-// failed ends a watch whose kind is gone or that the operator may not read any more. All
-// other failures may pass, and the informer continues.
+// failed ends a watch if its kind was removed or the operator is no longer permitted to read it. All
+// other failures may be temporary, and the informer continues.
 func (w *watch) failed(ctx context.Context, reflector *toolscache.Reflector, err error) {
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) {
 		go w.tracker.lose(w) // the informer waits for this function

@@ -1,19 +1,19 @@
-// Package watches watches what reconciles read. A reconcile says what it reads as it reads
-// it; when that changes, the object that was reconciled is queued again. Nobody can forget
-// to declare a watch, and nothing is watched that nobody reads.
+// Package watches watches what reconciles read. Each read of a reconcile registers a watch; when
+// the result changes, the reconciled object is queued again. No author can forget
+// to declare a watch, and nothing is watched without a reader.
 //
 // Guarantees: a change of an object that a reconcile read, or of one that its selection
 // would have found, queues the reader. Watches are shared by all readers of an operator and
-// end with the last one. What is held in memory is bounded by what is read: one object, the
-// objects that a selector finds, or those that carry the labels of a selection; of children
-// no more than plan.Live. A kind that the cluster lacks may be read: there is nothing of it
-// until it comes, and its readers are queued then, as they are when it goes. A permission
+// end with the last one. Memory is bounded by what is read: one object, the
+// objects that a selector finds, or those that have the labels of a selection; for children
+// no more than plan.Live. A kind that the cluster lacks may be read: it has no objects
+// until it appears, and its readers are queued then, and also when it is removed. A permission
 // that is lost while a watch runs is an error of the next read.
 //
-// Assumptions: resource versions of one kind are numbers that grow.
+// Assumptions: resource versions of one kind are increasing numbers.
 //
-// Caveats: an object that is read by its name has a watch of its own; where many are read,
-// labels are better. Reading everything of a kind is refused unless asked for by name.
+// Caveats: an object that is read by its name has a separate watch; if many are read,
+// labels are better. Reading everything of a kind is refused unless explicitly requested.
 package watches
 
 import (
@@ -31,7 +31,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// Config of a tracker. All fields are required but Namespaces and Shard.
+// Config of a tracker. All fields are required except Namespaces and Shard.
 type Config struct {
 	Wire *resourceclient.Wire
 	// Scheme has the Go types that are read.
@@ -41,20 +41,20 @@ type Config struct {
 	// Manager is the operator's field manager.
 	Manager string
 	// Shard returns the selector of the children of all owners that are in the same shard as an
-	// owner. Nil: all children of a kind are of one watch.
+	// owner. If nil, one watch covers all children of a kind.
 	Shard func(owner types.UID) string
-	// Writes to children are held in the operator's ledger until watches show them.
+	// Writes to children are held in the operator's ledger until watches deliver them.
 	Writes *freshness.Children
 }
 
-// Queue is where the objects of one controller wait to be reconciled.
+// Queue holds the objects of one controller that wait to be reconciled.
 type Queue struct {
-	// Changed is called with each reader of something that changed, and with what happened.
+	// Changed is called with each reader of a changed object, and with what happened.
 	// It must not block.
 	Changed func(reader types.NamespacedName, why trigger.Cause)
 }
 
-// reader is who reads.
+// reader identifies an object whose reconcile reads.
 type reader struct {
 	*Queue
 	types.NamespacedName
@@ -88,7 +88,7 @@ func New(life context.Context, cfg Config) *Tracker {
 	}
 }
 
-// Session is the reading of one reconcile.
+// Session records the reads of one reconcile.
 type Session struct {
 	tracker *Tracker
 	reader  reader
@@ -96,13 +96,13 @@ type Session struct {
 	lacks   []schema.GroupVersionKind
 }
 
-// Begin starts the reading of a reconcile of an object of a controller.
+// Begin starts a session for the reconcile of an object of a controller.
 func (t *Tracker) Begin(queue *Queue, name types.NamespacedName) *Session {
 	return &Session{tracker: t, reader: reader{queue, name}}
 }
 
-// End keeps the watches that were read in this session and releases those that only an
-// earlier one read. Without End, as after a reconcile that failed halfway, all are kept.
+// End retains the watches that were read in this session and releases those that only an
+// earlier one read. Without End, as after a reconcile that failed halfway, all are retained.
 func (s *Session) End(context.Context) error {
 	t := s.tracker
 	t.mu.Lock()
@@ -120,7 +120,7 @@ func (s *Session) End(context.Context) error {
 	return nil
 }
 
-// register lets the reader be queued for what a watch shows. The lock is held.
+// register makes changes in a watch queue the reader. The lock is held.
 func (t *Tracker) register(u use, r reader) {
 	if slices.Contains(t.uses[r], u) {
 		return
@@ -129,7 +129,7 @@ func (t *Tracker) register(u use, r reader) {
 	u.readers[u.index] = append(u.readers[u.index], r)
 }
 
-// release takes a reader off a watch and ends the watch after the last. The lock is held.
+// release removes a reader from a watch and ends the watch after the last reader. The lock is held.
 func (t *Tracker) release(u use, r reader) {
 	t.uses[r] = slices.DeleteFunc(t.uses[r], func(other use) bool { return other == u })
 	if len(t.uses[r]) == 0 {
@@ -153,7 +153,7 @@ func (t *Tracker) end(w *watch) {
 	}
 }
 
-// lose ends a watch that the API server does not serve any more, and queues its readers.
+// lose ends a watch that the API server no longer serves, and queues its readers.
 func (t *Tracker) lose(w *watch) {
 	t.mu.Lock()
 	t.end(w)
@@ -175,7 +175,7 @@ func (t *Tracker) Watches() int {
 	return len(t.watches)
 }
 
-// isMissing reports whether an error is that the cluster does not have a kind.
+// isMissing reports whether an error means that the cluster does not have a kind.
 func isMissing(err error) bool {
 	_, missing := errors.AsType[*resourceclient.MissingKindError](err)
 	return missing

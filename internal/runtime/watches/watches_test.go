@@ -123,8 +123,8 @@ func TestChildrenTriggerTheirOwner(t *testing.T) {
 	}
 }
 
-// A tenant of another namespace can label objects like children. They do not trigger the owner, unless it is known to
-// have children there.
+// A tenant of another namespace can label objects like children. They do not trigger the owner, unless the owner is known
+// to have children there.
 func TestChildrenElsewhereTriggerIfKnown(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
@@ -144,8 +144,8 @@ func TestChildrenElsewhereTriggerIfKnown(t *testing.T) {
 	b.triggered(trigger.ChildAppeared, "own")
 }
 
-// The echo of an own write does not trigger, whether it is shown before or after the answer, and what another writer makes
-// of the child does.
+// The echo of an own write does not trigger, whether the watch delivers it before or after the response. A change of the
+// child by another writer does.
 func TestOwnWritesDoNotTrigger(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
@@ -155,7 +155,7 @@ func TestOwnWritesDoNotTrigger(t *testing.T) {
 	write := b.writes.Begin(live.ID(), 0)
 	live.ResourceVersion = b.api.put("default", "a", ofOwner())
 	b.api.put("default", "b", ofOwner())
-	b.triggered(trigger.ChildAppeared, "b") // and so a was shown
+	b.triggered(trigger.ChildAppeared, "b") // and so a was delivered
 	write.Wrote(live)
 	if kept := b.writes.Kept(); kept > 0 {
 		t.Errorf("%d writes are held", kept)
@@ -169,7 +169,7 @@ func TestOwnWritesDoNotTrigger(t *testing.T) {
 
 	brief := *live
 	brief.Name, brief.UID, brief.ResourceVersion = "brief", "brief", b.api.put("default", "brief", nil)
-	b.writes.Begin(brief.ID(), 0).Wrote(&brief) // which is not selected any more when the watch sees it
+	b.writes.Begin(brief.ID(), 0).Wrote(&brief) // it is no longer selected when the watch receives it
 	b.api.put("default", "d", ofOwner())
 	for _, want := range []trigger.Kind{trigger.ChildGone, trigger.ChildAppeared} {
 		b.triggered(want, map[trigger.Kind]string{trigger.ChildGone: "brief", trigger.ChildAppeared: "d"}[want])
@@ -229,7 +229,7 @@ func TestReadsTrigger(t *testing.T) {
 	}
 }
 
-// A kind that the cluster lacks has no objects until it comes.
+// A kind that the cluster lacks has no objects until it appears.
 func TestAKindThatComes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil, widgetKind)
@@ -257,7 +257,7 @@ func TestAKindThatComes(t *testing.T) {
 	b.end(b.session())
 }
 
-// A permission that is missing is an error of the read; one that is withdrawn ends the watch and triggers.
+// A missing permission is an error of the read; one that is withdrawn ends the watch and triggers.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
@@ -275,7 +275,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// A watch shows the namespaces of the operator and the children of a shard; other writes wait for no watch.
+// A watch covers the namespaces of the operator and the children of a shard; other writes wait for no watch.
 func TestWhatWatchesCover(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(cfg *watches.Config) {
@@ -310,7 +310,7 @@ func TestWhatWatchesCover(t *testing.T) {
 	}
 }
 
-// A read gives up where the reconcile is canceled, and soon after the operator is told to stop.
+// A read stops waiting if the reconcile is canceled, and soon after the operator has to stop.
 func TestAReadThatIsCancelled(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)

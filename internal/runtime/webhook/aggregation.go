@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// apiServiceKind is that of the objects by which API servers pass on requests for a version of a
-// group. Its Go types are in a module that nothing else is needed of.
+// apiServiceKind is the kind of the objects by which API servers forward requests for a version of a
+// group. Its Go types are in a module that is not needed otherwise.
 var apiServiceKind = schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}
 
-// Priorities of a group among others, and of a version among those of its group: what the
-// documentation of APIService advises to platforms. Versions of the same priority are ordered as
+// Priorities of a group among others, and of a version among the versions of its group, as the
+// documentation of APIService recommends for platforms. Versions of the same priority are ordered as
 // Kubernetes orders versions.
 const (
 	groupPriority   = 2000
@@ -27,8 +27,8 @@ const (
 
 var errNoService = errors.New("webhooks: an API server of an operator is reached by a Service, wherever it runs: name it with --webhook-service")
 
-// Aggregate makes API servers pass on requests for a version of a group, before Start. What answers
-// them is to be registered at the path /apis/ of Manager.
+// Aggregate makes API servers forward requests for a version of a group. It must be called before Start. The handler of
+// these requests has to be registered at the path /apis/ of Manager.
 func (s *Server) Aggregate(version schema.GroupVersion) error {
 	if s.Service.Name == "" {
 		return errNoService
@@ -37,10 +37,10 @@ func (s *Server) Aggregate(version schema.GroupVersion) error {
 	return nil
 }
 
-// Ended is closed when the server answers no more, after it was stopped.
+// Ended returns a channel that is closed when the server no longer answers, after it was stopped.
 func (m managed) Ended() <-chan struct{} { return m.real.ended }
 
-// Aggregate is that of the server.
+// Aggregate calls the server's Aggregate.
 func (m managed) Aggregate(version schema.GroupVersion) error { return m.real.Aggregate(version) }
 
 // apiService is the registration of a version of a group.
@@ -54,8 +54,8 @@ func (a *apiService) id() ident {
 	return ident{kind: apiServiceKind, name: a.version.Version + "." + a.version.Group}
 }
 
-// recordVersions writes down what versions are served, before API servers are told. Their names are of the
-// form that kinds have in the record.
+// recordVersions stores which versions are served, before they are registered with API servers. Their names have the
+// form of the kinds in the record.
 func (k *keeper) recordVersions(ctx context.Context) error {
 	var names []schema.GroupKind
 	for _, version := range k.aggregated {
@@ -68,8 +68,8 @@ func (k *keeper) recordVersions(ctx context.Context) error {
 }
 
 // removeVersions removes the APIServices of versions that an earlier version of the operator served and this
-// one does not, as nobody would answer. One that leads to another Service by now is left, and one that the
-// operator may not remove is told of: its Role seldom names what is gone.
+// one does not, because no server would answer. An APIService that points to another Service by now is not changed. One
+// that the operator may not remove is reported: its Role rarely names removed versions.
 func (k *keeper) removeVersions(ctx context.Context) error {
 	ever, err := k.Record.Kinds(ctx, apiServiceKind.GroupKind())
 	if err != nil {
@@ -107,7 +107,7 @@ func (k *keeper) removeVersion(ctx context.Context, gone *apiService) error {
 	return k.registry.remove(ctx, []ident{gone.id()})
 }
 
-// liveAPIService is what is read of an APIService.
+// liveAPIService holds the fields of an APIService that are read.
 type liveAPIService struct {
 	Spec struct {
 		Group                string `json:"group"`
@@ -132,7 +132,7 @@ func (a *apiService) asked(live *unstructured.Unstructured) []asked {
 	return []asked{{bundle: typed.Spec.CABundle}}
 }
 
-// wanted implements registration. Who does not lead adds to the bundle of what there is.
+// wanted implements registration. A process that is not the leader adds to the existing bundle.
 func (a *apiService) wanted(live *unstructured.Unstructured, bundle bundler, leads bool) (*unstructured.Unstructured, error) {
 	if live == nil {
 		if !leads {
@@ -151,7 +151,7 @@ func (a *apiService) wanted(live *unstructured.Unstructured, bundle bundler, lea
 	return a.object(want), nil
 }
 
-// same reports whether an APIService leads to the operator.
+// same reports whether an APIService points to the operator.
 func (a *apiService) same(live liveAPIService) bool {
 	to := live.Spec.Service
 	return to != nil && to.Namespace == a.place.service.Namespace && to.Name == a.place.service.Name && cmp.Or(to.Port, defaultServicePort) == a.place.port &&

@@ -22,51 +22,51 @@ import (
 
 // Config of a Server.
 type Config struct {
-	// Operator is the operator's name: its field manager and its label. Name is that of the
+	// Operator is the operator's name, used as field manager and label. Name is the name of the
 	// configurations, which differs between instances that are limited to other namespaces.
 	Operator, Name string
-	// Namespaces limit what the operator is asked about. Empty: all.
+	// Namespaces limit the objects for which the operator receives requests. Empty means all.
 	Namespaces []string
-	// Address is where is listened, HOST:PORT.
+	// Address is the address to listen on, HOST:PORT.
 	Address string
-	// Service leads API servers to all replicas. Empty: they are told the Address, which has to be on
-	// their own machine then, and one process is told of.
+	// Service is the Service through which API servers reach all replicas. If empty, the Address is registered, which has to
+	// be on the machine of the API servers then, and only one process is registered.
 	Service types.NamespacedName
-	// ServicePort is the Service's. Zero: 443.
+	// ServicePort is the port of the Service. Zero means 443.
 	ServicePort int32
-	// CertDir is a directory with tls.crt, tls.key and ca.crt that another client renews. Empty: the
-	// operator is its own CA, and keeps it in the Secret of the Service's name and -certificates.
+	// CertDir is a directory with tls.crt, tls.key and ca.crt that another tool renews. If empty, the
+	// operator is its own CA, and stores it in the Secret with the Service's name and the suffix -certificates.
 	CertDir string
-	// Times of the own CA. Zero: rotation.DefaultTimes.
+	// Times are the durations of the operator's own CA. Zero means rotation.DefaultTimes.
 	Times rotation.Times
-	// Linger is how long is still listened after the end was asked for, as the news of that takes time to
-	// reach those who send requests.
+	// Linger is how long the server continues to listen after it has to stop, because clients learn of that with
+	// a delay.
 	Linger time.Duration
 
 	API
-	// Leads is closed when this process says what is registered. Nil: at once.
+	// Leads is closed when this process decides what is registered. Nil means at once.
 	Leads <-chan struct{}
-	// Record remembers what kinds of things were registered.
+	// Record stores which kinds of objects were registered.
 	Record Record
 	Log    logr.Logger
-	// Clock decides when to renew. Nil: the system's.
+	// Clock decides when to renew. Nil means the system's clock.
 	Clock clock.Clock
 }
 
-// API reaches the API server. Nothing of it may read from a cache.
+// API reaches the API server. None of its parts may read from a cache.
 type API struct {
 	Wire   *resourceclient.Wire
 	Client client.Client
 	Mapper meta.RESTMapper
 }
 
-// Record remembers kinds, by what they are for. A reconcile.Record is one.
+// Record stores kinds, by their purpose. A reconcile.Record is one.
 type Record interface {
 	Kinds(ctx context.Context, of schema.GroupKind) ([]schema.GroupKind, error)
 	Add(ctx context.Context, of schema.GroupKind, kinds []schema.GroupKind) error
 }
 
-// Itself is what the record calls the operator.
+// Itself is the name of the operator in the record.
 var Itself = schema.GroupKind{Group: "operon.dev", Kind: "Operator"}
 
 const defaultServicePort = 443

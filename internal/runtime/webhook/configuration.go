@@ -17,14 +17,14 @@ import (
 )
 
 // entriesAnnotation lists the webhooks of a configuration that the operator registered last, so
-// that it knows its own from what another client added.
+// that it can distinguish its own from webhooks that another client added.
 const entriesAnnotation = "operon.dev/webhooks"
 
 // labelManagedBy names the operator that an object belongs to.
 const labelManagedBy = "app.kubernetes.io/managed-by"
 
-// configuration is a ValidatingWebhookConfiguration or a MutatingWebhookConfiguration, as it should
-// be. The entries of the former are of the same form except for a field that they lack.
+// configuration is the desired state of a ValidatingWebhookConfiguration or a MutatingWebhookConfiguration.
+// The entries of the former have the same form except for a field that they lack.
 type configuration struct {
 	kind   schema.GroupVersionKind
 	name   string
@@ -42,13 +42,13 @@ var (
 
 func (c *configuration) id() ident { return ident{kind: c.kind, name: c.name} }
 
-// liveConfiguration is what is read of either kind.
+// liveConfiguration holds the fields of either kind that are read.
 type liveConfiguration struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Webhooks          []admissionv1.MutatingWebhook `json:"webhooks"`
 }
 
-// ours are the entries that the operator registered.
+// ours returns the entries that the operator registered.
 func (l liveConfiguration) ours() []admissionv1.MutatingWebhook {
 	names := strings.Fields(l.Annotations[entriesAnnotation])
 	return slices.DeleteFunc(slices.Clone(l.Webhooks), func(entry admissionv1.MutatingWebhook) bool {
@@ -80,7 +80,7 @@ func pathOf(c admissionv1.WebhookClientConfig) string {
 	return ""
 }
 
-// wanted implements registration. Who does not lead leaves the rules as they are: in the middle of
+// wanted implements registration. A process that is not the leader does not change the rules: during
 // an upgrade, replicas want different ones.
 func (c *configuration) wanted(live *unstructured.Unstructured, bundle bundler, leads bool) (*unstructured.Unstructured, error) {
 	var typed liveConfiguration
@@ -116,7 +116,7 @@ func (l liveConfiguration) bundleOf(entry string) []byte {
 	return nil
 }
 
-// same reports whether nothing is to be written.
+// same reports whether nothing has to be written.
 func (c *configuration) same(live liveConfiguration, entries []admissionv1.MutatingWebhook) bool {
 	return equality.Semantic.DeepEqual(live.ours(), entries) && live.Annotations[entriesAnnotation] == names(entries) &&
 		live.Labels[labelManagedBy] == c.owner
@@ -146,8 +146,8 @@ func (c *configuration) object(entries []admissionv1.MutatingWebhook) (*unstruct
 	return object, nil
 }
 
-// entries are the webhooks that should be registered, with every field that an API server would
-// fill in, so that both can be compared.
+// entries returns the webhooks that should be registered, with every field that an API server would
+// default, so that both can be compared.
 func (c *configuration) entries() ([]admissionv1.MutatingWebhook, error) {
 	var all []admissionv1.MutatingWebhook
 	for _, hook := range c.hooks {
@@ -185,13 +185,13 @@ func (c *configuration) entry(hook Hook) (admissionv1.MutatingWebhook, error) {
 		*entry.FailurePolicy = admissionv1.Ignore
 	}
 	if hook.Role == Default {
-		// What other webhooks change afterwards may need defaults again.
+		// Changes by webhooks that are called later may need defaults again.
 		entry.ReinvocationPolicy = new(admissionv1.IfNeededReinvocationPolicy)
 	}
 	return entry, nil
 }
 
-// Expressions that leave objects alone that are being deleted.
+// Expressions that exclude objects that are being deleted.
 const (
 	notDeleted    = "!has(object.metadata.deletionTimestamp)"
 	oldNotDeleted = "!has(oldObject.metadata.deletionTimestamp)"

@@ -14,26 +14,26 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/migrate"
 )
 
-// ConvertPath is where versions of objects are converted into each other.
+// ConvertPath is the path of the conversion webhook.
 const ConvertPath = "/convert"
 
 var definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
 
 // definition is a CustomResourceDefinition whose versions the operator converts into each other.
-// It is another client's: only the conversion is the operator's.
+// It belongs to another manager: only the conversion is the operator's.
 type definition struct {
 	name  string
 	reads string // the version in which the operator reads objects
 	place place
-	// unconverted: this process saw the definition when it converted nothing.
+	// unconverted means that this process saw the definition without a conversion.
 	unconverted bool
-	// seen is when this process first saw it convert.
+	// seen is when this process first saw it with a conversion.
 	seen time.Time
 }
 
 func (d *definition) id() ident { return ident{kind: definitionKind, name: d.name, foreign: true} }
 
-// conversionOf reads the conversion of a definition.
+// conversionOf returns the conversion of a definition.
 func conversionOf(live *unstructured.Unstructured) (*apiextensionsv1.CustomResourceConversion, error) {
 	var found apiextensionsv1.CustomResourceConversion
 	content, ok, err := unstructured.NestedMap(live.Object, "spec", "conversion")
@@ -43,9 +43,9 @@ func conversionOf(live *unstructured.Unstructured) (*apiextensionsv1.CustomResou
 	return &found, runtime.DefaultUnstructuredConverter.FromUnstructured(content, &found)
 }
 
-// settled is when every API server knows that a definition converts, which it does since it was
-// last changed, at the latest. Until then one may give objects that are stored in another version
-// without what the operator's version calls otherwise. Clocks may differ.
+// settled returns when every API server knows that a definition has a conversion. The definition has it since its
+// last change, at the latest. Until then an API server may return objects that are stored in another version
+// without the fields that have other names in the operator's version. Clocks may differ.
 func (d *definition) settled(live *unstructured.Unstructured, now time.Time) time.Time {
 	if d.seen.IsZero() {
 		d.seen = now
@@ -58,7 +58,7 @@ func (d *definition) settled(live *unstructured.Unstructured, now time.Time) tim
 		return d.seen.Add(migrate.Settle)
 	}
 	if d.place.address != "" {
-		return now // no other process of this operator began to convert just now
+		return now // no other process of this operator enabled the conversion just now
 	}
 	changed := migrate.Changed(live)
 	if changed.After(d.seen) {
@@ -76,8 +76,8 @@ func (d *definition) asked(live *unstructured.Unstructured) []asked {
 	return []asked{{url: ptr.Deref(found.Webhook.ClientConfig.URL, ""), bundle: found.Webhook.ClientConfig.CABundle}}
 }
 
-// wanted implements registration. Every replica sees to it, whoever leads: caches fill only when
-// objects can be converted, and who cannot fill them cannot lead.
+// wanted implements registration. Every replica writes it, leader or not: caches fill only when
+// objects can be converted, and a replica that cannot fill them cannot lead.
 func (d *definition) wanted(live *unstructured.Unstructured, bundle bundler, _ bool) (*unstructured.Unstructured, error) {
 	if live == nil {
 		return nil, fmt.Errorf("there is no CustomResourceDefinition %s: install it, its versions are converted by this operator", d.name)

@@ -10,8 +10,8 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/migrate"
 )
 
-// API servers learn of a conversion some time after it was written. What they give in the meantime is not
-// converted, which matters where objects are stored in another version than the operator's.
+// API servers learn of a conversion some time after it was written. Objects that they return in the meantime are not
+// converted, which matters if objects are stored in another version than the operator's.
 func TestConversionSettles(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

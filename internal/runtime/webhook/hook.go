@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// Role is what a hook is asked.
+// Role is the type of question that a hook answers.
 type Role string
 
 // The roles.
@@ -34,18 +34,18 @@ type Hook struct {
 	Options
 }
 
-// Options say how API servers ask. The zero value: requests fail while nobody answers, after ten
+// Options configure the requests of API servers. With the zero value, requests fail while no replica answers, after ten
 // seconds at most.
 type Options struct {
-	// FailOpen lets requests through, unseen, while nobody answers.
+	// FailOpen admits requests unchecked while no replica answers.
 	FailOpen bool
-	// Timeout is how long the API server waits, in whole seconds from 1 to 30. Zero: 10 s.
+	// Timeout is how long the API server waits, in whole seconds from 1 to 30. Zero means 10 s.
 	Timeout time.Duration
-	// Conditions are CEL expressions that all have to hold for the API server to ask.
+	// Conditions are CEL expressions that all have to hold for the API server to send a request.
 	Conditions []admissionv1.MatchCondition
 }
 
-// Check refuses options that an API server would refuse, with better words.
+// Check rejects options that an API server would reject, with a clearer message.
 func (o Options) Check() error {
 	if o.Timeout != 0 && (o.Timeout < time.Second || o.Timeout > 30*time.Second || o.Timeout%time.Second != 0) {
 		return fmt.Errorf("a timeout of %s: API servers take whole seconds from 1 to 30", o.Timeout)
@@ -53,7 +53,7 @@ func (o Options) Check() error {
 	return nil
 }
 
-// path is where a hook is served. It says which question is asked about what, in logs too.
+// path returns the path of a hook. It contains the role and the kind, and so logs do too.
 func (h Hook) path() string {
 	return strings.ToLower(fmt.Sprintf("/%s/%s/%s/%s", h.Role, groupOf(h.Kind.Group), h.Kind.Version, h.Kind.Kind))
 }
@@ -65,24 +65,24 @@ func groupOf(group string) string {
 	return group
 }
 
-// Defaulting makes a hook that fills in defaults.
+// Defaulting returns a hook that sets defaults.
 func Defaulting[T client.Object](scheme *runtime.Scheme, kind schema.GroupVersionKind, defaulter admission.Defaulter[T], options Options) Hook {
 	return Hook{Role: Default, Kind: kind, Handler: admission.WithDefaulter(scheme, defaulter), Options: options}
 }
 
-// Validating makes a hook that refuses objects.
+// Validating returns a hook that validates objects.
 func Validating[T client.Object](scheme *runtime.Scheme, kind schema.GroupVersionKind, validator Validator[T], options Options) Hook {
 	handler := admission.WithValidator(scheme, validating[T]{kind: kind.GroupKind(), changes: validator})
 	return Hook{Role: Validate, Kind: kind, Handler: handler, Options: options}
 }
 
-// ValidatingDeletion makes a hook that refuses deletions.
+// ValidatingDeletion returns a hook that validates deletions.
 func ValidatingDeletion[T client.Object](scheme *runtime.Scheme, kind schema.GroupVersionKind, validator DeletionValidator[T], options Options) Hook {
 	handler := admission.WithValidator(scheme, validating[T]{kind: kind.GroupKind(), deletions: validator})
 	return Hook{Role: ValidateDeletion, Kind: kind, Handler: handler, Options: options}
 }
 
-// validating is controller-runtime's validator, made of a role.
+// validating is controller-runtime's validator, made from a role.
 type validating[T client.Object] struct {
 	kind      schema.GroupKind
 	changes   Validator[T]

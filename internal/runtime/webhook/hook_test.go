@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/internal/testing/box"
 )
 
-// A deletion is not held up by rules, but no spec passes them by.
+// Rules do not block a deletion, but no spec bypasses them.
 func TestASpecIsValidatedAlsoWhileItsObjectIsDeleted(t *testing.T) {
 	t.Parallel()
 	now := metav1.Now()

@@ -29,7 +29,7 @@ type host string
 // covered reports whether a certificate is for the host.
 func (h host) covered(by *x509.Certificate) error { return by.VerifyHostname(string(h)) }
 
-// name puts the host into a leaf.
+// name writes the host into a leaf.
 func (h host) name(template *x509.Certificate) {
 	if ip := net.ParseIP(string(h)); ip != nil {
 		template.IPAddresses = []net.IP{ip}
@@ -38,10 +38,10 @@ func (h host) name(template *x509.Certificate) {
 	template.DNSNames = []string{string(h)}
 }
 
-// nowhere is a domain that nobody has.
+// nowhere is a domain that does not exist.
 const nowhere = "invalid"
 
-// confine lets a CA sign for the host and for nothing else, so that its key is of no use elsewhere.
+// confine allows a CA to sign for the host only, so that its key cannot be used elsewhere.
 func (h host) confine(template *x509.Certificate) {
 	template.PermittedDNSDomainsCritical = true
 	if ip := net.ParseIP(string(h)); ip != nil {
@@ -71,7 +71,7 @@ type issuer struct {
 	name  string
 }
 
-// authority makes a CA.
+// authority creates a CA.
 func (i issuer) authority(now time.Time) (*authority, error) {
 	template, key, err := i.template(now, now.Add(i.times.CA), "CA")
 	if err != nil {
@@ -84,7 +84,7 @@ func (i issuer) authority(now time.Time) (*authority, error) {
 	return &authority{cert: cert, key: key}, err
 }
 
-// leaf makes what is served, signed by a CA.
+// leaf creates the certificate that is served, signed by a CA.
 func (i issuer) leaf(by *authority, now time.Time) (*tls.Certificate, error) {
 	expires := i.times.Expiry(certificateOf(by.cert, i.times), now)
 	template, key, err := i.template(now, expires, "")
@@ -126,13 +126,13 @@ func sign(template, parent *x509.Certificate, key, by *ecdsa.PrivateKey) (*x509.
 	return x509.ParseCertificate(der)
 }
 
-// idOf tells certificates apart.
+// idOf returns an ID that identifies a certificate.
 func idOf(cert *x509.Certificate) string {
 	sum := sha256.Sum256(cert.Raw)
 	return hex.EncodeToString(sum[:8])
 }
 
-// certificateOf is what decisions need to know of a certificate.
+// certificateOf returns the data of a certificate that decisions need.
 func certificateOf(cert *x509.Certificate, times rotation.Times) rotation.Certificate {
 	return rotation.Certificate{ID: idOf(cert), Issued: cert.NotBefore.Add(times.Skew), Expires: cert.NotAfter}
 }

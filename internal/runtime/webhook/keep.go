@@ -16,29 +16,29 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxTurns bounds how often is looked again at once. Two turns for each decision are usual.
+// maxTurns limits the number of consecutive turns without a pause. Two turns for each decision are usual.
 const maxTurns = 20
 
-// Of one and the same bundle, so many writes are made at once, and then one each so often: others may
+// The number of writes that are made at once with the same bundle, and the interval of further writes: another client may
 // want something else.
 const repairs = 10
 
-// keeper is the loop that brings everything to where it has to be.
+// keeper is the loop that brings everything to the desired state.
 type keeper struct {
 	*Server
 	source   source
 	registry *registry
 	limit    *rate.Limiter
 	wrote    []byte // the bundle that was written last
-	stood    bool   // another process stands in this one's place
-	prepared bool   // what there should be is known
-	recorded bool   // what is registered is in the record
-	tidied   bool   // what is not registered any more is gone
-	converts bool   // API servers were seen to ask for conversions
+	stood    bool   // another process serves instead of this one
+	prepared bool   // the desired registrations are known
+	recorded bool   // the registrations are in the record
+	tidied   bool   // registrations that are no longer wanted were removed
+	converts bool   // API servers were observed to send conversion requests
 }
 
-// keep runs until life ends, or what it returns is called, which removes what nobody can answer any
-// more.
+// keep runs until life ends, or until the returned function is called, which removes the registrations that no process
+// can answer any more.
 func (s *Server) keep(life context.Context) (stop func()) {
 	k := &keeper{Server: s, source: s.source(), limit: rate.NewLimiter(rate.Every(timing.repairEvery), repairs)}
 	k.registry = &registry{wire: s.Wire, client: s.Client, operator: s.Operator}
@@ -67,8 +67,8 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
-// leave removes what was registered for this process alone. The conversion of a definition
-// stays: without it, objects would be taken for what they are not.
+// leave removes the registrations for this process alone. The conversion of a definition
+// stays: without it, objects would be misinterpreted.
 func (k *keeper) leave(life context.Context) {
 	if k.Service.Name != "" || !k.recorded || k.stood {
 		return
@@ -86,7 +86,7 @@ func (k *keeper) leave(life context.Context) {
 	}
 }
 
-// source is where the certificates come from.
+// source returns the source of the certificates.
 func (s *Server) source() source {
 	if s.CertDir != "" {
 		return files{folder: s.CertDir, host: s.host()}
@@ -98,12 +98,12 @@ func (s *Server) source() source {
 	return kept
 }
 
-// secretKey is that of the Secret that all replicas share.
+// secretKey returns the key of the Secret that all replicas share.
 func (s *Server) secretKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: s.Service.Namespace, Name: s.Service.Name + "-certificates"}
 }
 
-// bring takes turns until there is nothing to do, and returns when to look again.
+// bring takes turns until there is nothing to do, and returns when to check again.
 func (k *keeper) bring(ctx context.Context) (again time.Time, err error) {
 	if err := k.prepare(ctx); err != nil {
 		return again, err
@@ -118,7 +118,7 @@ func (k *keeper) bring(ctx context.Context) (again time.Time, err error) {
 	return again, errors.Join(err, k.tidy(ctx))
 }
 
-// prepare finds out what there should be, once, and watches it.
+// prepare determines the desired registrations, once, and watches them.
 func (k *keeper) prepare(ctx context.Context) (err error) {
 	if k.prepared {
 		return nil
@@ -131,14 +131,14 @@ func (k *keeper) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// conflicts reports whether another client was faster, which is no trouble: the next turn sees what they
-// did.
+// conflicts reports whether another replica or client was faster. This is not a failure: the next turn reads the
+// result.
 func conflicts(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
-// turn looks, and does one thing.
+// turn reads the state, and does one thing.
 func (k *keeper) turn(ctx context.Context) (again time.Time, more bool, err error) {
 	now := k.Clock.Now()
-	found, unread := k.registry.read(ctx) // before the certificates, see there
+	found, unread := k.registry.read(ctx) // before the certificates, see read
 	current := certificates{again: now.Add(timing.never)}
 	if k.serves() {
 		carried := func(id string) bool { return unread == nil && k.registry.carried(found, id) }
@@ -162,7 +162,7 @@ func (k *keeper) turn(ctx context.Context) (again time.Time, more bool, err erro
 	return current.again, more, err
 }
 
-// see tells when API servers ask for conversions. It returns when to look again, which may be never.
+// see reports when API servers send conversion requests. It returns when to check again, which may be never.
 func (k *keeper) see(found map[ident]*unstructured.Unstructured, now time.Time) (again time.Time) {
 	if k.converts {
 		return now.Add(timing.never)
@@ -176,7 +176,7 @@ func (k *keeper) see(found map[ident]*unstructured.Unstructured, now time.Time) 
 		live := found[d.id()]
 		if live == nil || len(d.asked(live)) == 0 {
 			d.unconverted = true
-			again = now.Add(timing.never) // a change makes the loop look
+			again = now.Add(timing.never) // a change wakes the loop
 			continue
 		}
 		if settled := d.settled(live, now); settled.After(again) {
@@ -198,7 +198,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// register writes what is not as it should be.
+// register writes the registrations that are not as they should be.
 func (k *keeper) register(ctx context.Context, found map[ident]*unstructured.Unstructured, current certificates, now time.Time) (bool, error) {
 	leads := k.leads()
 	if leads {
@@ -227,7 +227,7 @@ func (k *keeper) register(ctx context.Context, found map[ident]*unstructured.Uns
 	return wrote, err
 }
 
-// leads reports whether this process says what is registered.
+// leads reports whether this process decides what is registered.
 func (k *keeper) leads() bool {
 	select {
 	case <-k.Leads:
@@ -239,8 +239,8 @@ func (k *keeper) leads() bool {
 
 var errService = errors.New("the webhooks are already served by the in-cluster deployment: stop it, or run this operator without webhooks")
 
-// stands reports whether another process of the operator, on the machine of the API server, is asked and is there.
-// Where a Service leads to all replicas there is no such thing.
+// stands reports whether another process of the operator, on the machine of the API server, is registered and exists.
+// With a Service for all replicas this is never the case.
 func (k *keeper) stands(ctx context.Context, who []asked) (bool, error) {
 	if k.place.address == "" {
 		return false, nil
@@ -263,7 +263,7 @@ func (k *keeper) stands(ctx context.Context, who []asked) (bool, error) {
 	return false, nil
 }
 
-// wait waits for a time to come, or for a change.
+// wait waits for a point in time, or for a change.
 func (k *keeper) wait(ctx context.Context, until time.Time) {
 	for ctx.Err() == nil {
 		left := until.Sub(k.Clock.Now())
@@ -282,7 +282,7 @@ func (k *keeper) wait(ctx context.Context, until time.Time) {
 	}
 }
 
-// pause lets a while pass after a failure.
+// pause waits for some time after a failure.
 func (k *keeper) pause(ctx context.Context, while time.Duration) {
 	timer := time.NewTimer(while)
 	defer timer.Stop()
@@ -292,7 +292,7 @@ func (k *keeper) pause(ctx context.Context, while time.Duration) {
 	}
 }
 
-// note tells of trouble once, and of its end.
+// note reports a failure once, and its end.
 func (k *keeper) note(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
@@ -312,7 +312,7 @@ func (k *keeper) note(ctx context.Context, err error) {
 	}
 }
 
-// nudge makes the loop look.
+// nudge wakes the loop.
 func (k *keeper) nudge() {
 	select {
 	case k.wake <- struct{}{}:

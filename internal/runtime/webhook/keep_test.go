@@ -30,13 +30,13 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// replicas are the loops of an operator's replicas, which a test turns by hand.
+// replicas are the loops of an operator's replicas, which a test runs turn by turn.
 type replicas struct {
 	*testing.T
 	cfg Config
 }
 
-// TestReplicas has a test of each thing that replicas may do to each other.
+// TestReplicas has a test for each effect that replicas may have on each other.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	cluster := newReplicas(t)
@@ -73,11 +73,11 @@ func newReplicas(t *testing.T) *replicas {
 	}}
 }
 
-// kind is what the replicas are asked about.
+// kind is the kind of the objects in the requests to the replicas.
 var kind = schema.GroupVersionKind{Group: "test.operon.dev", Version: "v1", Kind: "Box"}
 
-// replica makes the loop of one, with a source of certificates and options of its hook. It serves
-// nothing: nobody asks.
+// replica creates the loop of one replica, with a source of certificates and options of its hook. It serves
+// nothing: it receives no requests.
 func (r *replicas) replica(from source, options Options) *keeper {
 	r.Helper()
 	s, err := New(r.cfg)
@@ -100,7 +100,7 @@ func (r *replicas) replica(from source, options Options) *keeper {
 	return k
 }
 
-// bundle is the one that is registered.
+// bundle returns the registered bundle.
 func (r *replicas) bundle(k *keeper) []byte {
 	r.Helper()
 	live, err := k.registry.get(r.Context(), k.registry.all[0].id())
@@ -110,7 +110,7 @@ func (r *replicas) bundle(k *keeper) []byte {
 	return k.registry.all[0].asked(live)[0].bundle
 }
 
-// fixed is a source of a CA that is always the same. Meanwhile may be nil.
+// fixed is a source with a CA that never changes. meanwhile may be nil.
 type fixed struct {
 	ca        *x509.Certificate
 	meanwhile func()
@@ -132,8 +132,8 @@ func (f fixed) current(context.Context, func(string) bool, time.Time) (certifica
 	return certificates{bundle: []*x509.Certificate{f.ca}}, false, nil
 }
 
-// A replica that sleeps between reading certificates and registering their bundle wakes up with an old
-// one. It does not put it back, neither where it saw nothing to write nor where somebody had emptied what it saw.
+// A replica that sleeps between reading certificates and registering their bundle wakes up with an outdated
+// one. It does not restore it, neither if it saw nothing to write nor if another client had emptied the bundle that it saw.
 func oldBundle(r *replicas) {
 	before, after := newFixed(r.T), newFixed(r.T)
 	fresh := r.replica(after, Options{})
@@ -161,7 +161,7 @@ func oldBundle(r *replicas) {
 	}
 }
 
-// empty takes the bundle out of what is registered.
+// empty removes the bundle from the registration.
 func (r *replicas) empty(k *keeper) {
 	r.Helper()
 	live, err := k.registry.get(r.Context(), k.registry.all[0].id())
@@ -174,7 +174,7 @@ func (r *replicas) empty(k *keeper) {
 	}
 }
 
-// Who does not lead sees to bundles and leaves the rest as it is: in the middle of an upgrade replicas
+// A replica that is not the leader writes bundles and does not change the rest: during an upgrade replicas
 // want different things.
 func bundlesOnly(r *replicas) {
 	leader := r.replica(newFixed(r.T), Options{})
@@ -203,7 +203,7 @@ func bundlesOnly(r *replicas) {
 	}
 }
 
-// Somebody who changes it again and again is told of, and not fought with forever.
+// A client that reverts a registration repeatedly is reported, and the operator limits its repairs.
 func contest(r *replicas) {
 	k := r.replica(newFixed(r.T), Options{})
 	theirs := newFixed(r.T)
@@ -220,7 +220,7 @@ func contest(r *replicas) {
 	}
 }
 
-// late is a store of which another client changes what is kept between reading and writing.
+// late is a store whose content another client changes between reading and writing.
 type late struct {
 	store
 	meanwhile func()
@@ -232,7 +232,7 @@ func (l late) load(ctx context.Context) (map[string][]byte, string, error) {
 	return data, version, err
 }
 
-// Of replicas that decide at the same time one keeps what it decided, and the others decide again.
+// Of replicas that decide at the same time one stores its decision, and the others decide again.
 func oneDecision(r *replicas) {
 	key := types.NamespacedName{Namespace: r.cfg.Service.Namespace, Name: "decided"}
 	replica := func() own {
@@ -271,8 +271,8 @@ func oneDecision(r *replicas) {
 	}
 }
 
-// In the middle of an upgrade a replica is asked what only others can answer. What an earlier version registered is admitted,
-// what a newer one registered since is not.
+// During an upgrade a replica receives requests that only others can answer. Requests for a registration of an earlier
+// version are admitted, those for a registration that a newer version added since are not.
 func TestPathsThatNobodyServes(t *testing.T) {
 	t.Parallel()
 	s, err := New(Config{Address: "127.0.0.1:0", API: API{Wire: &resourceclient.Wire{}, Client: noClient{}, Mapper: meta.MultiRESTMapper{}}})

@@ -14,9 +14,9 @@ import (
 	"github.com/operon-framework/operon/internal/core/rotation"
 )
 
-// Keys of the Secret. The first three have the names that others use for them, too.
+// Keys of the Secret. The first three are the names that other tools use, too.
 const (
-	keyBundle  = "ca.crt" // all CAs that are trusted, the one that signs first
+	keyBundle  = "ca.crt" // all trusted CAs, the signing one first
 	keyLeaf    = "tls.crt"
 	keyLeafKey = "tls.key"
 	keyCAKey   = "ca.key"
@@ -24,20 +24,20 @@ const (
 	keySince   = "next-ca.since" // since when it is in all bundles
 )
 
-// kept is what all replicas share.
+// kept is the data that all replicas share.
 type kept struct {
 	signing *authority
 	next    *authority // nil for none
-	since   time.Time  // from when on next has been in all bundles, zero where it has not
+	since   time.Time  // since when next has been in all bundles; zero if it has not
 	former  []*x509.Certificate
 	leaf    *tls.Certificate
 }
 
-// errNone reports that nothing is kept yet.
+// errNone reports that nothing is stored yet.
 var errNone = errors.New("there are no certificates yet")
 
-// readKept reads what is kept and makes sure that it can be used for a host. Of an error's
-// text, nothing is a key.
+// readKept reads the stored data and checks that it can be used for a host. The text of an
+// error never contains a key.
 func readKept(data map[string][]byte, h host) (*kept, error) {
 	if len(data[keyBundle]) == 0 && len(data[keyLeaf]) == 0 {
 		return nil, errNone
@@ -54,7 +54,7 @@ func readKept(data map[string][]byte, h host) (*kept, error) {
 		if k.next, err = k.take(data[keyNextKey]); err != nil {
 			return nil, fmt.Errorf("%s: %w", keyNextKey, err)
 		}
-		k.since, _ = time.Parse(time.RFC3339, string(data[keySince])) // what cannot be read is found out again
+		k.since, _ = time.Parse(time.RFC3339, string(data[keySince])) // a time that cannot be read is determined again
 	}
 	if k.leaf, err = readLeaf(data[keyLeaf], data[keyLeafKey], h); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func readKept(data map[string][]byte, h host) (*kept, error) {
 	return k, nil
 }
 
-// take takes the CA of a key out of those whose keys are not known.
+// take removes the CA of a key from those whose keys are not known, and returns it.
 func (k *kept) take(key []byte) (*authority, error) {
 	parsed, err := parseKey(key)
 	if err != nil {
@@ -92,7 +92,7 @@ func readLeaf(cert, key []byte, h host) (*tls.Certificate, error) {
 	return &leaf, nil
 }
 
-// parseCertificates reads certificates of CAs, one or more.
+// parseCertificates parses one or more CA certificates.
 func parseCertificates(data []byte) ([]*x509.Certificate, error) {
 	var all []*x509.Certificate
 	for {
@@ -134,7 +134,7 @@ func parseKey(data []byte) (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// authorities are all CAs that are trusted.
+// authorities returns all trusted CAs.
 func (k *kept) authorities() []*x509.Certificate {
 	all := []*x509.Certificate{k.signing.cert}
 	if k.next != nil {
@@ -143,7 +143,7 @@ func (k *kept) authorities() []*x509.Certificate {
 	return append(all, k.former...)
 }
 
-// data writes down what readKept reads. Each key is always there: what an apply leaves out would stay
+// data encodes what readKept reads. Every key is always present: a key that an apply omits would stay
 // if another replica had applied it.
 func (k *kept) data() (map[string][]byte, error) {
 	data := map[string][]byte{
@@ -168,7 +168,7 @@ func (k *kept) data() (map[string][]byte, error) {
 	return data, nil
 }
 
-// encode writes certificates as API servers read them.
+// encode encodes certificates in the format that API servers read.
 func encode(certs ...*x509.Certificate) []byte {
 	var all bytes.Buffer
 	for _, cert := range certs {
@@ -177,7 +177,7 @@ func encode(certs ...*x509.Certificate) []byte {
 	return all.Bytes()
 }
 
-// stateOf is what decisions need to know. Wrong is why nothing could be read.
+// stateOf returns the state that decisions need. wrong is the reason why nothing could be read.
 func stateOf(k *kept, wrong error, times rotation.Times) rotation.State {
 	if wrong != nil {
 		return rotation.State{Wrong: wrong.Error()}
@@ -194,7 +194,7 @@ func stateOf(k *kept, wrong error, times rotation.Times) rotation.State {
 	return state
 }
 
-// carryOut returns what is kept after a decision. What was kept before stays as it is.
+// carryOut returns the data to store after a decision. The data stored before is not changed.
 func (i issuer) carryOut(do rotation.Action, before *kept, now time.Time) (*kept, error) {
 	var after kept
 	if before != nil {

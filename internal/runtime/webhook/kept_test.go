@@ -15,7 +15,7 @@ const testHost host = "asked.here.svc"
 
 var testIssuer = issuer{times: rotation.DefaultTimes, host: testHost, name: "op"}
 
-// life returns what is kept after each of the things that rotation does.
+// life returns the stored data after each of the actions of a rotation.
 func life(t testing.TB) []*kept {
 	t.Helper()
 	var all []*kept
@@ -33,7 +33,7 @@ func life(t testing.TB) []*kept {
 	return all
 }
 
-// What is written down is read again, as it was.
+// Data that is written is read back unchanged.
 func TestKeptIsReadAsItWasWritten(t *testing.T) {
 	t.Parallel()
 	for i, k := range life(t) {
@@ -56,7 +56,7 @@ func TestKeptIsReadAsItWasWritten(t *testing.T) {
 }
 
 // Each leaf is trusted by the bundle of its moment, by the one before, which API servers may still
-// have, and by the one after, as replicas may still serve it then.
+// have, and by the one after, because replicas may still serve the leaf then.
 func TestLeavesAreTrustedByTheBundlesAround(t *testing.T) {
 	t.Parallel()
 	all := life(t)
@@ -71,7 +71,7 @@ func TestLeavesAreTrustedByTheBundlesAround(t *testing.T) {
 	}
 }
 
-// Certificates are valid also by clocks that are behind by nearly an hour.
+// Certificates are also valid by clocks that are behind by nearly an hour.
 func TestCertificatesAreValidByOtherClocks(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -88,7 +88,7 @@ func TestCertificatesAreValidByOtherClocks(t *testing.T) {
 	}
 }
 
-// A CA can sign for its host and for nothing else: its key, stolen, is of no use elsewhere.
+// A CA can sign for its host and for nothing else: a stolen key cannot be used elsewhere.
 func TestACASignsForItsHostOnly(t *testing.T) {
 	t.Parallel()
 	for own, others := range map[host][]host{
@@ -116,7 +116,7 @@ func TestACASignsForItsHostOnly(t *testing.T) {
 	}
 }
 
-// What cannot be used is refused with a word that says what, and never with a key.
+// Unusable data is rejected with an error that names the problem, and never contains a key.
 func TestWhatIsKeptHasToFit(t *testing.T) {
 	t.Parallel()
 	all := life(t)
@@ -156,7 +156,7 @@ func TestWhatIsKeptHasToFit(t *testing.T) {
 	}
 }
 
-// Whatever is kept, reading it neither panics nor passes what cannot be served.
+// For any stored data, reading it neither panics nor accepts anything that cannot be served.
 func FuzzReadKept(f *testing.F) {
 	all := life(f)
 	for _, k := range all {

@@ -12,10 +12,10 @@ import (
 type place struct {
 	service types.NamespacedName
 	port    int32  // of the Service
-	address string // host:port, where there is no Service
+	address string // host:port, if there is no Service
 }
 
-// client says it for an admission.
+// client returns the place in the form for admission webhooks.
 func (p place) client(path string, bundle []byte) admissionv1.WebhookClientConfig {
 	if p.address != "" {
 		return admissionv1.WebhookClientConfig{URL: new(p.url(path)), CABundle: bundle}
@@ -26,7 +26,7 @@ func (p place) client(path string, bundle []byte) admissionv1.WebhookClientConfi
 	}
 }
 
-// converter says it for a conversion.
+// converter returns the place in the form for conversion webhooks.
 func (p place) converter(path string, bundle []byte) *apiextensionsv1.WebhookClientConfig {
 	if p.address != "" {
 		return &apiextensionsv1.WebhookClientConfig{URL: new(p.url(path)), CABundle: bundle}
@@ -39,7 +39,7 @@ func (p place) converter(path string, bundle []byte) *apiextensionsv1.WebhookCli
 
 func (p place) url(path string) string { return "https://" + p.address + path }
 
-// name is what certificates are for when a Service leads to the operator.
+// name returns the name in certificates if API servers reach the operator by a Service.
 func serviceHost(service types.NamespacedName) host {
 	return host(fmt.Sprintf("%s.%s.svc", service.Name, service.Namespace))
 }

@@ -12,14 +12,14 @@ import (
 
 // Rule is a CEL expression that must be true for an object to be stored.
 type Rule struct {
-	// Check is the expression. It can use object, oldObject (null for an object that is created), request and
+	// Check is the CEL expression. It can use object, oldObject (null for an object that is created), request and
 	// namespaceObject.
 	Check string
 	// Message is shown to the user if Check is false.
 	Message string
 }
 
-// Policy is the rules for one kind.
+// Policy holds the rules for one kind.
 type Policy struct {
 	Kind  schema.GroupVersionKind
 	Rules []Rule
@@ -30,7 +30,7 @@ var (
 	bindingKind = admissionv1.SchemeGroupVersion.WithKind("ValidatingAdmissionPolicyBinding")
 )
 
-// policy is a ValidatingAdmissionPolicy as it should be, or its binding.
+// policy is the desired state of a ValidatingAdmissionPolicy, or its binding.
 type policy struct {
 	Policy
 	bound  bool
@@ -47,7 +47,7 @@ func (p *policy) id() ident {
 	return ident{kind: policyKind, name: p.name}
 }
 
-// asked implements registration: nobody is.
+// asked implements registration: API servers send no requests for a policy.
 func (p *policy) asked(*unstructured.Unstructured) []asked { return nil }
 
 // wanted implements registration.
@@ -68,7 +68,7 @@ func (p *policy) wanted(live *unstructured.Unstructured, _ bundler, leads bool) 
 	return &unstructured.Unstructured{Object: content}, nil
 }
 
-// compare returns what should be, and whether it is.
+// compare returns the desired state, and whether the live state equals it.
 func (p *policy) compare(live *unstructured.Unstructured) (any, bool, error) {
 	if p.bound {
 		want, is := p.binding(), admissionv1.ValidatingAdmissionPolicyBinding{}

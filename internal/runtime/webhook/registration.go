@@ -15,36 +15,36 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// ident tells registrations apart.
+// ident identifies a registration.
 type ident struct {
 	kind schema.GroupVersionKind
 	name string
-	// foreign objects are another client's, and only a part of them is the operator's.
+	// foreign objects belong to another manager, and only a part of them is the operator's.
 	foreign bool
 }
 
 func (i ident) String() string { return i.kind.Kind + " " + i.name }
 
-// asked is whom API servers are told to ask, and whom they trust for that.
+// asked is the address to which API servers send requests, and the bundle that they trust for it.
 type asked struct {
 	url    string // empty for a Service
 	path   string // of webhooks
 	bundle []byte
 }
 
-// bundler makes a bundle of the one that there is.
+// bundler builds a bundle from the existing one.
 type bundler func(before []byte) []byte
 
-// registration is an object that tells API servers whom to ask, or what to judge.
+// registration is an object that configures where API servers send requests, or what they validate.
 type registration interface {
 	id() ident
-	// asked is whom the object tells API servers to ask, of what is the operator's in it.
+	// asked returns the addresses that the operator's part of the object configures.
 	asked(live *unstructured.Unstructured) []asked
-	// wanted returns what is to be applied, nil for nothing. Live is nil where there is no object.
+	// wanted returns what has to be applied, or nil for nothing. live is nil if the object does not exist.
 	wanted(live *unstructured.Unstructured, bundle bundler, leads bool) (*unstructured.Unstructured, error)
 }
 
-// registry brings registrations about.
+// registry writes registrations.
 type registry struct {
 	wire     *resourceclient.Wire
 	client   client.Client
@@ -52,9 +52,9 @@ type registry struct {
 	all      []registration
 }
 
-// read returns the objects that there are, by registration. They are read before the certificates, and
-// written by their version: so nobody replaces a bundle by one that is older than what
-// another client has written in the meantime.
+// read returns the existing objects, by registration. They are read before the certificates, and
+// written by their version: so no replica replaces a bundle by one that is older than what
+// another replica has written in the meantime.
 func (r *registry) read(ctx context.Context) (map[ident]*unstructured.Unstructured, error) {
 	found := map[ident]*unstructured.Unstructured{}
 	for _, one := range r.all {
@@ -86,12 +86,12 @@ func (r *registry) get(ctx context.Context, of ident) (*unstructured.Unstructure
 	return object, nil
 }
 
-// carried reports whether every bundle that there is has a CA.
+// carried reports whether every existing bundle has a CA.
 func (r *registry) carried(found map[ident]*unstructured.Unstructured, id string) bool {
 	for _, one := range r.all {
 		live := found[one.id()]
 		if live == nil {
-			continue // it will have it when it comes
+			continue // it will have the CA when it is created
 		}
 		for _, who := range one.asked(live) {
 			if !contains(who.bundle, id) {
@@ -115,20 +115,20 @@ func contains(bundle []byte, id string) bool {
 	return false
 }
 
-// turn is what a registry needs to know to write.
+// turn holds what a registry needs to know to write.
 type turn struct {
 	found  map[ident]*unstructured.Unstructured
 	bundle bundler
-	// leads reports whether this process says what is in an object. Without: only bundles.
+	// leads reports whether this process decides the content of an object. Otherwise it writes only bundles.
 	leads bool
-	// stands reports whether another process stands in an object's place, and nothing is to be written.
+	// stands reports whether another process serves for an object, so that nothing must be written.
 	stands func(context.Context, []asked) (bool, error)
-	// may bounds how often is written.
+	// may is the rate limit of writes.
 	may func() bool
 }
 
-// write applies what is not as it should be, and reports whether there was anything. One that fails
-// keeps none of the others.
+// write applies the objects that are not as they should be, and reports whether there were any. A failure
+// of one does not prevent the others.
 func (r *registry) write(ctx context.Context, t turn) (wrote bool, err error) {
 	var failed []error
 	for _, one := range r.all {
@@ -163,10 +163,10 @@ func (r *registry) writeOne(ctx context.Context, t turn, one registration) (bool
 
 var errContest = errors.New("another writer keeps changing it; backing off. Is another version of the operator, or a CA injector, running?")
 
-// errTaken reports that an object has the name and is not the operator's.
+// errTaken reports that an object has the name and does not belong to the operator.
 var errTaken = errors.New("it exists and was not created by this operator: delete it, or rename the operator")
 
-// mayTake: what another client made under the name is not taken silently.
+// mayTake returns an error for an object of that name that another client created: it is not taken over silently.
 func (r *registry) mayTake(of ident, live *unstructured.Unstructured) error {
 	if live == nil || of.foreign || live.GetLabels()[labelManagedBy] == r.operator || r.manages(live) {
 		return nil
@@ -174,7 +174,7 @@ func (r *registry) mayTake(of ident, live *unstructured.Unstructured) error {
 	return errTaken
 }
 
-// manages reports whether the operator has applied an object, whose label somebody removed.
+// manages reports whether the operator has applied an object whose label another client removed.
 func (r *registry) manages(live *unstructured.Unstructured) bool {
 	for _, entry := range live.GetManagedFields() {
 		if entry.Manager == r.operator && entry.Operation == metav1.ManagedFieldsOperationApply {
@@ -200,7 +200,7 @@ func (r *registry) apply(ctx context.Context, of ident, live, want *unstructured
 	return err
 }
 
-// remove deletes what the operator registered once and does no longer.
+// remove deletes the objects that the operator registered before and no longer does.
 func (r *registry) remove(ctx context.Context, leftovers []ident) error {
 	for _, of := range leftovers {
 		live, err := r.get(ctx, of)

@@ -31,7 +31,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// Whatever somebody does to a configuration, it is put back; what somebody adds stays.
+// Any change to a configuration by another client is reverted; additions stay.
 func TestConfigurationsArePutBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -79,7 +79,7 @@ func TestConfigurationsArePutBack(t *testing.T) {
 	})
 }
 
-// What somebody deletes before the loop watches it comes back, too.
+// An object that is deleted before the loop watches it is restored, too.
 func TestWhatGoesBeforeItIsWatchedComesBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -112,7 +112,7 @@ func (w *world) configured() *admissionv1.ValidatingWebhookConfiguration {
 	return found
 }
 
-// A configuration of the name that another client made is not taken.
+// A configuration of the same name that another client created is not taken over.
 func TestForeignConfigurationsAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -134,7 +134,7 @@ func TestForeignConfigurationsAreLeftAlone(t *testing.T) {
 	w.ready(r)
 }
 
-// The operator needs rights on objects of its own names, and on no others.
+// The operator needs permissions for objects with its own names, and for no others.
 func TestPermissionsOfItsOwnNamesAreEnough(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -213,7 +213,7 @@ func (l *ledger) times() int {
 	return l.asked
 }
 
-// What an earlier version registered, and this one has no role for, is removed. Where nothing ever was
+// Registrations of an earlier version for which this version has no role are removed. If nothing was ever
 // registered, no request is sent.
 func TestWhatIsNotServedAnyMoreIsRemoved(t *testing.T) {
 	t.Parallel()
@@ -269,7 +269,7 @@ func (w *world) startJudging(cfg webhook.Config, policy webhook.Policy, hooks ..
 	return w.startWith(cfg, hooks...)
 }
 
-// registered are all objects that the operator may have registered.
+// registered returns all objects that the operator may have registered.
 func (w *world) registered() []client.Object {
 	name := metav1.ObjectMeta{Name: w.name}
 	policy := metav1.ObjectMeta{Name: w.name + ".box.test.operon.dev"}
@@ -279,8 +279,8 @@ func (w *world) registered() []client.Object {
 	}
 }
 
-// Beside an API server without a Service, one process of several is asked, and another one takes its
-// place. What it registered goes with the last.
+// With an API server on the same machine and without a Service, one of several processes receives the requests, and another
+// one replaces it. The last process removes the registrations.
 func TestOneProcessBesideTheAPIServer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -315,12 +315,12 @@ func TestOneProcessBesideTheAPIServer(t *testing.T) {
 	}
 }
 
-// Certificates that another client makes are served, and taken up when they change.
+// Certificates from another source are served, and reloaded when they change.
 func TestCertificatesInAFolder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.serviceOf()
-	// Somebody else is another operator's CA, for the same Service.
+	// The other source is another operator's CA, for the same Service.
 	maker := w.start()
 	w.ready(maker)
 	w.serve(maker)
@@ -342,7 +342,7 @@ func TestCertificatesInAFolder(t *testing.T) {
 	w.copyTo(folder)
 	other.stop()
 	w.eventually("the new leaf to be served", func(ctx context.Context) error {
-		w.clock.Step(time.Minute) // again and again: it may just have read the time, and set its timer by that
+		w.clock.Step(time.Minute) // repeatedly: it may just have read the time, and set its timer by that
 		now, err := served(ctx, r.address)
 		if err == nil && now.Equal(before) {
 			return errors.New("it is the old one")
@@ -352,7 +352,7 @@ func TestCertificatesInAFolder(t *testing.T) {
 	w.works()
 }
 
-// copyTo writes what is kept into a directory.
+// copyTo writes the stored certificates into a directory.
 func (w *world) copyTo(folder string) {
 	w.Helper()
 	secret := w.kept()
@@ -362,7 +362,7 @@ func (w *world) copyTo(folder string) {
 	}
 }
 
-// What cannot work is refused at the start.
+// A configuration that cannot work is rejected at the start.
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	for want, cfg := range map[string]webhook.Config{
@@ -380,8 +380,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// An object that is being deleted can go while nobody answers, and status is written as ever; nothing else
-// passes unseen.
+// While no replica answers, an object that is being deleted can be removed, and status can be written as usual; nothing else
+// is admitted unchecked.
 func TestObjectsCanGoWhileNobodyAnswers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -403,7 +403,7 @@ func TestObjectsCanGoWhileNobodyAnswers(t *testing.T) {
 	}
 }
 
-// slow answers when it is let.
+// slow answers when the test allows it.
 type slow struct{ asked, answer chan struct{} }
 
 func (s slow) Validate(context.Context, *box.Box, *webhook.Admission[*box.Box]) field.ErrorList {
@@ -412,7 +412,7 @@ func (s slow) Validate(context.Context, *box.Box, *webhook.Admission[*box.Box]) 
 	return nil
 }
 
-// A request that is under way when the operator is told to stop is answered.
+// A request that is in flight when the operator has to stop is answered.
 func TestRequestsUnderWayAreAnswered(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// registrations are all objects that there should be. A kind that is converted and that the cluster
+// registrations returns all objects that should exist. A kind that is converted and that the cluster
 // does not have is an error.
 func (s *Server) registrations() ([]registration, error) {
 	var all []registration
@@ -46,19 +46,19 @@ func (s *Server) registrations() ([]registration, error) {
 
 var configurations = []schema.GroupVersionKind{mutatingKind, validatingKind}
 
-// hooksIn are those that are registered in a kind of configuration.
+// hooksIn returns the hooks that are registered in a kind of configuration.
 func (s *Server) hooksIn(kind schema.GroupVersionKind) []Hook {
 	return slices.DeleteFunc(slices.Clone(s.hooks), func(hook Hook) bool {
 		return (hook.Role == Default) != (kind == mutatingKind)
 	})
 }
 
-// policyName is that of the policy of a kind.
+// policyName returns the name of the policy of a kind.
 func (s *Server) policyName(kind schema.GroupVersionKind) string {
 	return s.Name + "." + strings.ToLower(kind.Kind) + "." + groupOf(kind.Group)
 }
 
-// record writes down what kinds of things are registered, before the first one is.
+// record stores which kinds of objects are registered, before the first one is.
 func (k *keeper) record(ctx context.Context) error {
 	if k.recorded {
 		return nil
@@ -78,8 +78,8 @@ func (k *keeper) record(ctx context.Context) error {
 	return nil
 }
 
-// tidy removes what an earlier version of the operator registered and this one does not. Of what
-// was never registered, by the record, nobody is asked.
+// tidy removes the objects that an earlier version of the operator registered and this one does not. It sends
+// no request for kinds that were never registered according to the record.
 func (k *keeper) tidy(ctx context.Context) error {
 	if k.tidied || k.Record == nil || !k.leads() {
 		return nil
@@ -102,8 +102,8 @@ func (k *keeper) tidy(ctx context.Context) error {
 	return nil
 }
 
-// possible are all objects that some version of the operator might have registered, for the kinds
-// that it manages now. Bindings go before their policies.
+// possible returns all objects that any version of the operator might have registered, for the kinds
+// that it manages now. Bindings come before their policies.
 func (k *keeper) possible() []ident {
 	var all []ident
 	for _, kind := range configurations {

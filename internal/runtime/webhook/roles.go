@@ -9,28 +9,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Validator returns what is wrong with an object that is about to be created or changed, field by field.
+// Validator returns the errors of an object that is about to be created or changed, field by field.
 type Validator[T client.Object] func(ctx context.Context, object T, about *Admission[T]) field.ErrorList
 
-// DeletionValidator returns why an object must not be deleted now, nil if it may.
+// DeletionValidator returns why an object must not be deleted now, or nil if it may be deleted.
 type DeletionValidator[T client.Object] func(ctx context.Context, object T, about *Admission[T]) error
 
-// Admission is what is known of a request beside its object.
+// Admission is the data of a request other than its object.
 type Admission[T client.Object] struct {
-	// Old is the object as it is, when it is to be changed. Created reports whether there is none, as it
-	// is to be created.
+	// Old is the stored object if it is about to be changed. Created reports that there is none, because the
+	// object is about to be created.
 	Old     T
 	Created bool
-	// User is who asks.
+	// User is the user that sent the request.
 	User authenticationv1.UserInfo
-	// DryRun: nothing will be stored.
+	// DryRun means that nothing will be stored.
 	DryRun bool
 
 	warnings []string
 }
 
-// Warn tells the user something that is no reason to refuse: kubectl shows it. Keep it below 120
-// characters, which is what API servers let through.
+// Warn sends the user a warning that is not a reason to refuse the request: kubectl prints it. Keep it below 120
+// characters, the limit of API servers.
 func (a *Admission[T]) Warn(text string) {
 	if !slices.Contains(a.warnings, text) {
 		a.warnings = append(a.warnings, text)

@@ -22,12 +22,12 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// pressure is how many requests are under way at once while certificates are rotated.
+// pressure is the number of concurrent requests while certificates are rotated.
 const pressure = 4
 
-// Certificates are renewed, and CAs replaced, without one request that fails, while three replicas
-// serve and whichever is first keeps. Replicas end in the meantime, and others take their places; the one that
-// leads is the first to go, and nobody leads from then on.
+// Certificates are renewed, and CAs replaced, without one failed request, while three replicas
+// serve and the first one to act stores. Replicas end in the meantime, and others replace them; the leader
+// ends first, and there is no leader from then on.
 func TestRotationUnderLoad(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -65,8 +65,8 @@ func TestRotationUnderLoad(t *testing.T) {
 	}
 }
 
-// lasting reports whether everything has been done that is to be done by now: leaf and CA have a third of
-// their lives left, or the next CA is there.
+// lasting reports whether everything that is due has been done: leaf and CA have a third of
+// their lives left, or the next CA exists.
 func (w *world) lasting(ctx context.Context) error {
 	secret := w.kept()
 	if err := w.client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
@@ -86,8 +86,8 @@ func (w *world) lasting(ctx context.Context) error {
 	return nil
 }
 
-// settle lets a new CA settle: by the test's clock, and by that of the API server, which learns of
-// bundles no faster than it does.
+// settle waits until a new CA has settled: by the test's clock, and by the clock of the API server, which receives
+// bundles at its own speed.
 func (w *world) settle() {
 	w.Helper()
 	secret := w.kept()
@@ -117,8 +117,8 @@ func (w *world) settle() {
 	})
 }
 
-// heard waits until the API server knows all configurations as they are now: it hears of those of a sort in the order of
-// their changes, and so of one more of each at the end.
+// heard waits until the API server knows the current state of all configurations: it receives those of one kind in the
+// order of their changes, so the test waits for an additional one of each kind, which arrives last.
 func (w *world) heard() {
 	w.Helper()
 	w.probes++
@@ -150,8 +150,8 @@ func (w *world) heard() {
 	}
 }
 
-// load sends requests until what it returns is called, which returns how many there were, and an
-// error of one.
+// load sends requests until the returned function is called, which returns the number of requests, and the
+// error of one of them.
 func (w *world) load() (end func() (int64, error)) {
 	ctx, cancel := context.WithCancel(w.Context())
 	var asked atomic.Int64
@@ -182,7 +182,7 @@ func (w *world) load() (end func() (int64, error)) {
 	}
 }
 
-// Whoever deletes the Secret, or makes it unusable, gets new certificates, and all replicas serve them.
+// After the Secret was deleted or made unusable, new certificates are created, and all replicas serve them.
 func TestKeptCertificatesAreMadeAnew(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -213,8 +213,8 @@ func TestKeptCertificatesAreMadeAnew(t *testing.T) {
 	}
 }
 
-// A leaf is as good on a replica that starts later: a restart writes nothing. What expired in the meantime, by the
-// clock that replicas are handed, is made again, and everything works again by itself.
+// A replica that starts later uses the same leaf: a restart writes nothing. Certificates that expired in the meantime, by
+// the clock passed to the replicas, are created again, and everything works again automatically.
 func TestRestarts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -239,7 +239,7 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// versions are those of all that the operator writes.
+// versions returns the versions of all objects that the operator writes.
 func (w *world) versions() string {
 	w.Helper()
 	secret, configuration := w.kept(), w.validating()
@@ -248,8 +248,8 @@ func (w *world) versions() string {
 	return secret.ResourceVersion + " " + configuration.ResourceVersion
 }
 
-// What is wrong is told field by field. To be asked costs the API server nothing else: the replica sends no
-// request of its own.
+// Errors are reported field by field. A webhook request causes no further load on the API server: the replica sends no
+// requests itself.
 func TestAnAnswerCostsNoRequest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -282,7 +282,7 @@ func TestAnAnswerCostsNoRequest(t *testing.T) {
 	}
 }
 
-// Of replicas that start at once, one makes the certificates and the others take them.
+// Of replicas that start at the same time, one creates the certificates and the others use them.
 func TestReplicasAgree(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -17,43 +17,43 @@ import (
 
 // Limits of the server.
 const (
-	// maxReview bounds a request: an object may have 3 MiB, and a review carries it twice.
+	// maxReview limits the size of a request: an object may have 3 MiB, and a review contains it twice.
 	maxReview = 16 << 20
-	// maxConversion bounds a conversion, which is asked for many objects at once, and all of them together.
+	// maxConversion limits the size of a conversion request, which has many objects, and of all such requests together.
 	maxConversion = 128 << 20
 )
 
-// Server answers API servers, and sees to it that they ask.
+// Server answers API servers, and registers itself with them.
 type Server struct {
 	Config
 	served
 	routes  *http.ServeMux
 	load    load
 	plain   webhook.Server // has the routes, with controller-runtime's metrics
-	foreign bool           // somebody has registered a handler of their own
+	foreign bool           // a custom handler was registered
 
 	leaf atomic.Pointer[tls.Certificate]
-	// trouble is what the last turn ended with, and settled whether one has ever ended well.
+	// trouble is the result of the last turn, and settled reports whether one has ever succeeded.
 	trouble atomic.Pointer[error]
 	settled atomic.Bool
 	wake    chan struct{}
 	ended   chan struct{}
 	left    atomic.Pointer[time.Time] // when Leave was called, nil before
-	// converts is closed when API servers ask for conversions.
+	// converts is closed when API servers send conversion requests.
 	converts chan struct{}
 
 	listener net.Listener
 	place    place
 }
 
-// served is what a server answers, and registers.
+// served lists what a server answers and registers.
 type served struct {
 	hooks     []Hook
 	kinds     []Policy // of all kinds of the operator, also without rules
 	converted []schema.GroupVersionKind
-	// aggregated are the versions of groups that API servers pass on.
+	// aggregated are the versions of groups for which API servers forward requests.
 	aggregated []schema.GroupVersion
-	// before are the paths that were registered when this process first looked.
+	// before are the paths that were registered when this process first read the registrations.
 	before atomic.Pointer[map[string]bool]
 }
 
@@ -79,12 +79,12 @@ func (s *Server) Add(hooks ...Hook) {
 	}
 }
 
-// Judge adds a policy for a kind, before Start. Without rules it is one that is removed if there was
-// one with rules once.
+// Judge adds a policy for a kind, before Start. A policy without rules is removed if an earlier one
+// had rules.
 func (s *Server) Judge(p Policy) { s.kinds = append(s.kinds, p) }
 
-// Convert makes the server convert the versions of objects, before Start: handler does that, for
-// a kind. It is the same handler for all of them.
+// Convert makes the server convert the versions of objects of a kind with handler. It must be called before Start.
+// It is the same handler for all kinds.
 func (s *Server) Convert(handler http.Handler, kind schema.GroupVersionKind) {
 	if len(s.converted) == 0 {
 		s.plain.Register(ConvertPath, s.load.conversions.limited(handler, maxConversion))
@@ -92,9 +92,9 @@ func (s *Server) Convert(handler http.Handler, kind schema.GroupVersionKind) {
 	s.converted = append(s.converted, kind)
 }
 
-// Converts is closed when API servers ask somebody to convert the versions of all kinds that this
-// server converts. Until then they give objects of one version for those of another, without what
-// that calls otherwise.
+// Converts returns a channel that is closed when API servers send conversion requests for all kinds that this
+// server converts. Until then API servers return objects of one version as objects of another, without the fields
+// that have other names there.
 func (s *Server) Converts() <-chan struct{} {
 	if len(s.converted) == 0 {
 		at := make(chan struct{})
@@ -104,15 +104,15 @@ func (s *Server) Converts() <-chan struct{} {
 	return s.converts
 }
 
-// serves reports whether there is anything to be asked.
+// serves reports whether the server has anything to answer.
 func (s *Server) serves() bool { return len(s.hooks) > 0 || len(s.converted) > 0 || s.foreign }
 
-// Start listens, if there is anything to be asked, and begins to keep everything as it should be,
-// until life ends. An address that is taken is an error.
+// Start listens, if the server has anything to answer, and begins to keep everything as it should be,
+// until life ends. An address that is in use is an error.
 //
-// What it returns ends that, when the requests that are under way are answered and whoever sends
-// some had time to learn of it, from when Leave was called, or else from then. What was registered for
-// this one process is removed then. What leads to a Service stays: other replicas answer, or will.
+// The returned function stops the server after the requests in flight are answered and clients
+// had time to learn of the shutdown, counted from the call of Leave, or else from now. Registrations for
+// this one process are removed then. Registrations that refer to a Service stay: other replicas answer, or will.
 func (s *Server) Start(life context.Context) (stop func(), err error) {
 	listens := func() {}
 	if s.serves() {
@@ -129,15 +129,15 @@ func (s *Server) Start(life context.Context) (stop func(), err error) {
 	}, nil
 }
 
-// Leave tells that the server will be stopped: each answer says from now on that its connection closes.
-// API servers keep 25 of them, and would continue using them, whatever the Service leads to; a request that
-// is on its way when a connection is closed fails, and is not sent again.
+// Leave announces that the server will be stopped: from now on each response says that its connection closes.
+// API servers keep 25 connections, and would continue to use them, wherever the Service points; a request that
+// is in flight when a connection is closed fails, and is not sent again.
 func (s *Server) Leave() {
 	now := time.Now()
 	s.left.CompareAndSwap(nil, &now)
 }
 
-// parting answers as Leave tells.
+// parting answers as described at Leave.
 func (s *Server) parting(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.left.Load() != nil {
@@ -161,8 +161,8 @@ func (s *Server) listen(life context.Context) (stop func(), err error) {
 	}}
 	server.IdleTimeout = timing.headerTimeout
 	server.ErrorLog = quiet
-	// API servers speak HTTP/1.1 to Services. On loopback they would take HTTP/2, by which an answer takes a third
-	// longer; and there are no streams that anybody could open and reset by the thousand.
+	// API servers use HTTP/1.1 for Services. On loopback they would use HTTP/2, with which a response takes a third
+	// longer. Without HTTP/2 there are also no streams that a client could open and reset by the thousand.
 	server.Protocols = new(http.Protocols)
 	server.Protocols.SetHTTP1(true)
 	go func() {
@@ -173,8 +173,8 @@ func (s *Server) listen(life context.Context) (stop func(), err error) {
 	return func() { s.end(server) }, nil
 }
 
-// clientAuth asks for the certificate by which API servers prove for whom they pass on a request. Who
-// answers looks into it; webhooks know callers by nothing.
+// clientAuth requests the client certificate by which API servers prove for which user they forward a request. The
+// handler verifies it; webhooks do not identify callers.
 func (s *Server) clientAuth() tls.ClientAuthType {
 	if len(s.aggregated) > 0 {
 		return tls.RequestClientCert
@@ -185,17 +185,17 @@ func (s *Server) clientAuth() tls.ClientAuthType {
 // end lingers and drains.
 func (s *Server) end(server *http.Server) {
 	if left := s.Linger - time.Since(*s.left.Load()); left > 0 {
-		time.Sleep(left) // API servers continue asking until they have heard of it, which nothing tells
+		time.Sleep(left) // API servers send requests until they have received the change, which cannot be observed
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), timing.drain)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
 		s.Log.Error(err, "webhooks: requests were interrupted")
-		_ = server.Close() // what is left is cut off
+		_ = server.Close() // remaining requests are cut off
 	}
 }
 
-// setPlace tells where API servers find the server.
+// setPlace sets the address at which API servers find the server.
 func (s *Server) setPlace() {
 	s.place = place{service: s.Service, port: s.ServicePort}
 	if s.Service.Name == "" {
@@ -203,7 +203,7 @@ func (s *Server) setPlace() {
 	}
 }
 
-// host is what certificates are for.
+// host returns the host name for certificates.
 func (s *Server) host() host {
 	if s.Service.Name != "" {
 		return serviceHost(s.Service)
@@ -214,7 +214,7 @@ func (s *Server) host() host {
 
 var errNotYet = errors.New("there is no certificate yet")
 
-// certificate is the leaf of the moment, for each connection.
+// certificate returns the current leaf, for each connection.
 func (s *Server) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if leaf := s.leaf.Load(); leaf != nil {
 		return leaf, nil
@@ -222,9 +222,9 @@ func (s *Server) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return nil, errNotYet
 }
 
-// Check is for a readiness probe: the operator can be asked when it has a certificate that API
-// servers trust. It stays ready then, whatever happens to certificates later: others know no
-// better.
+// Check is for a readiness probe: the operator can receive requests once it has a certificate that API
+// servers trust. It stays ready then, whatever happens to certificates later: other replicas are in the same
+// situation.
 func (s *Server) Check(*http.Request) error {
 	if s.settled.Load() {
 		return nil
@@ -235,7 +235,7 @@ func (s *Server) Check(*http.Request) error {
 	return fmt.Errorf("webhooks: %w", errNotYet)
 }
 
-// Manager is the server as a controller-runtime manager knows one: what is registered on it is
+// Manager returns the server as a webhook server of a controller-runtime manager: handlers that are registered on it are
 // served here, with the operator's certificates.
 func (s *Server) Manager() webhook.Server { return managed{Server: s.plain, real: s} }
 
@@ -251,7 +251,7 @@ func (m managed) Register(path string, hook http.Handler) {
 	m.Server.Register(path, hook)
 }
 
-// Start implements webhook.Server: the server runs for longer than the manager.
+// Start implements webhook.Server. It only waits for the end of ctx: the server runs for longer than the manager.
 func (m managed) Start(ctx context.Context) error {
 	<-ctx.Done()
 	return nil

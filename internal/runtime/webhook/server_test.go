@@ -18,8 +18,8 @@ import (
 	"github.com/operon-framework/operon/internal/core/rotation"
 )
 
-// listening is a server that answers everything, with a client that asks it as API servers ask what
-// a Service leads to: by HTTP/1.1, on connections that are kept.
+// listening returns a server that answers everything, with a client that sends requests as API servers do to
+// a Service: by HTTP/1.1, on connections that are kept open.
 func listening(t *testing.T) (s *Server, ask func() (reused, closes bool), stop func()) {
 	t.Helper()
 	local := issuer{times: rotation.DefaultTimes, host: "127.0.0.1", name: "op"}
@@ -36,7 +36,7 @@ func listening(t *testing.T) (s *Server, ask func() (reused, closes bool), stop 
 	}
 	pool := x509.NewCertPool()
 	pool.AddCert(kept.signing.cert)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}} // of HTTP/1.1, as it has a configuration of its own
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}} // of HTTP/1.1, because it has its own configuration
 	t.Cleanup(transport.CloseIdleConnections)
 	return s, func() (reused, closes bool) {
 		t.Helper()
@@ -53,8 +53,8 @@ func listening(t *testing.T) (s *Server, ask func() (reused, closes bool), stop 
 	}, stop
 }
 
-// Who asks keeps connections, and is told with the last answer that one closes: a request that is on its
-// way to a connection that closes under it is lost.
+// Clients keep connections open, and the last response on one says that it closes: a request that is in
+// flight on a connection while it is closed is lost.
 func TestConnectionsCloseWithAnAnswer(t *testing.T) {
 	t.Parallel()
 	s, ask, stop := listening(t)
@@ -69,8 +69,8 @@ func TestConnectionsCloseWithAnAnswer(t *testing.T) {
 	stop()
 }
 
-// Whoever asks closes connections that it does not use, never the server: with one that was opened and
-// has carried no request yet, the time for the header of the first one runs.
+// The client closes unused connections, never the server: on a connection that was opened and
+// has carried no request yet, the timeout for the header of the first one runs.
 func TestConnectionsAreClosedByWhoOpenedThem(t *testing.T) {
 	t.Parallel()
 	if theirs := utilnet.SetTransportDefaults(&http.Transport{}).IdleConnTimeout; timing.headerTimeout <= theirs || theirs == 0 {
@@ -78,7 +78,7 @@ func TestConnectionsAreClosedByWhoOpenedThem(t *testing.T) {
 	}
 }
 
-// A server that lingers does so from when it was told, not from when everything else had ended.
+// A server lingers from the moment when Leave was called, not from the moment when everything else had ended.
 func TestLingeringBeginsWithLeave(t *testing.T) {
 	t.Parallel()
 	s, _, stop := listening(t)
@@ -113,8 +113,8 @@ func TestAnAddressThatIsTaken(t *testing.T) {
 	}
 }
 
-// What is wrong with a directory of certificates is told, with what to look at; one that has expired is
-// served in the meantime, as there is none better.
+// Errors of a directory of certificates are reported, with what to check; an expired certificate is
+// served in the meantime, because there is no better one.
 func TestFoldersThatAreNotRight(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

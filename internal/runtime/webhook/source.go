@@ -15,20 +15,20 @@ import (
 	"github.com/operon-framework/operon/internal/core/rotation"
 )
 
-// certificates are what is served at a time, and who is trusted for it.
+// certificates are the leaf that is served at a time, and the CAs that are trusted for it.
 type certificates struct {
 	leaf   *tls.Certificate
 	bundle []*x509.Certificate
-	// adds: others may have added to a bundle what is not known here.
+	// adds means that others may have added certificates to a bundle that are not known here.
 	adds bool
-	// again is when they may be others.
+	// again is when the certificates may change.
 	again time.Time
 }
 
-// source is where certificates come from.
+// source is a source of certificates.
 type source interface {
-	// current returns what is to be served now. More reports that something was done, and to ask again; the
-	// leaf is of use already then, if there is one.
+	// current returns the certificates to serve now. more reports that something was done, and that the caller has to
+	// call it again; the leaf is usable already then, if there is one.
 	current(ctx context.Context, carried func(id string) bool, now time.Time) (c certificates, more bool, err error)
 }
 
@@ -39,7 +39,7 @@ type own struct {
 	log   logr.Logger
 }
 
-// current implements source: it decides, and does what was decided.
+// current implements source: it decides, and executes the decision.
 func (o *own) current(ctx context.Context, carried func(string) bool, now time.Time) (certificates, bool, error) {
 	data, version, err := o.store.load(ctx)
 	if err != nil {
@@ -67,8 +67,8 @@ func (o *own) current(ctx context.Context, carried func(string) bool, now time.T
 	return certificates{leaf: after.leaf}, true, nil
 }
 
-// files are certificates that another client puts into a directory and renews there, with the names that
-// cert-manager gives them: tls.crt, tls.key and ca.crt.
+// files are certificates that another tool writes into a directory and renews there, with the file names of
+// cert-manager: tls.crt, tls.key and ca.crt.
 type files struct {
 	folder string
 	host   host
@@ -98,8 +98,8 @@ func (f files) current(_ context.Context, _ func(string) bool, now time.Time) (c
 	return certificates{leaf: leaf, bundle: bundle, adds: true, again: now.Add(timing.lookEvery)}, false, err
 }
 
-// with adds to a bundle what is in another one and has not expired: replicas do not see new files
-// at the same moment, and none may take away what another one needs.
+// with adds to a bundle the certificates of another one that have not expired: replicas do not see new files
+// at the same moment, and none may remove a certificate that another one needs.
 func with(bundle []*x509.Certificate, other []byte, now time.Time) []*x509.Certificate {
 	known := map[string]bool{}
 	for _, cert := range bundle {

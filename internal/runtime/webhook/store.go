@@ -18,15 +18,15 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// store keeps what all replicas share.
+// store stores the data that all replicas share.
 type store interface {
-	// load returns what is kept, and a version of it, both empty where there is nothing.
+	// load returns the stored data and its version, both empty if there is none.
 	load(ctx context.Context) (data map[string][]byte, version string, err error)
-	// save keeps data, if what is kept still has the version. Otherwise it returns a conflict.
+	// save stores data if the stored version is still the given one. Otherwise it returns a conflict.
 	save(ctx context.Context, data map[string][]byte, version string) error
 }
 
-// memory keeps for one process, which API servers reach on its own machine.
+// memory stores data for one process, which API servers reach on its own machine.
 type memory struct{ data map[string][]byte }
 
 func (m *memory) load(context.Context) (map[string][]byte, string, error) {
@@ -103,7 +103,7 @@ func typeMeta(kind schema.GroupVersionKind) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind}
 }
 
-// typedFrom makes a Go type of what an endpoint of form Loose returned.
+// typedFrom converts the result of an endpoint of form Loose into a Go type.
 func typedFrom(live runtime.Object, into any) error {
 	loose, ok := live.(*unstructured.Unstructured)
 	if !ok {

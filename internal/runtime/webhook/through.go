@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// remember keeps the paths that are registered when this process first looks.
+// remember stores the paths that are registered when this process first reads the registrations.
 func (s *Server) remember(found map[ident]*unstructured.Unstructured) {
 	if s.before.Load() != nil {
 		return
@@ -27,9 +27,10 @@ func (s *Server) remember(found map[ident]*unstructured.Unstructured) {
 	s.before.CompareAndSwap(nil, &paths)
 }
 
-// unserved answers at paths that no role serves. In the middle of an upgrade, API servers may ask a replica what only replicas
-// of another version can answer. A path that was registered before this process started is an earlier version's, whose role
-// was removed: it refuses nothing. One that was registered since is a newer version's: only that can tell.
+// unserved answers at paths that no role serves. During an upgrade, API servers may send a replica requests that only
+// replicas of another version can answer. A path that was registered before this process started belongs to an earlier
+// version, whose role was removed: it refuses nothing. A path that was registered since belongs to a newer version: only
+// that version can decide.
 func (s *Server) unserved(w http.ResponseWriter, r *http.Request) {
 	if before := s.before.Load(); before == nil || !(*before)[r.URL.Path] {
 		http.Error(w, "no role serves this path: it may be registered by a newer version of the operator", http.StatusServiceUnavailable)
@@ -50,5 +51,5 @@ func (s *Server) unserved(w http.ResponseWriter, r *http.Request) {
 		Response: &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true},
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(answer) // the API server is gone, then
+	_ = json.NewEncoder(w).Encode(answer) // the API server has disconnected
 }

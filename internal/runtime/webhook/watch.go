@@ -14,11 +14,11 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// quiet drops what connections that end early would be logged for: a probe of a port, or an API
-// server that has taken another one.
+// quiet drops the log lines of connections that end early: a probe of a port, or an API
+// server that has used another connection.
 var quiet = log.New(io.Discard, "", 0)
 
-// watch wakes the loop when one of its objects changes, or this process begins to lead. Each object
+// watch wakes the loop when one of its objects changes, or when this process becomes the leader. Each object
 // is watched by its name, and only its metadata is held.
 func (k *keeper) watch(ctx context.Context) {
 	for _, one := range k.registry.all {
@@ -66,7 +66,7 @@ func (k *keeper) watchOne(ctx context.Context, of ident, namespace string) {
 		DeleteFunc: func(any) { k.nudge() },
 	})
 	if err != nil {
-		k.Log.Error(err, "webhooks: changes cannot be watched", "of", of.String()) // of an informer that has ended, which it has not
+		k.Log.Error(err, "webhooks: changes cannot be watched", "of", of.String()) // only for an informer that has ended, and this one has not
 		return
 	}
 	go informer.RunWithContext(ctx)
@@ -74,7 +74,7 @@ func (k *keeper) watchOne(ctx context.Context, of ident, namespace string) {
 		select {
 		case <-ctx.Done():
 		case <-informer.HasSyncedChecker().Done():
-			k.nudge() // what went before that is shown by nothing
+			k.nudge() // earlier deletions cause no watch event
 		}
 	}()
 }

@@ -38,7 +38,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// world is a namespace of a real cluster, with a Service that leads to the replicas of an operator.
+// world is a namespace of a real cluster, with a Service for the replicas of an operator.
 type world struct {
 	*testing.T
 	*localtest.Env
@@ -70,7 +70,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// clean removes what is in no namespace.
+// clean removes the objects that have no namespace.
 func (w *world) clean() {
 	for _, object := range []client.Object{
 		&admissionv1.ValidatingWebhookConfiguration{}, &admissionv1.MutatingWebhookConfiguration{},
@@ -95,7 +95,7 @@ func (w *world) eventually(what string, check func(context.Context) error) {
 	localtest.Eventually(w.T, what, check)
 }
 
-// serviceOf makes a Service that leads to the balancer.
+// serviceOf creates a Service that points to the balancer.
 func (w *world) serviceOf() {
 	w.Helper()
 	w.balancer = newBalancer(w.T)
@@ -105,10 +105,10 @@ func (w *world) serviceOf() {
 	}))
 }
 
-// long are lifetimes that a test's clock passes; by real clocks, everything is valid all the time.
+// long are lifetimes that a test's clock passes; by real clocks, all certificates are valid all the time.
 var long = rotation.Times{CA: 300 * 24 * time.Hour, Leaf: 90 * 24 * time.Hour, Settle: 5 * time.Minute, Skew: 20 * 365 * 24 * time.Hour}
 
-// replica is a server that runs.
+// replica is a running server.
 type replica struct {
 	*webhook.Server
 	address string
@@ -145,7 +145,7 @@ func (w *world) config(config *rest.Config) webhook.Config {
 	return cfg
 }
 
-// told logs what a replica does, if the test fails.
+// told prints the log lines of a replica if the test fails.
 func told(t *testing.T) logr.Logger {
 	return funcr.New(func(_, args string) { t.Log(args) }, funcr.Options{LogTimestamp: true})
 }
@@ -171,7 +171,7 @@ func (w *world) startWith(cfg webhook.Config, hooks ...webhook.Hook) *replica {
 	return r
 }
 
-// ready waits until a replica is, which the Service leads to from then on.
+// ready waits until a replica is ready, and adds it to the Service.
 func (w *world) ready(r *replica) {
 	w.Helper()
 	w.eventually("a replica to be ready", func(context.Context) error { return r.Check(nil) })
@@ -180,7 +180,7 @@ func (w *world) ready(r *replica) {
 	}
 }
 
-// rules are what the replicas of the tests answer.
+// rules are the rules that the replicas of the tests serve.
 type rules struct{}
 
 func (rules) Default(_ context.Context, b *box.Box) error {
@@ -210,7 +210,7 @@ func (w *world) hooks() []webhook.Hook {
 	}
 }
 
-// asks sends a Box of a size, which is not stored, and returns the result of it.
+// asks sends a Box of a given size, which is not stored, and returns the result.
 func (w *world) asks(ctx context.Context, size string) (*box.Box, error) {
 	b := &box.Box{ObjectMeta: metav1.ObjectMeta{GenerateName: "b-", Namespace: w.Namespace}}
 	if size != "" {
@@ -219,7 +219,8 @@ func (w *world) asks(ctx context.Context, size string) (*box.Box, error) {
 	return b, w.client.Create(ctx, b, client.DryRunAll)
 }
 
-// works waits until the API server asks the operator, of which it hears for defaults and for rules apart.
+// works waits until the API server sends requests to the operator. It receives the configurations for defaults and for
+// rules separately.
 func (w *world) works() {
 	w.Helper()
 	w.eventually("the API server to ask the operator", w.working)
@@ -242,12 +243,12 @@ func (w *world) working(ctx context.Context) error {
 	return nil
 }
 
-// kept is the Secret that the replicas share.
+// kept returns the Secret that the replicas share.
 func (w *world) kept() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: service + "-certificates"}}
 }
 
-// leafKept is the leaf in the Secret.
+// leafKept returns the leaf in the Secret.
 func (w *world) leafKept(ctx context.Context) (*x509.Certificate, error) {
 	secret := w.kept()
 	if err := w.client.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
@@ -260,9 +261,9 @@ func (w *world) leafKept(ctx context.Context) (*x509.Certificate, error) {
 	return x509.ParseCertificate(block.Bytes)
 }
 
-// served is the leaf that is served at an address.
+// served returns the leaf that is served at an address.
 func served(ctx context.Context, address string) (*x509.Certificate, error) {
-	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // it is looked at, not trusted
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} // the test reads the certificate, and does not trust it
 	connection, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
@@ -271,7 +272,7 @@ func served(ctx context.Context, address string) (*x509.Certificate, error) {
 	return connection.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
 }
 
-// serve waits until all replicas serve the leaf that is kept.
+// serve waits until all replicas serve the stored leaf.
 func (w *world) serve(replicas ...*replica) *x509.Certificate {
 	w.Helper()
 	var leaf *x509.Certificate
@@ -293,7 +294,7 @@ func (w *world) serve(replicas ...*replica) *x509.Certificate {
 	return leaf
 }
 
-// validating is the operator's configuration.
+// validating returns the operator's configuration.
 func (w *world) validating() *admissionv1.ValidatingWebhookConfiguration {
 	return &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: w.name}}
 }
@@ -368,7 +369,7 @@ func (b *balancer) forward(from net.Conn) {
 	_, _ = io.Copy(from, to)
 }
 
-// traffic counts requests to an API server, watches left out.
+// traffic counts requests to an API server, except watches.
 type traffic struct {
 	mu   sync.Mutex
 	sent []string
