@@ -319,8 +319,8 @@ func TestACreationWaitsNoLongerThanItsMark(t *testing.T) {
 	})
 }
 
-// Whoever may write an object can write the id of another tenant's resource into its record. It is neither changed, nor deleted,
-// nor read.
+// A user who may write an object can write the id of another tenant's resource into its record. That resource is neither
+// changed, nor deleted, nor read.
 func TestForgedRecord(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -12,19 +12,19 @@ import (
 
 // Reasons of the Ready condition when a call failed.
 const (
-	// ReasonAway: the external system does not answer.
+	// ReasonAway: the external system does not respond.
 	ReasonAway = "ExternalAway"
 	// ReasonDenied: it does not accept the credentials.
 	ReasonDenied = "ExternalDenied"
-	// ReasonRefused: it does not want what is declared.
+	// ReasonRefused: it rejects the declared resource.
 	ReasonRefused = "ExternalRefused"
-	// ReasonGarbage: its answer makes no sense.
+	// ReasonGarbage: its response is invalid.
 	ReasonGarbage = "ExternalGarbage"
-	// ReasonBusy: it is called as often as it may.
+	// ReasonBusy: the rate limit of calls to it is reached.
 	ReasonBusy = "ExternalBusy"
 )
 
-// result tells what the run came to, and keeps in mind what was seen.
+// result returns the result of the run, and stores what was observed.
 func (r *run) result() Result {
 	result := Result{Outcome: outcome.Done(), Deeds: r.deeds, WriteErr: r.err, Known: map[string][]external.Known[any]{}}
 	for _, it := range r.items {
@@ -42,7 +42,7 @@ func (r *run) result() Result {
 	return result
 }
 
-// settle keeps in mind the result of an item, and returns its outcome.
+// settle stores the result of an item, and returns its outcome.
 func (r *run) settle(it *item) outcome.Outcome {
 	if !it.Declared && !it.Recorded && it.err == nil && r.err == nil {
 		r.forgetOne(r.Task, it.Ref)
@@ -68,7 +68,7 @@ func (r *run) settle(it *item) outcome.Outcome {
 	return it.told(m.due.Sub(now))
 }
 
-// pause is when an item is looked at again.
+// pause returns when an item is observed again.
 func (it *item) pause() time.Duration {
 	if it.action.Verb == external.Done {
 		it.memory.tries, it.memory.replaced = 0, false
@@ -81,7 +81,7 @@ func (it *item) pause() time.Duration {
 // longest is the longest time between two looks at what is not as it should be.
 func (it *item) longest() time.Duration { return cmp.Or(it.kind.Poll, external.DefaultPoll) }
 
-// told is the outcome of an item without an error.
+// told returns the outcome of an item without an error.
 func (it *item) told(after time.Duration) outcome.Outcome {
 	message := fmt.Sprintf("%s %s", it.Ref, it.action.Why)
 	switch it.action.Verb {
@@ -104,7 +104,7 @@ func (it *item) postponed() bool {
 	return errors.As(it.err, &busy)
 }
 
-// failed keeps an error in mind, and returns its outcome.
+// failed stores an error, and returns its outcome.
 func (r *run) failed(it *item, recalled bool) outcome.Outcome {
 	m, now := it.memory, r.clock.Now()
 	if !recalled || m.err == nil {
@@ -116,7 +116,7 @@ func (r *run) failed(it *item, recalled bool) outcome.Outcome {
 	if it.postponed() {
 		m.err = nil
 		if m.seen != nil && m.id == it.lookedAt() {
-			return outcome.Again(after) // nothing speaks against what was seen last
+			return outcome.Again(after) // nothing contradicts the last observation
 		}
 		return outcome.Retry(after, ReasonBusy, message)
 	}
@@ -131,7 +131,7 @@ func (r *run) failed(it *item, recalled bool) outcome.Outcome {
 	return outcome.Retry(after, ReasonAway, message)
 }
 
-// retry is when a call that failed is tried again: with a system that is away, when it may be asked.
+// retry returns when a failed call is retried: for a system that does not respond, when the next call is permitted.
 func (it *item) retry() time.Duration {
 	var away *AwayError
 	var busy *busyError
@@ -144,7 +144,7 @@ func (it *item) retry() time.Duration {
 	return spread(backoff(it.memory.tries-1, timing.firstWait, it.longest()))
 }
 
-// known is what is known of an item. It returns false where that is nothing.
+// known returns what is known of an item. It returns false if nothing is known.
 func (it *item) known() (external.Known[any], bool) {
 	m := it.memory
 	k := external.Known[any]{Name: it.Ref.Name, ID: it.lookedAt(), Why: m.why}

@@ -20,11 +20,11 @@ import (
 const (
 	// callsAtOnce is how many calls a reconcile makes at the same time.
 	callsAtOnce = 4
-	// maxSteps is how many steps a resource may take in one reconcile: to be replaced takes ten.
+	// maxSteps is how many steps a resource may take in one reconcile: a replacement takes ten.
 	maxSteps = 24
 )
 
-// run is one task that is executed.
+// run is the execution of one task.
 type run struct {
 	*Keeper
 	Task
@@ -45,10 +45,10 @@ type item struct {
 	err    error           // of the last call
 	steps  int
 	over   bool
-	early  bool // it is looked at together with others
+	early  bool // it is observed together with others
 }
 
-// Keep does what a task asks for, as far as it goes without waiting.
+// Keep executes a task, as far as possible without waiting.
 func (k *Keeper) Keep(ctx context.Context, t Task) Result {
 	r := &run{Keeper: k, Task: t}
 	r.begin()
@@ -57,7 +57,7 @@ func (k *Keeper) Keep(ctx context.Context, t Task) Result {
 	return r.result()
 }
 
-// begin makes an item of each resource that is declared or recorded.
+// begin creates an item for each resource that is declared or recorded.
 func (r *run) begin() {
 	declared := map[external.Ref]Declared{}
 	for _, d := range r.Declared {
@@ -95,7 +95,7 @@ func (r *run) item(ref external.Ref, d Declared, declared bool) *item {
 	return it
 }
 
-// read takes what is recorded into the situation.
+// read copies the record into the situation.
 func (r *run) read(it *item) {
 	it.Entry, it.Recorded = r.Record.Entries[it.Ref]
 	now, m := r.clock.Now(), it.memory
@@ -132,16 +132,16 @@ func (it *item) recall(now time.Time, due bool) {
 	}
 }
 
-// lookedAt is the id that is observed.
+// lookedAt returns the id that is observed.
 func (it *item) lookedAt() string { return cmp.Or(it.ID, it.Entry.ID) }
 
-// show takes an observation into the situation.
+// show copies an observation into the situation.
 func (it *item) show(seen *external.Observation[any]) {
 	it.seen = seen
 	it.Looked, it.Exists, it.Waits, it.Drift, it.Immutable = true, seen.Exists, seen.Waits, seen.Drift, seen.Immutable
 }
 
-// round lets each resource that is not settled take a step. It returns whether there is more to do.
+// round executes one step for each resource that is not settled. It reports whether there is more to do.
 func (r *run) round(ctx context.Context) bool {
 	var calls, edits []*item
 	marking := map[string]bool{}
@@ -169,8 +169,8 @@ func (r *run) round(ctx context.Context) bool {
 	return len(calls)+len(edits) > 0
 }
 
-// turn asks what comes next for an item, and reports whether it may be done now. marking are the
-// kinds of which one is marked in this round.
+// turn determines the next step of an item, and reports whether it may be done now. marking are the
+// kinds of which one resource is marked in this round.
 func (r *run) turn(it *item, marking map[string]bool) bool {
 	r.read(it)
 	it.action = external.Next(it.Situation)
@@ -187,7 +187,7 @@ func (r *run) turn(it *item, marking map[string]bool) bool {
 	if verb != external.MarkIt || it.CanFind || it.Once {
 		return true
 	}
-	// Of what cannot be asked for by key one at a time is made: a person has no more to look for.
+	// Resources that cannot be found by key are created one at a time: then a user has at most one to look for.
 	if marking[it.Ref.Kind] || slices.ContainsFunc(r.items, func(other *item) bool { return other != it && other.pending(it.Ref.Kind) }) {
 		return false
 	}
@@ -195,13 +195,13 @@ func (r *run) turn(it *item, marking map[string]bool) bool {
 	return true
 }
 
-// pending reports whether an item is one of a kind that is marked, and no id of it known.
+// pending reports whether an item is of a kind that is marked, and has no known id.
 func (it *item) pending(kind string) bool {
 	return it.Ref.Kind == kind && it.Recorded && it.Entry.ID == "" && it.Made == ""
 }
 
-// unmark lets a mark be struck out again that is known to have made nothing, of what could not be
-// asked for later.
+// unmark allows removing a mark that is known to have created nothing, for a resource that cannot be
+// found by key later.
 func (it *item) unmark() bool {
 	if it.action.Verb != external.Create || it.memory.called || it.CanFind || it.Once {
 		return false
@@ -236,7 +236,7 @@ func (r *run) call(ctx context.Context, items []*item) {
 	}
 }
 
-// one makes the call of an item.
+// one executes the call of an item.
 func (r *run) one(ctx context.Context, it *item) error {
 	gate := r.gates.of(it.kind)
 	left, err := gate.pass(ctx, r.Owner)
@@ -246,7 +246,7 @@ func (r *run) one(ctx context.Context, it *item) error {
 	if it.action.Verb == external.Create {
 		if !it.memory.called && r.clock.Now().Sub(it.memory.began) > it.kind.Limit {
 			gate.left(ctx, r.Owner, nil, false)
-			return nil // it waited for its turn for long: another mark first
+			return nil // it waited too long for its turn: it has to be marked again first
 		}
 		it.memory.called, it.memory.open = true, r.clock.Now().Add(openFor*it.kind.Limit)
 	}
@@ -254,7 +254,7 @@ func (r *run) one(ctx context.Context, it *item) error {
 	defer cancel()
 	ended := false
 	defer func() {
-		if !ended { // it panicked, which says nothing of the system
+		if !ended { // it panicked, which says nothing about the system
 			gate.left(ctx, r.Owner, nil, false)
 		}
 	}()
@@ -274,7 +274,7 @@ func (r *run) one(ctx context.Context, it *item) error {
 	return gate.told(err)
 }
 
-// counted tells of a call that ended.
+// counted reports a call that ended.
 func (r *run) counted(it *item, err error) {
 	result := "ok"
 	if err != nil {
@@ -285,7 +285,7 @@ func (r *run) counted(it *item, err error) {
 	}
 }
 
-// send is the call itself.
+// send executes the call itself.
 func (r *run) send(ctx context.Context, it *item) error {
 	calls := it.kind.Calls
 	switch it.action.Verb {
@@ -323,7 +323,7 @@ func (r *run) send(ctx context.Context, it *item) error {
 	return calls.Delete(ctx, it.action.ID)
 }
 
-// after takes up what a call came to.
+// after processes the result of a call.
 func (r *run) after(it *item) {
 	verb := it.action.Verb
 	if verb != external.Find && verb != external.Look && (verb != external.Create || it.Made != "" || it.err != nil) {
@@ -347,7 +347,7 @@ func (r *run) after(it *item) {
 	}
 }
 
-// edit records what items have to record, in one write.
+// edit records the changes of all items in one write.
 func (r *run) edit(ctx context.Context, items []*item) {
 	if len(items) == 0 {
 		return
@@ -382,7 +382,7 @@ func (r *run) change(it *item) {
 	}
 }
 
-// changed takes up that an edit was recorded.
+// changed processes that an edit was recorded.
 func (r *run) changed(it *item) {
 	adopted := it.action.Verb == external.Note && it.Made == ""
 	if adopted || it.action.Verb == external.Drop && it.action.ID != "" {

@@ -30,9 +30,9 @@ type system struct {
 	things map[string]thing
 	calls  []string
 	next   int
-	// before and after may end a call; they are called without the lock.
+	// before and after may make a call fail; they are called without the lock.
 	before, after func(call string) error
-	// lingers: what is deleted is there until the next look.
+	// lingers means that a deleted thing exists until it is observed the next time.
 	lingers bool
 	dying   map[string]bool
 }
@@ -116,7 +116,7 @@ func (s *system) Delete(_ context.Context, id string) error {
 	})
 }
 
-// called returns the calls since it was last asked.
+// called returns the calls since the last call of called.
 func (s *system) called() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +136,7 @@ func (s *system) keys() []string {
 	return keys
 }
 
-// finding is a system that can be asked by key.
+// finding is a system that can find things by key.
 type finding struct{ *system }
 
 func (s finding) Find(_ context.Context, key string) (id string, err error) {
@@ -176,13 +176,13 @@ func (s once) Create(ctx context.Context, mark external.Mark, want thing) (id st
 // errConflict is what the loser of two writes gets.
 var errConflict = errors.New("somebody else wrote it")
 
-// store is where a record lives: of two writers that read the same, one fails.
+// store holds a record: of two writers that read the same version, one fails.
 type store struct {
 	mu      sync.Mutex
 	text    string
 	version int
 	writes  int
-	// before and after may end a write.
+	// before and after may make a write fail.
 	before, after func() error
 }
 
@@ -208,7 +208,7 @@ func newClock() *testclock.FakeClock {
 	return testclock.NewFakeClock(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
 }
 
-// keep is one reconcile that wants things of these names.
+// keep runs one reconcile that wants things of these names.
 func (d *desk) keep(want thing, names ...string) providers.Result {
 	return d.keepAs(want, external.Wish{}, nil, names...)
 }
@@ -218,7 +218,7 @@ func (d *desk) keepAs(want thing, wish external.Wish, said map[external.Ref]stri
 	return d.Keep(d.Context(), d.task(want, wish, said, names...))
 }
 
-// rehearse is a dry run.
+// rehearse runs a dry run.
 func (d *desk) rehearse(names ...string) providers.Result {
 	task := d.task(thing{}, external.Wish{}, nil, names...)
 	task.Rehearse = true

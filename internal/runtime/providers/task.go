@@ -9,9 +9,9 @@ import (
 	"github.com/operon-framework/operon/internal/core/outcome"
 )
 
-// Kind is how resources of one kind are reached.
+// Kind is the access to resources of one kind.
 type Kind struct {
-	// Name is the one that the author gave it.
+	// Name is the name that the author gave it.
 	Name  string
 	Calls external.Calls
 	external.Settings
@@ -31,40 +31,40 @@ type Task struct {
 	UID      types.UID
 	Kinds    map[string]Kind
 	Declared []Declared
-	// Policy is what a user says of all.
+	// Policy is the user's policy for all resources.
 	Policy external.Policy
-	// Said is what a person says of creations that nobody else knows of.
+	// Said is what a user states about creations whose result is not known otherwise.
 	Said map[external.Ref]string
-	// Record is what was read; it is changed.
+	// Record is the record that was read. It is changed.
 	Record *external.Record
-	// Write writes the record, and must fail where another one than was read, or last written, is
-	// there.
+	// Write writes the record. It must fail if the stored record is not the one that was read or last
+	// written.
 	Write func(ctx context.Context, record *external.Record) error
-	// Rehearse: nothing is made, changed, deleted or recorded.
+	// Rehearse means that nothing is created, changed, deleted or recorded.
 	Rehearse bool
 }
 
-// Result is what a task came to.
+// Result is the result of a task.
 type Result struct {
-	// Outcome is that of all resources together.
+	// Outcome is the combined outcome of all resources.
 	Outcome outcome.Outcome
-	// Unknown: of some resource nothing is known, so that nothing can be composed.
+	// Unknown means that nothing is known of some resource, so that nothing can be composed.
 	Unknown bool
 	// Known is what is known, by kind and ordered by name.
 	Known map[string][]external.Known[any]
-	// Deeds are what was done, or would be, in order.
+	// Deeds are the operations that were done, or would be done, in order.
 	Deeds []Deed
-	// CallErr is what went wrong of calls, joined; the outcome tells of it. WriteErr is what went wrong
-	// when the record was written, and is in no outcome.
+	// CallErr holds the errors of calls, joined; the outcome reports them. WriteErr is the error
+	// of writing the record, and is in no outcome.
 	CallErr, WriteErr error
 }
 
-// Deed is something that was done for a resource.
+// Deed is an operation on a resource.
 type Deed struct {
 	Verb external.Verb
 	Ref  external.Ref
 	ID   string
 	Why  string
-	// Err: it was tried.
+	// Err is the error of an operation that was attempted.
 	Err error
 }

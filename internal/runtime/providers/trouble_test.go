@@ -15,8 +15,8 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/providers"
 )
 
-// Each answer of the system and of the API server is lost once, before or after its effect, and the operator
-// lives on: the system holds exactly what it should.
+// Each response of the system and of the API server is lost once, before or after its effect, and the operator
+// continues to run: the system holds exactly what it should.
 func TestAnswerLostAtEveryMoment(t *testing.T) {
 	t.Parallel()
 	moments := 0
@@ -57,8 +57,8 @@ func lostAt(t *testing.T, n int) bool {
 	return left.Load() < 0
 }
 
-// What was made is noted by the next reconcile of the same process where the API server did not take it: nobody
-// has to look for it, even if the system cannot be asked by key.
+// A creation that the API server did not record is recorded by the next reconcile of the same process: no user
+// has to look for the resource, even if the system cannot find it by key.
 func TestNotedLater(t *testing.T) {
 	t.Parallel()
 	s, st := newSystem(), &store{}
@@ -78,8 +78,8 @@ func TestNotedLater(t *testing.T) {
 	}
 }
 
-// Credentials expire before any of ten creations, in the middle of a reconcile: what was made stays, the rest is
-// made as soon as there are others, and nobody has to clear anything up.
+// Credentials expire before any of ten creations, in the middle of a reconcile: what was created stays, the rest is
+// created as soon as there are new credentials, and no user has to clean up.
 func TestCredentialsExpireMidway(t *testing.T) {
 	t.Parallel()
 	for name, provider := range map[string]func(*system) external.Provider[thing, thing]{
@@ -121,7 +121,7 @@ func expireAfter(t *testing.T, provider func(*system) external.Provider[thing, t
 	}
 }
 
-// babbling answers with garbage for the id that it babbles about.
+// babbling returns garbage for one id.
 type babbling struct {
 	finding
 	about *string
@@ -135,8 +135,8 @@ func (b babbling) Observe(ctx context.Context, id string, want thing) (external.
 	return seen, err
 }
 
-// Of one thing the system tells garbage for an hour: that one is left as it is and asked forever more rarely, and
-// the other one looked after as ever.
+// If the system returns garbage for one thing for an hour, that thing is not changed and is observed at growing intervals.
+// The other one is handled as usual.
 func TestGarbageForAnHour(t *testing.T) {
 	t.Parallel()
 	s, st, about := newSystem(), &store{}, ""
@@ -170,7 +170,7 @@ func TestGarbageForAnHour(t *testing.T) {
 	}
 }
 
-// idOf is what is recorded of a thing.
+// idOf returns the recorded id of a thing.
 func (d *desk) idOf(name string) string {
 	d.Helper()
 	record, err := external.ParseRecord(d.store.text, uid)
@@ -180,7 +180,7 @@ func (d *desk) idOf(name string) string {
 	return record.Entries[ref(name)].ID
 }
 
-// garbled makes a thing and answers with an id that cannot be one.
+// garbled creates a thing and returns an invalid id.
 type garbled struct {
 	finding
 	id string
@@ -191,7 +191,7 @@ func (g garbled) Create(ctx context.Context, mark external.Mark, want thing) (st
 	return g.id, err
 }
 
-// Whatever a creation answers, what it made is found by its key and not made again.
+// Whatever a creation returns, the created thing is found by its key and not created again.
 func TestGarbledID(t *testing.T) {
 	t.Parallel()
 	for _, id := range []string{"", strings.Repeat("x", 2000)} {
@@ -207,7 +207,7 @@ func TestGarbledID(t *testing.T) {
 	}
 }
 
-// While a system is away, which two owners have found, one call at a time tries it, and others do not wait for it.
+// While a system does not respond, which two owners have found, one call at a time tries it, and others do not wait for it.
 func TestOneTries(t *testing.T) {
 	t.Parallel()
 	s, st := newSystem(), &store{}
@@ -292,7 +292,7 @@ func (s shy) Observe(ctx context.Context, id string, want thing) (external.Obser
 
 func (shy) Find(context.Context, string) (string, error) { return "", nil }
 
-// What was made a moment ago and is not shown yet is waited for, and not made again.
+// A thing that was created a moment ago and is not visible yet is waited for, and not created again.
 func TestShownLater(t *testing.T) {
 	t.Parallel()
 	s, st, looks := newSystem(), &store{}, 0

@@ -27,7 +27,7 @@ type Fair struct {
 	places     map[reconcile.Request]place
 }
 
-// line is what is queued of a namespace.
+// line holds the queued objects of a namespace.
 type line struct {
 	length  int
 	backlog bool
@@ -35,9 +35,9 @@ type line struct {
 
 // place is where an object is queued.
 type place struct {
-	// counted: in the line of its namespace. Objects that are requeued after a time are not.
+	// counted means that it is in the line of its namespace. Objects that are requeued after a time are not.
 	counted bool
-	// behind: with a priority that is lower by one.
+	// behind means that its priority is lower by one.
 	behind bool
 }
 

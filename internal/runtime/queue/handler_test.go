@@ -14,7 +14,8 @@ import (
 	"github.com/operon-framework/operon/internal/core/trigger"
 )
 
-// Every event of an object is recorded before the object is queued for it; the operator's own write is shown, and queues nothing.
+// Every event of an object is recorded before the object is queued for it; the operator's own write is shown, and queues
+// nothing.
 func TestHandlerRecordsTriggers(t *testing.T) {
 	t.Parallel()
 	var triggers Triggers

@@ -2,7 +2,7 @@ package queue
 
 import "time"
 
-// Rate bounds how often one object is reconciled: Burst times at once, and then once Every.
+// Rate limits how often one object is reconciled: Burst times at once, and then once per Every.
 type Rate struct {
 	Burst int
 	Every time.Duration
@@ -22,7 +22,7 @@ type Pace struct {
 }
 
 // Take takes a token for a reconcile. Without one it returns how long the reconcile has to wait. storm
-// means that the user is to hear of a storm.
+// means that a storm has to be reported to the user.
 func (p *Pace) Take(rate Rate, now time.Time) (left time.Duration, storm bool) {
 	missing := max(p.full.Sub(now), 0) // as time: one token is worth rate.Every
 	if missing < time.Duration(rate.Burst)*rate.Every/2 {
@@ -38,7 +38,7 @@ func (p *Pace) Take(rate Rate, now time.Time) (left time.Duration, storm bool) {
 	return 0, p.report(now)
 }
 
-// report reports whether the user is to hear of a storm now.
+// report reports whether a storm has to be reported to the user now.
 func (p *Pace) report(now time.Time) bool {
 	if p.storm.IsZero() || now.Sub(p.storm) < timing.stormReported || !p.reported.IsZero() && now.Sub(p.reported) < timing.stormRepeated {
 		return false

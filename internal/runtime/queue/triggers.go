@@ -19,11 +19,11 @@ type Triggers struct {
 	queued map[types.NamespacedName]*queued
 }
 
-// queued is why one object waits.
+// queued holds the reasons why one object waits.
 type queued struct {
 	events trigger.Gathered
-	// timer is what the last reconcile asked to come back for, at due. Where the rate limiter
-	// of the queue decides when that is, due is zero.
+	// timer is the reason for which the last reconcile requested a requeue, at due. If the rate limiter
+	// of the queue decides the time, due is zero.
 	timer *trigger.Cause
 	due   time.Time
 }
@@ -45,14 +45,14 @@ func (t *Triggers) Add(key types.NamespacedName, why trigger.Cause) {
 	t.of(key).events.Add(why)
 }
 
-// PutBack returns what was taken for a reconcile that did nothing.
+// PutBack returns the triggers that were taken for a reconcile that did nothing.
 func (t *Triggers) PutBack(key types.NamespacedName, taken trigger.Gathered) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.of(key).events.Join(taken)
 }
 
-// Schedule records that the object is requeued at a time, or by the rate limiter where due is zero.
+// Schedule records that the object is requeued at a time, or by the rate limiter if due is zero.
 func (t *Triggers) Schedule(key types.NamespacedName, why trigger.Cause, due time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -60,8 +60,8 @@ func (t *Triggers) Schedule(key types.NamespacedName, why trigger.Cause, due tim
 	q.timer, q.due = &why, due
 }
 
-// Take returns what a reconcile that begins now is for. An event that comes first takes a
-// timer's place, as the queue holds each object once.
+// Take returns the triggers of a reconcile that begins now. An event that comes first replaces a
+// timer, because the queue holds each object once.
 func (t *Triggers) Take(key types.NamespacedName, now time.Time) trigger.Gathered {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -87,7 +87,7 @@ func changeOf(before, after client.Object) trigger.Kind {
 	case before.GetResourceVersion() == after.GetResourceVersion():
 		return trigger.Resynced
 	case before.GetUID() != after.GetUID():
-		return trigger.Created // deleted and created again, which the watch told as one
+		return trigger.Created // deleted and created again, which the watch reported as one event
 	case before.GetDeletionTimestamp() == nil && after.GetDeletionTimestamp() != nil:
 		return trigger.DeletionRequested
 	case before.GetGeneration() != after.GetGeneration():
@@ -98,7 +98,7 @@ func changeOf(before, after client.Object) trigger.Kind {
 	return trigger.StatusChanged
 }
 
-// metadataOf is what people and controllers change of an object's metadata.
+// metadataOf returns the part of an object's metadata that users and controllers change.
 func metadataOf(o client.Object) []any {
 	return []any{o.GetLabels(), o.GetAnnotations(), o.GetFinalizers(), o.GetOwnerReferences()}
 }

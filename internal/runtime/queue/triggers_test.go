@@ -38,7 +38,7 @@ func TestCausesOfEventsAndTimers(t *testing.T) {
 		c.Schedule(key, trigger.Cause{Kind: trigger.StatusHeld}, time.Now().Add(time.Second))
 		c.Add(key, trigger.Cause{Kind: trigger.ChildChanged})
 		taken(trigger.ChildChanged) // the event came first
-		taken(trigger.Unknown)      // and took the timer along
+		taken(trigger.Unknown)      // and replaced the timer
 
 		c.Schedule(key, trigger.Cause{Kind: trigger.StatusHeld}, time.Now().Add(time.Second))
 		time.Sleep(time.Second)
@@ -51,7 +51,7 @@ func TestCausesOfEventsAndTimers(t *testing.T) {
 		c.Add(key, trigger.Cause{Kind: trigger.SpecChanged})
 		early := c.Take(key, time.Now())
 		c.Add(key, trigger.Cause{Kind: trigger.ChildChanged})
-		c.PutBack(key, early) // the pass came too early and was delayed
+		c.PutBack(key, early) // the reconcile came too early and was delayed
 		c.Schedule(key, trigger.Cause{Kind: trigger.Delayed}, time.Now())
 		taken(trigger.SpecChanged, trigger.ChildChanged, trigger.Delayed)
 	})

@@ -18,28 +18,28 @@ import (
 )
 
 const (
-	// ReasonWaiting: a child has to be ready, or gone, before another one is written.
+	// ReasonWaiting: a child has to be ready, or deleted, before another one is written.
 	ReasonWaiting = "WaitingForChild"
-	// ReasonChildDeleting: a child is being deleted and has to go first.
+	// ReasonChildDeleting: a child is being deleted, and the deletion has to complete first.
 	ReasonChildDeleting = "ChildDeleting"
 )
 
-// applied is what carrying out the plan led to.
+// applied is the result of executing the plan.
 type applied struct {
-	// live are the children as the writes left them.
+	// live are the children in the state after the writes.
 	live map[plan.ID]*plan.Live
-	// held is how long the first of the repairs is held back; 0: none is.
+	// held is how long the first of the repairs is held back; 0 means that none is.
 	held time.Duration
-	// duel is what to report of dueling controllers.
+	// duel is the report about dueling controllers.
 	duel string
 }
 
-// live returns a child in the newest state that this reconcile knows, nil where it does not exist.
+// live returns a child in the newest state that this reconcile knows, or nil if it does not exist.
 func (p *pass[T]) live(id plan.ID) *plan.Live {
 	return cmp.Or(p.applied.live[id], p.seen.live[id])
 }
 
-// apply carries the plan out.
+// apply executes the plan.
 func (r *Reconciler[T]) apply(ctx context.Context, p *pass[T]) (applied, outcome.Outcome, error) {
 	if orphaned, err := orphaned(ctx, p); orphaned || err != nil {
 		return applied{}, outcome.Stop(0), err
@@ -66,7 +66,7 @@ type carrier struct {
 	clock    clock.PassiveClock
 	known    *remembered
 	entry    *report.Entry
-	operator context.Context // ends when the operator is told to stop
+	operator context.Context // ends when the operator has to stop
 	owner    client.Object
 	composed composed
 }
@@ -75,7 +75,7 @@ func carrierOf[T client.Object](r *Reconciler[T], p *pass[T]) *carrier {
 	return &carrier{r.applier, r.Clock, p.known, p.entry, p.operator, p.object.now, p.composed}
 }
 
-// carryOut does what a plan says. One child that fails does not stop the others.
+// carryOut executes a plan. One child that fails does not stop the others.
 func (c *carrier) carryOut(ctx context.Context, seen children, actions []plan.Action) (applied, outcome.Outcome) {
 	combined, result, written := outcome.Done(), applied{live: map[plan.ID]*plan.Live{}}, map[plan.ID]bool{}
 	for _, action := range actions {
@@ -104,7 +104,7 @@ func (c *carrier) carryOut(ctx context.Context, seen children, actions []plan.Ac
 }
 
 // freed reports whether a child was held for one that this reconcile wrote and that is ready already.
-// The watch shows no more than the answer to the write did, and so triggers nothing.
+// The watch delivers no more than the response to the write did, and so triggers nothing.
 func freed(composed composed, result applied, actions []plan.Action, written map[plan.ID]bool) bool {
 	ready := func(before plan.ID) bool {
 		live := result.live[before]
@@ -119,7 +119,7 @@ func freed(composed composed, result applied, actions []plan.Action, written map
 	})
 }
 
-// waitsAfter is what an action leaves to wait for.
+// waitsAfter returns what has to be waited for after an action.
 func waitsAfter(done plan.Action) outcome.Outcome {
 	message := fmt.Sprintf("%s %s", done.ID(), done.Why)
 	switch done.Verb {
@@ -144,7 +144,7 @@ func requeueIfUnobserved(seen children, done plan.Action) outcome.Outcome {
 	return outcome.Done()
 }
 
-// ownerOf is the owner that an action is executed for.
+// ownerOf returns the owner for which an action is executed.
 func ownerOf(action plan.Action) string {
 	if action.Desired == nil {
 		return action.Live.Owner
@@ -161,7 +161,7 @@ func removes(verb plan.Verb) bool {
 	return verb == plan.Delete || verb == plan.Replace || verb == plan.Release
 }
 
-// remember records what exists after an action, and of what was repaired. Children that were
+// remember records what exists after an action, and what was repaired. Children that were
 // removed on purpose are forgotten, so that they are not recreated.
 func (c *carrier) remember(action, done plan.Action) {
 	switch done.Verb {
@@ -176,10 +176,10 @@ func (c *carrier) remember(action, done plan.Action) {
 	}
 }
 
-// orphaned reports whether the children that are to be created again belong to an object that
-// is gone. Watches of different kinds are not in step: garbage collection deletes a child, and
-// the watch shows that before it shows the end of the owner. To create the child again would
-// leave it to be collected a second time.
+// orphaned reports whether the children that have to be recreated belong to an object that
+// was deleted. Watches of different kinds are not synchronized: garbage collection deletes a child, and
+// the watch delivers that before the deletion of the owner. A recreated child would
+// have to be garbage-collected a second time.
 func orphaned[T client.Object](ctx context.Context, p *pass[T]) (bool, error) {
 	if !slices.ContainsFunc(p.actions, func(a plan.Action) bool { return a.Verb == plan.Recreate }) {
 		return false, nil

@@ -16,7 +16,7 @@ import (
 // claimedAtOnce is how many of them are looked up at once; timing.claimedEvery adds one at a time.
 const claimedAtOnce = 8
 
-// Limits of an annotation that lists kinds. Whoever may write an owner may write its annotations.
+// Limits of an annotation that lists kinds. A user who may write an owner may write its annotations.
 const (
 	maxClaimed      = 64
 	maxClaimedBytes = 8 << 10
@@ -33,9 +33,9 @@ func claimedKinds(annotations map[string]string) []schema.GroupKind {
 	return kinds[:min(len(kinds), maxClaimed)]
 }
 
-// claimed looks up the kinds that only the annotation of an owner names. Whoever may write the owner writes
+// claimed looks up the kinds that only the annotation of an owner names. A user who may write the owner may write
 // the annotation, and each lookup of an unknown kind makes the mapper, which all kinds of the process share,
-// ask the API server again. Lookups are therefore remembered, and limited in rate for all owners together.
+// query the API server again. Lookups are therefore remembered, and limited in rate for all owners together.
 type claimed struct {
 	mu      sync.Mutex
 	limit   *rate.Limiter

@@ -18,16 +18,16 @@ import (
 
 // composed are the children that the author declared, prepared to be applied.
 type composed struct {
-	// declared is what the author declared, as it was.
+	// declared is what the author declared, unchanged.
 	declared author.Composed
 	desired  []*unstructured.Unstructured
 	options  map[plan.ID]plan.Options
 	ready    map[plan.ID][]author.Readiness
-	// waits are what composing waits for.
+	// waits are the reasons for which composing waits.
 	waits []outcome.Outcome
 }
 
-// compose asks the author for the children and prepares them. A child of a kind that the
+// compose calls the author's code for the children and prepares them. A child of a kind that the
 // cluster lacks does not stop the others.
 func (r *Reconciler[T]) compose(ctx context.Context, p *pass[T]) (composed, outcome.Outcome, error) {
 	object := p.object.now

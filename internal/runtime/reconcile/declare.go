@@ -13,10 +13,10 @@ import (
 
 // Declared is a child as a composer declared it.
 type Declared struct {
-	// Fields are what was set of it, without what Operon adds as it applies it.
+	// Fields are the fields that were set, without those that Operon adds when it applies the child.
 	Fields *unstructured.Unstructured
 	plan.Options
-	// Ready says in words what tells that it is ready; nothing where kstatus does.
+	// Ready describes in words how readiness is determined. It is empty if kstatus determines it.
 	Ready []string
 }
 
@@ -24,12 +24,12 @@ type Declared struct {
 type Declaration struct {
 	// Children in the order of their declaration.
 	Children []Declared
-	// Waits are what the composer waits for.
+	// Waits are the reasons for which the composer waits.
 	Waits []outcome.Outcome
 }
 
-// Declare composes an object with the step that a reconcile uses, so that whatever ends a
-// reconcile there is found here: the outcome is not done then, and names it. It writes
+// Declare composes an object with the step that a reconcile uses, so that every problem that would end a
+// reconcile is found here: then the outcome is not done, and names the problem. It writes
 // nothing, and reads what the composer reads.
 func (r *Reconciler[T]) Declare(ctx context.Context, of T) (Declaration, outcome.Outcome) {
 	p := &pass[T]{reads: r.Reads(client.ObjectKeyFromObject(of)), known: &remembered{}, entry: &report.Entry{}}

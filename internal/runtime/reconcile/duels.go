@@ -10,7 +10,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/plan"
 )
 
-// ReasonContested: another field manager changes a child back as often as it is repaired.
+// ReasonContested: another field manager reverts a child as often as it is repaired.
 const ReasonContested = "Contested"
 
 // duel returns what to report of dueling controllers; held is how long the first of the repairs is held back. While a
@@ -24,7 +24,7 @@ func duel(duels *dueling.Ledger, held time.Duration, now time.Time) (message str
 	return message, outcome.Retry(max(cmp.Or(held, over.Sub(now)), time.Millisecond), ReasonContested, message)
 }
 
-// undoes is what others did that an action puts right; nothing for most actions.
+// undoes returns the changes by others that an action reverts; nothing for most actions.
 func (c *carrier) undoes(action plan.Action) []dueling.Change {
 	switch action.Verb {
 	case plan.Repair:
@@ -36,11 +36,11 @@ func (c *carrier) undoes(action plan.Action) []dueling.Change {
 	case plan.Recreate:
 		return []dueling.Change{{}}
 	case plan.Update:
-		// Who replaces a child as a whole drops what was applied last, and so looks as if
-		// the composition had changed. It is the same one each time.
+		// A client that replaces a child as a whole drops the hash of the last apply, and so it looks as if
+		// the composition had changed. The composition is the same each time.
 		by, to := c.overwriter(action), action.Desired.GetAnnotations()[plan.HashAnnotation]
 		if by == "" {
-			// Or it did change: who edits the spec to and fro fights with nobody.
+			// Or it did change: a user who edits the spec back and forth causes no contest.
 			to = fmt.Sprintf("%s of generation %d", to, c.owner.GetGeneration())
 		}
 		return []dueling.Change{{Field: "metadata.annotations." + plan.HashAnnotation, To: to, By: by}}
@@ -48,7 +48,7 @@ func (c *carrier) undoes(action plan.Action) []dueling.Change {
 	return nil
 }
 
-// overwriter is who changed a child that is to be updated, if it was another client.
+// overwriter returns the manager that changed a child that has to be updated, if it was another one.
 func (c *carrier) overwriter(action plan.Action) string {
 	for _, d := range plan.Compare(action.Desired, action.Live, c.applier.Manager) {
 		if d.By != "" {

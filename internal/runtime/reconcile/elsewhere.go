@@ -27,7 +27,7 @@ func (r *reader) elsewhere() []string {
 	return found
 }
 
-// own returns those of the objects with the owner's label that may be its children. Everybody can set that label,
+// own returns those of the objects with the owner's label that may be its children. Any user can set that label,
 // and the name of the operator's field manager, on objects in their own namespace. An object in a namespace other than
 // the owner's therefore counts only if a child is known to be there: from what is declared, from what this process has seen,
 // or from the owner's annotation, which is written before the first child there. It adds the latter namespaces to known.

@@ -14,19 +14,19 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/providers"
 )
 
-// ExternalFinalizer holds an object while there is something outside of the cluster that has to go
-// before it. The write that sets it also marks what is about to be made.
+// ExternalFinalizer holds an object while resources outside the cluster exist that have to be deleted
+// before it. The write that sets it also marks what is about to be created.
 const ExternalFinalizer = "operon.dev/external"
 
-// outside is what was found out about resources outside of the cluster.
+// outside is the result for resources outside the cluster.
 type outside struct {
 	known map[string][]external.Known[any] // by kind
 	deeds []providers.Deed
 }
 
-// external observes what is kept outside of the cluster, and makes, changes and deletes it as the
-// author declares. What is not known keeps children from being touched; what is not ready yet does
-// not, and is reported together with the children.
+// external observes resources outside the cluster, and creates, changes and deletes them as the
+// author declares. If the state of one is unknown, children are not changed. If one is not ready yet, they are, and
+// it is reported together with the children.
 func (r *Reconciler[T]) external(ctx context.Context, p *pass[T]) (outside, outcome.Outcome, error) {
 	if !reachesOut(r.Roles, p.object) {
 		return outside{}, outcome.Done(), nil
@@ -46,7 +46,7 @@ func (r *Reconciler[T]) external(ctx context.Context, p *pass[T]) (outside, outc
 		p.entry.Events.External(deed)
 	}
 	if apierrors.IsNotFound(result.WriteErr) {
-		return found, outcome.Stop(0), nil // it was deleted before anything was made
+		return found, outcome.Stop(0), nil // it was deleted before anything was created
 	}
 	if result.WriteErr != nil {
 		return found, outcome.Done(), result.WriteErr
@@ -65,7 +65,7 @@ func (r *Reconciler[T]) external(ctx context.Context, p *pass[T]) (outside, outc
 func reachesOut[T client.Object](roles author.Roles[T], object *object[T]) bool {
 	held := controllerutil.ContainsFinalizer(object.now, ExternalFinalizer)
 	if object.deleting() {
-		return held // nothing is made before it is set
+		return held // nothing is created before it is set
 	}
 	return roles.ComposeExternal != nil || held || object.now.GetAnnotations()[external.RecordAnnotation] != ""
 }
@@ -104,13 +104,13 @@ func externalTask[T client.Object](ctx context.Context, roles author.Roles[T], p
 	return task, declared.Outcome(), nil
 }
 
-// maxConflicts is how often a write of the record is tried again of which another client's write to
-// the object got in the way.
+// maxConflicts is how often a write of the record is retried after a conflict with another client's write to
+// the object.
 const maxConflicts = 5
 
 // writeRecord writes the record, and with it the finalizer, if the object is as it was read: of two
-// operators that mark the same, one fails. Where others changed the object and not the record, it is
-// written again, as what is known now may be known to nobody else.
+// operators that mark the same resource, one fails. If others changed the object and not the record, it is
+// written again, because what is known now may not be stored anywhere else.
 func (o *object[T]) writeRecord(ctx context.Context, record *external.Record, declared bool) error {
 	text, err := record.Text()
 	if err != nil {

@@ -21,44 +21,44 @@ import (
 
 // Reasons of the Ready condition when a reconcile failed.
 const (
-	// ReasonPermissionDenied: the operator's identity may not do what it has to.
+	// ReasonPermissionDenied: the operator's identity lacks a permission.
 	ReasonPermissionDenied = "PermissionDenied"
-	// ReasonChildRefused: the API server finds a child invalid.
+	// ReasonChildRefused: the API server rejects a child as invalid.
 	ReasonChildRefused = "ChildRefused"
-	// ReasonChildTooLarge: a child is larger than the API server takes.
+	// ReasonChildTooLarge: a child is larger than the API server accepts.
 	ReasonChildTooLarge = "ChildTooLarge"
-	// ReasonImmutableField: a field of a child was to change that cannot be changed.
+	// ReasonImmutableField: an immutable field of a child would have to change.
 	ReasonImmutableField = "ImmutableField"
-	// ReasonNamespaceMissing: a child is to be in a namespace that is not there.
+	// ReasonNamespaceMissing: the namespace of a child does not exist.
 	ReasonNamespaceMissing = "NamespaceMissing"
 	// ReasonKindMissing: the cluster does not have the kind of a child.
 	ReasonKindMissing = "KindMissing"
-	// ReasonInvalidChild: what was composed is no child.
+	// ReasonInvalidChild: a composed object is not a valid child.
 	ReasonInvalidChild = "InvalidChild"
 	// ReasonDuplicateChild: two children were composed under one name.
 	ReasonDuplicateChild = "DuplicateChild"
 	// ReasonDependencyCycle: children wait for each other.
 	ReasonDependencyCycle = "DependencyCycle"
-	// ReasonDependencyMissing: a child is to come after one that is not composed.
+	// ReasonDependencyMissing: a child has to come after one that is not composed.
 	ReasonDependencyMissing = "DependencyMissing"
 	// ReasonUnboundedRead: the author's code lists a kind without selecting.
 	ReasonUnboundedRead = "UnboundedRead"
-	// ReasonConflict: an object of the name of a child is another client's.
+	// ReasonConflict: an object with the name of a child belongs to another manager.
 	ReasonConflict = "Conflict"
-	// ReasonInvalidExternal: what is declared outside of the cluster, or said of it, cannot be.
+	// ReasonInvalidExternal: a declaration of, or statement about, a resource outside the cluster is invalid.
 	ReasonInvalidExternal = "InvalidExternal"
-	// ReasonExternalRecord: the record of what is outside cannot be used.
+	// ReasonExternalRecord: the record of the resources outside the cluster cannot be used.
 	ReasonExternalRecord = "ExternalRecord"
 	// ReasonPanicked: the author's code panicked.
 	ReasonPanicked = "Panicked"
 	// ReasonTerminalError: the author's code returned controller-runtime's reconcile.TerminalError.
 	ReasonTerminalError = "TerminalError"
-	// ReasonFailed: anything else; time may cure it.
+	// ReasonFailed: any other error; it may be temporary.
 	ReasonFailed = "ReconcileFailed"
 )
 
-// explain is the rule by which an error becomes an outcome: what another client may cure
-// at any time is tried again soon and then ever later; what only a person can, at slowRetry.
+// explain is the rule by which an error becomes an outcome: an error that others may fix
+// at any time is retried soon and then at growing intervals; one that only a user can fix, at slowRetry.
 func explain(err error) outcome.Outcome {
 	if reason := terminal(err); reason != "" {
 		return outcome.Stalled(reason, err.Error())
@@ -79,7 +79,7 @@ func explain(err error) outcome.Outcome {
 	return outcome.Retry(0, ReasonFailed, err.Error())
 }
 
-// terminal is the reason of an error that the author's code calls terminal: it is not tried again before something
+// terminal returns the reason of an error that the author's code calls terminal: it is not retried before something
 // changes. It is empty for other errors.
 func terminal(err error) string {
 	if final, ok := errors.AsType[*author.TerminalError](err); ok {
@@ -91,7 +91,7 @@ func terminal(err error) string {
 	return ""
 }
 
-// mistake is the reason of an error that a person has to cure: in the spec, in the
+// mistake returns the reason of an error that a user has to fix: in the spec, in the
 // operator's code, or in an object that is in the way. It is empty for other errors.
 func mistake(err error) string {
 	switch {
@@ -152,7 +152,7 @@ func again(stalled outcome.Outcome) outcome.Outcome {
 	return outcome.Combine(stalled, outcome.Retry(timing.slowRetry, "", ""))
 }
 
-// isTerminating: a namespace that is going away refuses new objects in the same way as a
+// isTerminating: a namespace that is being deleted refuses new objects in the same way as a
 // missing permission.
 func isTerminating(err error) bool {
 	return apierrors.HasStatusCause(err, "NamespaceTerminating")

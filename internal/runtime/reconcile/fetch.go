@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/author"
 )
 
-// fetch reads the object. The reconcile of one that is gone stops here.
+// fetch reads the object. The reconcile of a deleted object stops here.
 func (r *Reconciler[T]) fetch(ctx context.Context, p *pass[T]) (*object[T], outcome.Outcome, error) {
 	read, err := newObject[T]()
 	if err != nil {
@@ -33,7 +33,7 @@ func (r *Reconciler[T]) fetch(ctx context.Context, p *pass[T]) (*object[T], outc
 	return object, outcome.Done(), fill(ctx, r.Roles, object)
 }
 
-// fill gives the object the defaults that it was stored without. One that is being deleted stays as it is.
+// fill sets the defaults that the object was stored without. An object that is being deleted is not changed.
 func fill[T client.Object](ctx context.Context, roles author.Roles[T], object *object[T]) error {
 	if roles.Default == nil || object.deleting() {
 		return nil
@@ -44,7 +44,7 @@ func fill[T client.Object](ctx context.Context, roles author.Roles[T], object *o
 	return nil
 }
 
-// forget drops what is remembered of an object that is gone.
+// forget drops the stored data of a deleted object.
 func forget[T client.Object](r *Reconciler[T], p *pass[T]) {
 	key := p.request.NamespacedName
 	p.known.readiness.Forget(r.kind.Kind)

@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/author"
 )
 
-// Finalizer holds an object until the children are gone that garbage collection does not
+// Finalizer holds an object until the children are deleted that garbage collection does not
 // reach. Objects without such children do not get it.
 const Finalizer = "operon.dev/children"
 
@@ -21,12 +21,12 @@ const Finalizer = "operon.dev/children"
 // method get it.
 const CleanupFinalizer = "operon.dev/cleanup"
 
-// ReasonDeleting: the object is being deleted, and children have to go before it.
+// ReasonDeleting: the object is being deleted, and children have to be deleted before it.
 const ReasonDeleting = "Deleting"
 
-// finalize ends the pass of an object that is being deleted. The author's Finalize runs first, while all children exist.
-// Garbage collection removes most children; the rest is done here, in reverse, and external resources go last.
-// Nothing is composed: each child carries what is to be done with it.
+// finalize ends the reconcile of an object that is being deleted. The author's Finalize runs first, while all children
+// exist. Garbage collection removes most children; the rest is removed here, in reverse, and external resources last.
+// Nothing is composed: each child's metadata says what has to be done with it.
 func (r *Reconciler[T]) finalize(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
 	if !p.object.deleting() {
 		return outcome.Done(), holdCleanup(ctx, r, p.object)

@@ -15,12 +15,12 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/apply"
 )
 
-// hold sets the finalizer before the first child that needs it, and lifts it after the last.
-// The same write tells which kinds there are to look for, and makes the owner the parent of
+// hold sets the finalizer before the first child that needs it, and removes it after the last.
+// The same write records which kinds to look for, and makes the owner the parent of
 // an ApplySet that kubectl understands.
 func hold[T client.Object](ctx context.Context, r *Reconciler[T], p *pass[T]) error {
 	object := p.object.now
-	needsFinalizer := func(child *unstructured.Unstructured) bool { // garbage collection alone will not do
+	needsFinalizer := func(child *unstructured.Unstructured) bool { // garbage collection alone is not sufficient
 		return !apply.Collected(object, child) || child.GetAnnotations()[plan.AfterAnnotation] != ""
 	}
 	holdsUp := func(live *plan.Live) bool { // the same, for a child that exists and is no longer declared

@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/author"
 )
 
-// StepsFinalizer holds an object while there are steps of work on it that may have to be undone.
+// StepsFinalizer holds an object while it has steps of work that may have to be undone.
 // Objects without such steps do not get it.
 const StepsFinalizer = "operon.dev/steps"
 
@@ -50,7 +50,7 @@ func (o *object[T]) saveJournal(ctx context.Context, j *journal.Journal) (*journ
 	return saved, nil
 }
 
-// LostJournalError reports that a kind's CRD has no place for the journal.
+// LostJournalError reports that a kind's CRD has no field for the journal.
 type LostJournalError struct{ Kind string }
 
 func (e *LostJournalError) Error() string {
@@ -107,7 +107,7 @@ func (o *object[T]) writeLocked(ctx context.Context, write func() error) error {
 	return err
 }
 
-// confirm returns durable.ErrSuperseded where the journal is no longer that of the reconcile. Writes then build on
+// confirm returns durable.ErrSuperseded if the journal is no longer the one of the reconcile. Writes then build on
 // the object as it is now.
 func (o *object[T]) confirm(ctx context.Context) error {
 	now, err := newObject[T]()
@@ -126,7 +126,7 @@ func (o *object[T]) confirm(ctx context.Context) error {
 	return nil
 }
 
-// journalOf finds the field Status.Journal of object, a pointer to a struct; nil where it has none.
+// journalOf returns the field Status.Journal of object, a pointer to a struct, or nil if it has none.
 func journalOf(object any) **journal.Journal {
 	value := reflect.Indirect(reflect.ValueOf(object))
 	if value.Kind() != reflect.Struct {
@@ -148,7 +148,7 @@ func errNoJournal(object any) error {
 	return fmt.Errorf("%T: Status needs the field\n\tJournal *journal.Journal `json:\"journal,omitempty\"`\nbecause its composer has the method RunWorkflow", object)
 }
 
-// checkWorker returns an error where a kind lacks what its composer's roles need.
+// checkWorker returns an error if a kind lacks what its composer's roles need.
 func checkWorker[T client.Object](roles author.Roles[T], object T) error {
 	if roles.RunWorkflow != nil && journalOf(object) == nil {
 		return errNoJournal(object)

@@ -8,11 +8,11 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// kinds are what a reconciler knows of the kinds of children. It is safe for concurrent use.
+// kinds is what a reconciler knows of the kinds of children. It is safe for concurrent use.
 type kinds struct {
-	// whole are those of which more is read than plans need.
+	// whole are the kinds of which more is read than plans need.
 	whole sync.Map
-	// unreadable are those that an earlier version composed and this one may not read.
+	// unreadable are the kinds that an earlier version composed and this one may not read.
 	unreadable sync.Map
 }
 
@@ -22,5 +22,5 @@ func (k *kinds) children(kind schema.GroupVersionKind) resourceclient.Children {
 	return resourceclient.Children{Kind: kind, Whole: whole}
 }
 
-// readWhole lets whole objects of a kind be read from now on.
+// readWhole makes whole objects of a kind be read from now on.
 func (k *kinds) readWhole(kind schema.GroupVersionKind) { k.whole.Store(kind, true) }

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// changed reports whether more than the status differs. A watch that was interrupted may show
-// what others did together with our write.
+// changed reports whether more than the status differs. A watch that was interrupted may deliver
+// changes by others together with our write.
 func changed(before, after client.Object) bool {
 	return before.GetUID() != after.GetUID() || before.GetGeneration() != after.GetGeneration() ||
 		(before.GetDeletionTimestamp() == nil) != (after.GetDeletionTimestamp() == nil) ||

@@ -24,18 +24,18 @@ type object[T client.Object] struct {
 	manager string
 	entry   *report.Entry
 	echoes  *freshness.Echoes
-	// shared: other processes may have become the object's, so that every write is of the version
+	// shared means that the object may belong to another process by now, so that every write is of the version
 	// that was read.
 	shared bool
 
-	// detached is what is reported of an object whose status belongs to others; nil: its status is written.
+	// detached is the report about an object whose status belongs to other managers; nil means that its status is written.
 	detached *condition.Detached
 
 	// now is the object as the author's code may change it.
 	now T
 	// before is the object as it was read, or as the last write left it.
 	before T
-	// missed: the watch showed another client's write while the status was written.
+	// missed means that the watch delivered another client's write while the status was written.
 	missed bool
 }
 
@@ -50,7 +50,7 @@ func objectOf[T client.Object](r *Reconciler[T], p *pass[T], read T) *object[T] 
 	return o
 }
 
-// idOf names the object of a request.
+// idOf returns the ID of the object of a request.
 func idOf(kind schema.GroupVersionKind, request Request) plan.ID {
 	return plan.ID{GroupKind: kind.GroupKind(), Namespace: request.Namespace, Name: request.Name}
 }
@@ -58,7 +58,7 @@ func idOf(kind schema.GroupVersionKind, request Request) plan.ID {
 // deleting reports whether the object is being deleted.
 func (o *object[T]) deleting() bool { return o.now.GetDeletionTimestamp() != nil }
 
-// over is a patch over the object as it was read: where several processes share objects, over that very version.
+// over returns a patch over the object as it was read: if several processes share objects, over that very version.
 func (o *object[T]) over() client.Patch {
 	if o.shared {
 		return locked(o.before)
@@ -66,13 +66,13 @@ func (o *object[T]) over() client.Patch {
 	return client.MergeFrom(o.before)
 }
 
-// locked is a patch that the API server refuses where the object has changed since.
+// locked returns a patch that the API server refuses if the object has changed since.
 func locked(before client.Object) client.Patch {
 	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }
 
-// patchMetadata writes what edit changes in the metadata of the object, if anything. The
-// object itself, as the author's code may have changed it, keeps what it has.
+// patchMetadata writes the changes that edit makes in the metadata of the object, if any. The
+// object itself, as the author's code may have changed it, is not overwritten.
 func (o *object[T]) patchMetadata(ctx context.Context, edit func(client.Object)) error {
 	edited := o.before.DeepCopyObject().(T)
 	edit(edited)
@@ -113,7 +113,7 @@ func (o *object[T]) metadata(ctx context.Context) (*metav1.PartialObjectMetadata
 	return now, o.Direct.Get(ctx, client.ObjectKeyFromObject(o.before), now)
 }
 
-// gone asks the API server whether the object is gone, or being deleted.
+// gone queries the API server whether the object was deleted, or is being deleted.
 func (o *object[T]) gone(ctx context.Context) (bool, error) {
 	now, err := o.metadata(ctx)
 	switch {
@@ -127,8 +127,8 @@ func (o *object[T]) gone(ctx context.Context) (bool, error) {
 	return now.GetUID() != o.now.GetUID() || now.GetDeletionTimestamp() != nil, nil
 }
 
-// unlessGone is the error of a write to the object's status, or nothing where the object was
-// deleted in the meantime. The API server says "not found" of other things too.
+// unlessGone returns the error of a write to the object's status, or nil if the object was
+// deleted in the meantime. The API server returns "not found" for other reasons too.
 func (o *object[T]) unlessGone(ctx context.Context, err error) error {
 	if !apierrors.IsNotFound(err) {
 		return err

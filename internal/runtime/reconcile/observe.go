@@ -10,7 +10,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/author"
 )
 
-// observe lets the author fill the object's status, unless the object is paused or that of a newer operator.
+// observe calls the author's code that fills the object's status, unless the object is paused or belongs to a newer operator.
 func (r *Reconciler[T]) observe(ctx context.Context, p *pass[T]) (author.Verdict, outcome.Outcome, error) {
 	if r.Roles.Observe == nil || paused(p.object.now) || p.version.newer {
 		return author.Verdict{}, outcome.Done(), nil

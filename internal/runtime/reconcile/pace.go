@@ -9,11 +9,11 @@ import (
 	"github.com/operon-framework/operon/internal/core/trigger"
 )
 
-// stepPace names the step, whose stop is recorded as a delay.
+// stepPace is the name of the step, whose stop is recorded as a delay.
 const stepPace = "pace"
 
-// pace stops the reconcile of an object that is reconciled too often, until it may be again. What
-// happens in the meantime is not lost: that reconcile reads all of it.
+// pace stops the reconcile of an object that is reconciled too often, until the rate limit permits it again. Changes
+// in the meantime are not lost: that reconcile reads all of them.
 func (r *Reconciler[T]) pace(_ context.Context, p *pass[T]) (outcome.Outcome, error) {
 	left, storm := p.known.pace.Take(r.Rate, r.Clock.Now())
 	if left > 0 {
@@ -26,7 +26,7 @@ func (r *Reconciler[T]) pace(_ context.Context, p *pass[T]) (outcome.Outcome, er
 	return outcome.Done(), nil
 }
 
-// whatStorms is what the reconcile is for, other than that it was delayed before.
+// whatStorms returns the triggers of the reconcile, other than an earlier delay.
 func whatStorms(causes []trigger.Cause) string {
 	var storm trigger.Gathered
 	for _, c := range causes {

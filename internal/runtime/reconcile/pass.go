@@ -17,17 +17,17 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/report"
 )
 
-// pass is one reconcile of one object: what it is for, and what each step found out. The second part is
-// written by the list of steps alone.
+// pass is one reconcile of one object: its input, and the results of each step. The second part is
+// written by the list of steps only.
 type pass[T client.Object] struct {
 	request  Request
-	operator context.Context // ends when the operator is told to stop
+	operator context.Context // ends when the operator has to stop
 	reads    author.Reads
 	known    *remembered // of the object, between reconciles
 	entry    *report.Entry
 	ended    []outcome.Outcome // of the steps so far
 
-	object   *object[T] // nil until it was fetched, and where it is gone
+	object   *object[T] // nil until it was fetched, and if it was deleted
 	version  version
 	outside  outside
 	composed composed
@@ -56,7 +56,7 @@ func (p *pass[T]) stopped() bool {
 	return len(p.ended) > 0 && p.object == nil
 }
 
-// ends reports whether a step has ended in something else than done, so that only the last steps are left.
+// ends reports whether a step was not done, so that only the last steps remain.
 func (p *pass[T]) ends() bool {
 	for _, o := range p.ended {
 		if o.Ends() {
@@ -66,16 +66,16 @@ func (p *pass[T]) ends() bool {
 	return false
 }
 
-// outcome is what the steps so far make together.
+// outcome returns the combined outcome of the steps so far.
 func (p *pass[T]) outcome() outcome.Outcome {
 	return outcome.Combine(p.ended...).Soon(p.object != nil && p.object.missed)
 }
 
-// interrupted reports whether the operator stops. What stopping breaks is not reported, neither in the
-// object's status nor to its user: the next operator begins again.
+// interrupted reports whether the operator stops. Failures caused by the stop are not reported, neither in the
+// object's status nor to its user: the next operator process reconciles again.
 func (p *pass[T]) interrupted() bool { return p.operator.Err() != nil }
 
-// end closes the record of a reconcile: its outcome, and why the object comes back.
+// end completes the record of a reconcile: its outcome, and why the object is reconciled again.
 func (r *Reconciler[T]) end(ctx context.Context, p *pass[T]) (Result, error) {
 	key, o := p.request.NamespacedName, p.outcome()
 	result, err := resultOf(o)
@@ -104,8 +104,8 @@ func (r *Reconciler[T]) end(ctx context.Context, p *pass[T]) (Result, error) {
 	return result, err
 }
 
-// resultOf returns when the work queue brings an object back: at once and then ever later after an
-// error that time may cure, after a while where the outcome says so, else when something
+// resultOf returns when the work queue reconciles an object again: at once and then at growing intervals after an
+// error that may be temporary, after some time if the outcome requests it, else when something
 // changes.
 func resultOf(o outcome.Outcome) (Result, error) {
 	switch {
@@ -119,7 +119,7 @@ func resultOf(o outcome.Outcome) (Result, error) {
 	return Result{}, nil
 }
 
-// timer is the trigger of a reconcile after a while, by the outcome that asked for it.
+// timer returns the trigger of a delayed reconcile, by the outcome that requested it.
 func (p *pass[T]) timer(o outcome.Outcome, after time.Duration) trigger.Cause {
 	switch {
 	case p.delayed():
@@ -132,7 +132,7 @@ func (p *pass[T]) timer(o outcome.Outcome, after time.Duration) trigger.Cause {
 	return trigger.Cause{Kind: trigger.Timer, Note: o.Reason()}
 }
 
-// word is the outcome of the reconcile in one word, as logs and metrics have it.
+// word returns the outcome of the reconcile in one word, for logs and metrics.
 func (p *pass[T]) word(o outcome.Outcome) string {
 	switch {
 	case p.object == nil && o.Err() == nil:
@@ -152,14 +152,14 @@ func (p *pass[T]) delayed() bool {
 	return p.stopped() && p.entry.Steps[len(p.entry.Steps)-1].Name == stepPace
 }
 
-// announce records the events of the author's code that are news.
+// announce records the events of the author's code that are new.
 func (p *pass[T]) announce(role string, recorded []author.Event) {
 	for _, e := range p.known.news(role, recorded) {
 		p.entry.Events.Authors(e.Type, e.Reason, role, e.Message)
 	}
 }
 
-// generation is that of the object, 0 where it was not read.
+// generation returns the generation of the object, or 0 if it was not read.
 func (p *pass[T]) generation() int64 {
 	if p.object == nil {
 		return 0

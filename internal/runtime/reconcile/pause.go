@@ -8,19 +8,19 @@ import (
 	"github.com/operon-framework/operon/internal/core/outcome"
 )
 
-// PausedAnnotation, when "true" on an object, stops Operon from doing anything for it but
-// to report that, until the annotation is removed or the object is deleted.
+// PausedAnnotation, when "true" on an object, makes Operon do nothing for it except
+// reporting the pause, until the annotation is removed or the object is deleted.
 const PausedAnnotation = "operon.dev/paused"
 
 const pausedMessage = "reconciliation is paused by annotation " + PausedAnnotation + "=true"
 
-// paused reports whether a user asked for nothing to be done. An object that is being
-// deleted is not paused: garbage collection takes most of its children anyway.
+// paused reports whether a user paused the object. An object that is being
+// deleted is not paused: garbage collection deletes most of its children anyway.
 func paused(object client.Object) bool {
 	return object.GetAnnotations()[PausedAnnotation] == "true" && object.GetDeletionTimestamp() == nil
 }
 
-// pause ends the reconcile where a user asked for that. The report writes it.
+// pause ends the reconcile if a user paused the object. The report writes it.
 func (r *Reconciler[T]) pause(_ context.Context, p *pass[T]) (outcome.Outcome, error) {
 	conditions, err := p.object.conditions()
 	if err != nil {

@@ -21,13 +21,13 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/freshness"
 )
 
-// children are those that exist, in the newest state known.
+// children are the existing children, in the newest known state.
 type children struct {
-	// live are those that are composed, and all that carry the owner's label.
+	// live are the composed children, and all that have the owner's label.
 	live map[plan.ID]*plan.Live
-	// owned are those that carry the owner's label.
+	// owned are the children that have the owner's label.
 	owned []*plan.Live
-	// unshown are those of them that no watch has shown yet.
+	// unshown are those of them that no watch has delivered yet.
 	unshown map[plan.ID]bool
 }
 
@@ -36,8 +36,8 @@ func (c *children) add(live *plan.Live) {
 	c.owned = append(c.owned, live)
 }
 
-// read reads the children that exist: of the kinds that are
-// composed now, and of those that were composed before and are to be pruned.
+// read reads the existing children: of the kinds that are
+// composed now, and of those that were composed before and have to be pruned.
 func (r *Reconciler[T]) read(ctx context.Context, p *pass[T]) (children, outcome.Outcome, error) {
 	seen, err := readerOf(r, p).all(ctx)
 	return seen, outcome.Done(), err
@@ -66,7 +66,7 @@ func readerOf[T client.Object](r *Reconciler[T], p *pass[T]) *reader {
 	}
 }
 
-// all returns the children that exist.
+// all returns the existing children.
 func (r *reader) all(ctx context.Context) (children, error) {
 	seen := children{live: map[plan.ID]*plan.Live{}, unshown: map[plan.ID]bool{}}
 	kinds, err := r.allKinds(ctx)
@@ -108,15 +108,15 @@ func (r *reader) kind(ctx context.Context, writes *freshness.ChildView, kind sch
 	}
 	var newest []*plan.Live
 	for _, live := range found {
-		if live = writes.Newest(live.ID(), live); live != nil { // or released by us, which the watch has not shown yet
+		if live = writes.Newest(live.ID(), live); live != nil { // or released by us, which the watch has not delivered yet
 			newest = append(newest, live)
 		}
 	}
 	return newest, nil
 }
 
-// labeled returns what watches show of the children of a kind. Namespaces that turn out to have children are watched before
-// they are read again.
+// labeled returns the children of a kind that watches have delivered. Namespaces that turn out to have children are watched
+// before they are read again.
 func (r *reader) labeled(ctx context.Context, kind schema.GroupVersionKind) ([]*plan.Live, error) {
 	known := r.elsewhere()
 	for {
@@ -132,8 +132,8 @@ func (r *reader) labeled(ctx context.Context, kind schema.GroupVersionKind) ([]*
 	}
 }
 
-// recall adds the children that this process made and that no watch has shown yet: where the object is deleted at once,
-// or is changed, they are deleted, too.
+// recall adds the children that this process created and that no watch has delivered yet: if the object is deleted or
+// changed right after that, they are deleted, too.
 func (r *reader) recall(seen *children, writes *freshness.ChildView) {
 	for _, id := range r.family.Children() {
 		if seen.live[id] != nil {
@@ -148,8 +148,8 @@ func (r *reader) recall(seen *children, writes *freshness.ChildView) {
 	}
 }
 
-// allKinds are the kinds of which there may be children: those that are composed now, and
-// those that were, as far as this process, the object or the operator's record tells.
+// allKinds returns the kinds that may have children: those that are composed now, and
+// those that were composed before, as far as this process, the object or the operator's record names them.
 func (r *reader) allKinds(ctx context.Context) ([]schema.GroupVersionKind, error) {
 	kinds := r.family.Kinds()
 	for _, child := range r.desired {
@@ -167,7 +167,7 @@ func (r *reader) allKinds(ctx context.Context) ([]schema.GroupVersionKind, error
 		}
 		mapping, err := r.Direct.RESTMapper().RESTMapping(kind)
 		if meta.IsNoMatchError(err) {
-			continue // a kind that the cluster lost took its objects along
+			continue // objects are deleted with their kind
 		}
 		if err != nil {
 			return nil, fmt.Errorf("find the kind %s: %w", kind, err)
@@ -189,8 +189,8 @@ func contains(kinds []schema.GroupVersionKind, kind schema.GroupKind) bool {
 	return slices.ContainsFunc(kinds, func(k schema.GroupVersionKind) bool { return k.GroupKind() == kind })
 }
 
-// kindOfEarlier is kind where a kind may only have been composed by an earlier version. This one may lack
-// the permission to read it: that is logged, once. It stops nothing, except for a deletion if the operator's
+// kindOfEarlier is kind for a kind that may only have been composed by an earlier version. This version may lack
+// the permission to read it: that is logged, once. It stops nothing, except a deletion if the operator's
 // own record names the kind.
 func (r *reader) kindOfEarlier(ctx context.Context, writes *freshness.ChildView, kind schema.GroupVersionKind) ([]*plan.Live, error) {
 	if slices.ContainsFunc(r.desired, func(c *unstructured.Unstructured) bool { return c.GroupVersionKind() == kind }) ||
@@ -210,7 +210,7 @@ func (r *reader) kindOfEarlier(ctx context.Context, writes *freshness.ChildView,
 	return nil, nil
 }
 
-// whole returns a child as a whole, nil where it does not exist. Where no whole objects of its kind were read until now, they
+// whole returns a child as a whole, or nil if it does not exist. If no whole objects of its kind were read until now, they
 // are watched as a whole from now on.
 func (r *reader) whole(ctx context.Context, live *plan.Live) (runtime.Object, error) {
 	if live == nil || live.Object != nil {
@@ -228,7 +228,7 @@ func (r *reader) whole(ctx context.Context, live *plan.Live) (runtime.Object, er
 			return whole.Object, nil
 		}
 	}
-	// This operator wrote it, and the watch has not shown it yet.
+	// This operator wrote it, and the watch has not delivered it yet.
 	whole, err := r.applier.Read(ctx, live)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("read %s: %w", live.ID(), err)

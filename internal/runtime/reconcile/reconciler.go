@@ -29,33 +29,33 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/telemetry"
 )
 
-// Request and Result are controller-runtime's.
+// Request and Result are the types of controller-runtime.
 type (
 	Request = reconcile.Request
 	Result  = reconcile.Result
 )
 
-// API is how a reconciler reaches the API server.
+// API is the access of a reconciler to the API server.
 type API struct {
 	// Client reads objects of the managed kind from the manager's cache, and writes.
 	Client client.Client
 	// Direct reads and writes without a cache.
 	Direct client.WithWatch
-	// REST is the connection of Direct, for what takes streams. It may be nil.
+	// REST is the connection of Direct, for streaming requests. It may be nil.
 	REST *rest.Config
-	// Endpoints reach the children.
+	// Endpoints read and write the children.
 	Endpoints apply.Endpoints
 	// Writes to children are held in the operator's ledger, shared by its kinds.
 	Writes *freshness.Children
 }
 
-// Telemetry is where a reconciler reports what it does, besides status, events and metrics.
+// Telemetry holds the destinations of a reconciler's reports, besides status, events and metrics.
 type Telemetry struct {
-	// Tracer makes spans of reconciles. Nil: none.
+	// Tracer creates spans of reconciles. Nil means none.
 	Tracer *telemetry.Tracer
-	// History keeps the last reconciles. Nil: they are forgotten.
+	// History stores the last reconciles. Nil means that they are not stored.
 	History *reconcilelog.Store
-	// Watches counts the watches of what is read. Nil: there are none.
+	// Watches returns the number of watches for reads. Nil means that there are none.
 	Watches func() int
 }
 
@@ -65,33 +65,33 @@ type Config[T client.Object] struct {
 	Roles author.Roles[T]
 	// Manager is the operator's name: field manager, and value of the managed-by label.
 	Manager string
-	// Version is the operator's. Empty: it has none, and nothing is recorded or upgraded.
+	// Version is the version of the operator. If empty, nothing is recorded or upgraded.
 	Version string
 	API
 	Telemetry
-	// Record is the operator's, shared by its kinds.
+	// Record is the record of the operator, shared by its kinds.
 	Record *Record
-	// ApplySets lets every object carry what makes it the parent of an ApplySet, at one write
-	// more for each. Objects with the finalizer carry it anyway.
+	// ApplySets adds to every object the metadata of the parent of an ApplySet, which costs one additional write
+	// per object. Objects with the finalizer have it anyway.
 	ApplySets bool
-	// WithoutStatus manages a kind whose status belongs to others, or that has none: what would be reported there is
-	// kept in memory, and told by events.
+	// WithoutStatus manages a kind whose status belongs to other managers, or that has none: its report is
+	// stored in memory, and sent as events.
 	WithoutStatus bool
 	// Events records events.
 	Events events.EventRecorder
-	// Rate bounds how often one object is reconciled. Zero: queue.DefaultRate.
+	// Rate limits how often one object is reconciled. Zero means queue.DefaultRate.
 	Rate queue.Rate
-	// DryRun, where it is set, is shown what would be done, and nothing is. It is called again
+	// DryRun, if set, receives what would be done, and nothing is done. It is called again
 	// for an object only when that changes.
 	DryRun func(report.Preview)
-	// Timeout is how long a reconcile may take. Zero: no limit.
+	// Timeout is how long a reconcile may take. Zero means no limit.
 	Timeout time.Duration
-	// Reads begins the reading of a reconcile.
+	// Reads begins the read session of a reconcile.
 	Reads func(reader types.NamespacedName) author.Reads
-	// Clock tells the time. Nil: the real one.
+	// Clock returns the time. Nil means the real clock.
 	Clock clock.PassiveClock
-	// Mine reports whether work that began under a context may continue with an object: where several
-	// processes share objects, one of its name may be another one by now. Nil: they do not.
+	// Mine reports whether work that began under a context may continue with an object: if several
+	// processes share objects, an object of the same name may be another one by now. Nil means that they do not share objects.
 	Mine func(ctx context.Context, object types.UID) bool
 }
 
@@ -100,15 +100,15 @@ type Reconciler[T client.Object] struct {
 	Config[T]
 	kind     schema.GroupVersionKind
 	applier  *apply.Applier
-	keeper   *providers.Keeper // of what is outside of the cluster
+	keeper   *providers.Keeper // of resources outside the cluster
 	objects  objects
 	triggers queue.Triggers
 	echoes   *freshness.Echoes
 	kinds    kinds
 }
 
-// New returns a reconciler. A type that lacks the status fields which Operon writes is an
-// error.
+// New returns a reconciler. It returns an error for a type that lacks the status fields that Operon
+// writes.
 func New[T client.Object](cfg Config[T]) (*Reconciler[T], error) {
 	cfg.Rate = cmp.Or(cfg.Rate, queue.DefaultRate)
 	if cfg.Clock == nil {
@@ -163,7 +163,7 @@ func newObject[T client.Object]() (T, error) {
 	return object, nil
 }
 
-// Kind is the kind of the objects, without its group.
+// Kind returns the kind of the objects, without its group.
 func (r *Reconciler[T]) Kind() string { return r.kind.Kind }
 
 // Trigger records why an object is reconciled, before it is queued.
@@ -171,8 +171,8 @@ func (r *Reconciler[T]) Trigger(key types.NamespacedName, why trigger.Cause) {
 	r.triggers.Add(key, why)
 }
 
-// Handler returns the event handler that queues the objects of the reconciler's kind for what happens to them,
-// except for the status that a reconcile of them wrote.
+// Handler returns the event handler that queues the objects of the reconciler's kind for their watch events,
+// except for status changes written by their own reconciles.
 func (r *Reconciler[T]) Handler() handler.EventHandler {
 	stopUnwanted := func(object client.Object) {
 		if unwanted(r.Roles, object) {

@@ -23,14 +23,14 @@ import (
 // of children that were ever composed for it: Memcached.cache.example.com=Deployment.apps.
 const RecordAnnotation = "operon.dev/composed-kinds"
 
-// Record remembers in the cluster which kinds of children an operator has composed, so that
-// a newer version, which composes other kinds, finds and prunes those that it dropped.
+// Record stores in the cluster which kinds of children an operator has composed, so that
+// a newer version, which composes other kinds, finds and prunes the kinds that it dropped.
 //
-// Guarantees: a kind is written down before the first child of it is.
-// Assumptions: the operator may get, create and update Leases in its namespace, as leader
-// election needs it too.
-// Caveats: where it may not, that is logged once, and only the kinds of this process are
-// known. A kind is never struck out; a person may do that.
+// Guarantees: a kind is recorded before its first child is created.
+// Assumptions: the operator may get, create and update Leases in its namespace, which leader
+// election needs too.
+// Caveats: without this permission, the failure is logged once, and only the kinds of this process are
+// known. A kind is never removed automatically; a user may remove it.
 type Record struct {
 	client client.Client
 	key    client.ObjectKey
@@ -61,7 +61,7 @@ func (r *Record) Kinds(ctx context.Context, owner schema.GroupKind) ([]schema.Gr
 	return plan.ParseGroupKinds(plan.GroupKinds(r.kinds[owner])), nil
 }
 
-// Add writes kinds down that are not in the record yet.
+// Add records kinds that are not in the record yet.
 func (r *Record) Add(ctx context.Context, owner schema.GroupKind, kinds []schema.GroupKind) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,7 +102,7 @@ func (r *Record) note(owner schema.GroupKind, kinds []schema.GroupKind) {
 	r.kinds[owner] = with(r.kinds[owner], members(kinds))
 }
 
-// write adds kinds to what the record holds in the cluster.
+// write adds kinds to the record in the cluster.
 func (r *Record) write(ctx context.Context, owner schema.GroupKind, kinds []schema.GroupKind) error {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: r.key.Namespace, Name: r.key.Name}}
 	err := r.client.Get(ctx, r.key, lease)
@@ -141,7 +141,7 @@ func members(kinds []schema.GroupKind) map[schema.GroupKind]bool {
 	return set
 }
 
-// tolerate continues without a record where the operator may not keep one.
+// tolerate continues without a record if the operator lacks the permission for it.
 func (r *Record) tolerate(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

@@ -14,11 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ReasonStatusRefused: the API server finds the status of the object invalid.
+// ReasonStatusRefused: the API server rejects the status of the object as invalid.
 const ReasonStatusRefused = "StatusRefused"
 
-// StatusError reports that a kind's CustomResourceDefinition does not allow the status that its
-// objects are to get.
+// StatusError reports that a kind's CustomResourceDefinition does not allow the status to be written to its
+// objects.
 type StatusError struct {
 	Kind string
 	Err  error
@@ -30,8 +30,8 @@ func (e *StatusError) Error() string {
 
 func (e *StatusError) Unwrap() error { return e.Err }
 
-// missing are the fields that the API server misses in a status. A field that is required and has
-// its zero value in Go is not told from one that is not there: a patch of what changed leaves it out.
+// missing returns the fields that the API server reports as missing in a status. A required field with
+// its zero value in Go cannot be distinguished from a missing one: a patch of the changes leaves it out.
 func missing(err error) (fields [][]string) {
 	var refused apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &refused) || refused.Status().Details == nil {
@@ -45,8 +45,8 @@ func missing(err error) (fields [][]string) {
 	return fields
 }
 
-// filled is a patch that also has some fields which did not change. As they are those that the API
-// server misses, nobody else's value is lost.
+// filled returns a patch that also has some unchanged fields. Because the API
+// server reports these as missing, no value of another manager is lost.
 type filled struct {
 	client.Patch
 	fields [][]string
@@ -82,7 +82,7 @@ func (f filled) Data(object client.Object) ([]byte, error) {
 
 var marshals = reflect.TypeFor[json.Marshaler]()
 
-// present makes empty lists and maps of those that are nil, which JSON has as null: no value.
+// present replaces nil lists and maps, which JSON encodes as null (no value), by empty ones.
 func present(v reflect.Value) {
 	if v.Type().Implements(marshals) || reflect.PointerTo(v.Type()).Implements(marshals) {
 		return
@@ -105,8 +105,8 @@ func present(v reflect.Value) {
 	}
 }
 
-// keepEmpty makes empty lists and maps of a status of those that are nil where they were empty: the API
-// server has an empty one where the definition requires one, and no other can be written.
+// keepEmpty replaces nil lists and maps of a status by empty ones if they were empty before: the API
+// server has an empty one if the definition requires one, and no other can be written.
 func keepEmpty(now, before reflect.Value) {
 	switch now.Kind() {
 	case reflect.Struct:

@@ -17,8 +17,8 @@ import (
 // rehearsal is the dry run of a reconciler.
 type rehearsal[T client.Object] struct{ *Reconciler[T] }
 
-// steps are the steps of a dry run: those of a reconcile that only read, and in the
-// place of the others one that asks the API server and one that shows.
+// steps returns the steps of a dry run: the steps of a reconcile that only read, and
+// instead of the others one that queries the API server and one that shows the preview.
 func (r rehearsal[T]) steps(p *pass[T]) []step[T] {
 	return []step[T]{
 		{name: "fetch", run: into(&p.object, r.fetch)},
@@ -29,12 +29,12 @@ func (r rehearsal[T]) steps(p *pass[T]) []step[T] {
 		{name: "compose", run: into(&p.composed, r.compose)},
 		{name: "read", run: into(&p.seen, r.read)},
 		{name: "plan", run: into(&p.actions, r.plan)},
-		{name: "ask", run: into(&p.actions, r.ask)}, // whether the API server would do it
+		{name: "ask", run: into(&p.actions, r.ask)}, // whether the API server would accept it
 		{name: "show", run: r.show, last: true},
 	}
 }
 
-// pause shows nothing but that the object is paused.
+// pause shows only that the object is paused.
 func (r rehearsal[T]) pause(_ context.Context, p *pass[T]) (outcome.Outcome, error) {
 	if !paused(p.object.now) {
 		return outcome.Done(), nil
@@ -62,7 +62,7 @@ func (r rehearsal[T]) compose(ctx context.Context, p *pass[T]) (composed, outcom
 	return r.Reconciler.compose(ctx, p)
 }
 
-// plan plans what is to be done for an object, or for its removal.
+// plan plans the actions for an object, or for its removal.
 func (r rehearsal[T]) plan(ctx context.Context, p *pass[T]) ([]plan.Action, outcome.Outcome, error) {
 	if !p.object.deleting() {
 		return r.Reconciler.plan(ctx, p)
@@ -73,7 +73,7 @@ func (r rehearsal[T]) plan(ctx context.Context, p *pass[T]) ([]plan.Action, outc
 	return plan.Dismantle(string(p.object.now.GetUID()), r.Manager, p.seen.owned), outcome.Done(), nil
 }
 
-// ask sends what would be applied as dry runs, which tell what a plan cannot know: that a
+// ask sends the applies as dry runs, which show what a plan cannot know: that a
 // name is taken, that a value is refused, that a permission is missing.
 func (r rehearsal[T]) ask(ctx context.Context, p *pass[T]) ([]plan.Action, outcome.Outcome, error) {
 	combined := outcome.Combine(p.composed.waits...)
@@ -88,7 +88,7 @@ func (r rehearsal[T]) ask(ctx context.Context, p *pass[T]) ([]plan.Action, outco
 	return answers, combined, nil
 }
 
-// askFor returns the action as the API server would let it be.
+// askFor returns the action as the API server would accept it.
 func (r rehearsal[T]) askFor(ctx context.Context, action plan.Action) (plan.Action, error) {
 	form := action.Desired
 	switch action.Verb {
@@ -96,7 +96,7 @@ func (r rehearsal[T]) askFor(ctx context.Context, action plan.Action) (plan.Acti
 		return action, &apply.ConflictError{ID: action.ID(), Why: action.Why}
 	case plan.Create, plan.Recreate:
 		form = form.DeepCopy()
-		form.SetResourceVersion("1") // no object has it: one that is there is a conflict
+		form.SetResourceVersion("1") // no object has it: an existing object is a conflict
 	case plan.Update, plan.Repair, plan.Adopt:
 		form = form.DeepCopy()
 	default:
@@ -119,7 +119,7 @@ func (r rehearsal[T]) askFor(ctx context.Context, action plan.Action) (plan.Acti
 	return action, nil
 }
 
-// show shows the preview, if it is another one than before. It writes nothing.
+// show shows the preview if it differs from the last one. It writes nothing.
 func (r rehearsal[T]) show(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
 	made := report.NewPreview(p.object.id, p.actions, p.outside.deeds, p.outcome())
 	if last := p.known.preview; last == nil || !last.Equal(made) {

@@ -16,35 +16,35 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/report"
 )
 
-// objects hold what is remembered of each object of a kind between its reconciles.
+// objects holds the data about each object of a kind that is stored between its reconciles.
 type objects struct {
 	mu    sync.Mutex
 	known map[types.NamespacedName]*remembered
 }
 
-// remembered is what is remembered of one object. Its reconcile alone uses it, of which the work queue
+// remembered is the stored data about one object. Only its reconcile uses it, and the work queue
 // runs one at a time; stopWork is guarded by the lock of objects.
 type remembered struct {
 	uid types.UID
-	// pace and duels are those of an object; another one of the same name starts with its own.
+	// pace and duels belong to an object; another one of the same name starts with new ones.
 	pace  queue.Pace
 	duels dueling.Ledger
-	// status is what is reported of an object whose own status belongs to others.
+	// status is the report about an object whose own status belongs to other managers.
 	status condition.Detached
 	// family are the children that were seen.
 	family apply.Family
-	// heldSince is since when a status is held back; zero: none is.
+	// heldSince is since when a status is held back; zero means that none is.
 	heldSince time.Time
 	readiness report.Readiness
-	// preview is what a dry run showed last.
+	// preview is the last preview that a dry run showed.
 	preview *report.Preview
-	// announced are the author's events of the last pass, by the role that recorded them.
+	// announced are the author's events of the last reconcile, by the role that recorded them.
 	announced map[string][]author.Event
-	// stopWork ends the step that the object's work is at; nil: none runs.
+	// stopWork ends the running step of the object's work; nil means that none runs.
 	stopWork context.CancelFunc
 }
 
-// get returns what is remembered of an object.
+// get returns the stored data about an object.
 func (o *objects) get(key types.NamespacedName) *remembered {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -57,7 +57,7 @@ func (o *objects) get(key types.NamespacedName) *remembered {
 	return o.known[key]
 }
 
-// forget drops what is remembered of an object.
+// forget drops the stored data about an object.
 func (o *objects) forget(key types.NamespacedName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -79,7 +79,7 @@ func (o *objects) beginWork(of *remembered) (unwanted context.Context, done func
 	}
 }
 
-// stopWork ends the step that an object's work is at, if it is at one.
+// stopWork ends the running step of an object's work, if any.
 func (o *objects) stopWork(key types.NamespacedName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -95,8 +95,8 @@ func (k *remembered) becomes(uid types.UID) {
 	}
 }
 
-// hold returns how much longer the status is to be held back, 0 when it is to be written
-// or nothing is.
+// hold returns how much longer the status has to be held back, or 0 if it has to be written
+// or no status is held back.
 func (k *remembered) hold(onlyMessages bool, now time.Time) time.Duration {
 	if !onlyMessages {
 		k.heldSince = time.Time{}
@@ -112,8 +112,8 @@ func (k *remembered) hold(onlyMessages bool, now time.Time) time.Duration {
 	return max(left, 0)
 }
 
-// news returns those of a role's events that it did not record in the pass before: an author's code, which runs in
-// every pass, may state each time what it found.
+// news returns the events of a role that it did not record in the reconcile before: an author's code, which runs in
+// every reconcile, may record its findings each time.
 func (k *remembered) news(role string, recorded []author.Event) []author.Event {
 	before := k.announced[role]
 	if k.announced == nil {

@@ -32,7 +32,7 @@ func TestMessagesAreHeldBackForAMoment(t *testing.T) {
 	}
 }
 
-// Another object of the same name has a burst of its own; the same one keeps its pace.
+// Another object of the same name has its own burst; the same object keeps its rate limit.
 func TestPaceIsThatOfAnObject(t *testing.T) {
 	t.Parallel()
 	var all objects

@@ -12,13 +12,13 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/report"
 )
 
-// stepReport names the step that nothing keeps from being run.
+// stepReport is the name of the step that always runs.
 const stepReport = "report"
 
-// reported is what the report found out.
+// reported is the result of the report.
 type reported struct {
 	ready report.Transition
-	// held is how much longer the status is held back; 0: it is not.
+	// held is how much longer the status is held back; 0 means that it is not.
 	held time.Duration
 }
 
@@ -47,7 +47,7 @@ func (r *Reconciler[T]) report(ctx context.Context, p *pass[T]) (*reported, outc
 	}
 	p.version.record(conditions, r.Version, r.Roles.Upgrade != nil, object.statusChanged(), now)
 	found := &reported{ready: report.Transition{Before: before, After: conditions.Ready()}}
-	if object.detached == nil || before.Type != "" || found.ready.After.Status != metav1.ConditionTrue { // no news after each restart
+	if object.detached == nil || before.Type != "" || found.ready.After.Status != metav1.ConditionTrue { // no events after each restart
 		p.entry.Events.Ready(found.ready, p.outcome().Kind())
 	}
 	if !p.ends() {
@@ -74,11 +74,11 @@ func (p *pass[T]) writeReport(ctx context.Context, found *reported, recorder eve
 	}
 	err = p.object.writeStatus(ctx)
 	if is[*StatusError](err) {
-		// What cannot be reported by the status is reported by other means.
+		// A report that the status cannot hold is sent by other means.
 		log.FromContext(ctx).Error(err, "the status is not written")
 		p.entry.Events.Warning(ReasonStatusRefused, "Reconcile", "%v", err)
 		p.entry.Events.Send(recorder, p.object.now)
-		return nil, outcome.Done(), err // nobody reads that the object is ready
+		return nil, outcome.Done(), err // no client can read that the object is ready
 	}
 	return found, outcome.Done(), err
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/operon-framework/operon/internal/core/outcome"
 )
 
-// ReasonTimedOut: a reconcile took longer than it may.
+// ReasonTimedOut: a reconcile exceeded its timeout.
 const ReasonTimedOut = "TimedOut"
 
 // TimeoutError reports that a step did not end in time.
 type TimeoutError struct {
 	Step  string
 	Limit time.Duration
-	// Err is what the step ended with.
+	// Err is the error that the step returned.
 	Err error
 }
 
@@ -47,13 +47,13 @@ func (r *Reconciler[T]) run(ctx context.Context, s step[T], p *pass[T]) outcome.
 	return o
 }
 
-// failed is the outcome of a step that ended in an error. shared: several processes share the objects.
+// failed returns the outcome of a step that returned an error. shared means that several processes share the objects.
 func (s step[T]) failed(ctx context.Context, p *pass[T], shared bool, err error) outcome.Outcome {
 	if p.interrupted() {
 		return outcome.Stop(0)
 	}
 	if shared && apierrors.IsConflict(err) {
-		return outcome.Stop(timing.firstLook) // somebody wrote in the meantime, which the cache is about to show
+		return outcome.Stop(timing.firstLook) // another client wrote in the meantime, which the cache is about to deliver
 	}
 	if panicked, ok := errors.AsType[*panicError](err); ok {
 		log.FromContext(ctx).Error(panicked, "the operator's code panicked", "step", s.name, "stack", string(panicked.stack))
@@ -61,8 +61,8 @@ func (s step[T]) failed(ctx context.Context, p *pass[T], shared bool, err error)
 	return explain(err).With(fmt.Errorf("%s: %w", s.name, err))
 }
 
-// inTime runs a step within its time. Whatever it ends with when that is over, the time is
-// the reason.
+// inTime runs a step with a timeout. After the timeout, every result of the step is
+// replaced by a TimeoutError.
 func (s step[T]) inTime(ctx context.Context, p *pass[T], limit time.Duration) (outcome.Outcome, error) {
 	limited, cancel := s.limit(ctx, p, limit)
 	defer cancel()
@@ -77,8 +77,8 @@ func (s step[T]) inTime(ctx context.Context, p *pass[T], limit time.Duration) (o
 	return o, &TimeoutError{Step: s.name, Limit: limit, Err: err}
 }
 
-// limit ends the context of a step when the reconcile has had its time. The status is reported
-// whatever happened: the author's part in that has as long again, the writing of it no limit.
+// limit ends the context of a step at the timeout of the reconcile. The status is reported
+// in any case: the author's part of that has the same timeout again, writing it has no limit.
 func (s step[T]) limit(ctx context.Context, p *pass[T], limit time.Duration) (context.Context, context.CancelFunc) {
 	switch {
 	case limit == 0 || s.name == stepReport:

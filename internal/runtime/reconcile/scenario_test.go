@@ -18,8 +18,8 @@ import (
 	"github.com/operon-framework/operon/operontest"
 )
 
-// story is the upper half of a scenario file. A Box is created with the data, and then one step follows the other. What the
-// operator composes and does is written in the data, in the words of script.
+// story is the upper half of a scenario file. A Box is created with the data, and then the steps are executed in order. The
+// data says, in the words of script, what the operator composes and does.
 type story struct {
 	// Why says what the scenario shows.
 	Why string `json:"why"`
@@ -31,19 +31,19 @@ type story struct {
 	Annotations map[string]string `json:"annotations"`
 	// Finalizers of the Box.
 	Finalizers []string `json:"finalizers"`
-	// Given are what exists before, as the changes that make it.
+	// Given are the objects that exist before, as the changes that create them.
 	Given []string `json:"given"`
 	Steps []struct {
 		What string `json:"what"`
 		// Do are changes, in the words of change.
 		Do []string `json:"do"`
-		// Wait is how long time passes then.
+		// Wait is how much time passes after that.
 		Wait string `json:"wait"`
 	} `json:"steps"`
 }
 
-// TestScenarios plays the reconciler against an API in memory: what it writes, which events it sends, and what conditions the object
-// has after each step. After each step, one more reconcile has to write nothing.
+// TestScenarios runs the reconciler against an API in memory: it checks the writes, the events, and the conditions of the
+// object after each step. After each step, one more reconcile has to write nothing.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	scenario.Run(t, 30, play)
@@ -107,7 +107,7 @@ func show(b *box.Box, shown map[string]string, i int) operontest.Step[*box.Box] 
 	}}}
 }
 
-// stateOf is what a scenario shows of a Box besides its Ready condition.
+// stateOf returns what a scenario shows of a Box besides its Ready condition.
 func stateOf(b *box.Box) string {
 	var text strings.Builder
 	for _, condition := range b.Status.Conditions {
@@ -128,7 +128,7 @@ func stateOf(b *box.Box) string {
 	return text.String()
 }
 
-// withConditions puts what was shown instead of the steps that read it. In these steps the operator may do nothing.
+// withConditions replaces the steps that read conditions by their results. In these steps the operator must do nothing.
 func withConditions(told string, shown map[string]string) string {
 	var text strings.Builder
 	skipped := false

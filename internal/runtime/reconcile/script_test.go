@@ -212,7 +212,7 @@ func deployment(name string, replicas int32) *appsv1.Deployment {
 	}
 }
 
-// object is the object of a kind and name, as in ConfigMap/NAME.
+// object returns the object of a kind and name, as in ConfigMap/NAME.
 func object(what string) (client.Object, error) {
 	kind, name, _ := strings.Cut(what, "/")
 	switch kind {
@@ -228,7 +228,7 @@ func object(what string) (client.Object, error) {
 	return nil, fmt.Errorf("unknown object %q", what)
 }
 
-// existing are objects that are given, as in ConfigMap/NAME.
+// existing returns given objects, as in ConfigMap/NAME.
 func existing(all []string) ([]client.Object, error) {
 	var objects []client.Object
 	for _, what := range all {
@@ -241,7 +241,7 @@ func existing(all []string) ([]client.Object, error) {
 	return objects, nil
 }
 
-// errorOf is an answer of the API server by its word.
+// errorOf returns the error of the API server for a word.
 func errorOf(word string) (error, error) {
 	configMaps := schema.GroupResource{Resource: "configmaps"}
 	switch word {

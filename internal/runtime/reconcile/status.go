@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/freshness"
 )
 
-// conditions is what the operator reports of the object: in its status, or in memory.
+// conditions returns what the operator reports of the object: in its status, or in memory.
 func (o *object[T]) conditions() (condition.Status, error) {
 	if o.detached != nil {
 		return o.detached.Status(), nil
@@ -28,7 +28,7 @@ func (o *object[T]) writeStatus(ctx context.Context) error {
 		return nil
 	}
 	err := o.writeLocked(ctx, func() error {
-		// Only the status is written: what else the author's code may have changed stays here.
+		// Only the status is written: other changes by the author's code are not sent.
 		written := o.before.DeepCopyObject().(T)
 		statusField(written).Set(statusField(o.now))
 		return o.patchStatus(ctx, written)
@@ -43,8 +43,8 @@ func (o *object[T]) writeStatus(ctx context.Context) error {
 	return o.unlessGone(ctx, err)
 }
 
-// patchStatus is the only place that writes a status: where its journal changes, on condition that
-// nobody has written since.
+// patchStatus is the only place that writes a status. If its journal changes, the write fails if another client
+// has written since.
 func (o *object[T]) patchStatus(ctx context.Context, written T) error {
 	patch := o.over()
 	if field := journalOf(written); field != nil && !journal.Same(*field, *journalOf(o.before)) {
@@ -66,12 +66,12 @@ func (o *object[T]) patchStatus(ctx context.Context, written T) error {
 	return nil
 }
 
-// statusChanged reports whether the status is another one than was read.
+// statusChanged reports whether the status differs from the one that was read.
 func (o *object[T]) statusChanged() bool {
 	return o.detached == nil && !reflect.DeepEqual(statusOf(o.now), statusOf(o.before))
 }
 
-// onlyMessagesChanged reports whether the status changed in nothing but messages of conditions.
+// onlyMessagesChanged reports whether only messages of conditions changed in the status.
 func (o *object[T]) onlyMessagesChanged() (bool, error) {
 	if !o.statusChanged() {
 		return false, nil

@@ -12,24 +12,24 @@ import (
 type step[T client.Object] struct {
 	name string
 	run  func(context.Context, *pass[T]) (outcome.Outcome, error)
-	// last steps run however the ones before ended, unless the reconcile stopped.
+	// last steps run regardless of the outcome of the steps before, unless the reconcile stopped.
 	last bool
-	// aside steps end nothing: their outcome is reported with the rest.
+	// aside steps do not end the reconcile: their outcome is reported with the rest.
 	aside bool
 }
 
-// steps are a reconcile, from top to bottom. Each ends in an outcome; one that is not done
+// steps returns the steps of a reconcile, in order. Each has an outcome; one that is not done
 // ends the reconcile, except that the result is still reported.
 func (r *Reconciler[T]) steps(p *pass[T]) []step[T] {
 	return []step[T]{
 		{name: "fetch", run: into(&p.object, r.fetch)},                   // the object, or its absence
-		{name: stepPace, run: r.pace},                                    // later, if it is reconciled too often
-		{name: "pause", run: r.pause},                                    // nothing, if a user asked for nothing
+		{name: stepPace, run: r.pace},                                    // a delay, if the object is reconciled too often
+		{name: "pause", run: r.pause},                                    // nothing, if a user paused the object
 		{name: "undo", run: r.undo},                                      // the steps of work on an object that is being deleted
 		{name: "finalize", run: r.finalize},                              // an object that is being deleted, and nothing else
 		{name: "upgrade", run: into(&p.version, r.upgrade)},              // an object that an older operator reconciled last
 		{name: "work", run: r.work, aside: true},                         // the author's steps, each of them once
-		{name: "external", run: into(&p.outside, r.external)},            // resources outside of the cluster
+		{name: "external", run: into(&p.outside, r.external)},            // resources outside the cluster
 		{name: "compose", run: into(&p.composed, r.compose)},             // the author declares the children
 		{name: "read", run: into(&p.seen, r.read)},                       // the children that exist
 		{name: "plan", run: into(&p.actions, r.plan)},                    // what to do, decided without doing it
@@ -40,7 +40,7 @@ func (r *Reconciler[T]) steps(p *pass[T]) []step[T] {
 	}
 }
 
-// into makes a step of a function that finds something out, which becomes a part of the pass.
+// into returns a step from a function whose result becomes a part of the pass.
 func into[T client.Object, Part any](part *Part, run func(context.Context, *pass[T]) (Part, outcome.Outcome, error)) func(context.Context, *pass[T]) (outcome.Outcome, error) {
 	return func(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
 		found, o, err := run(ctx, p)
@@ -49,9 +49,9 @@ func into[T client.Object, Part any](part *Part, run func(context.Context, *pass
 	}
 }
 
-// Reconcile runs the steps for one object. The outcomes that they end in are combined by
-// outcome.Combine and reported in three places: the object's status, its events, and when the
-// work queue brings it back.
+// Reconcile runs the steps for one object. Their outcomes are combined by
+// outcome.Combine and reported in three places: the object's status, its events, and the time at which the
+// work queue reconciles it again.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, request Request) (Result, error) {
 	ctx, p, release := r.begin(ctx, request)
 	defer release()

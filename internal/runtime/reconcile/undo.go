@@ -9,7 +9,7 @@ import (
 	"github.com/operon-framework/operon/internal/core/outcome"
 )
 
-// undo takes back what the work has done on an object that is being deleted.
+// undo reverts the work that was done on an object that is being deleted.
 func (r *Reconciler[T]) undo(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
 	if !p.object.deleting() || !controllerutil.ContainsFinalizer(p.object.now, StepsFinalizer) {
 		return outcome.Done(), nil

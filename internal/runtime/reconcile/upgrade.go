@@ -18,28 +18,28 @@ import (
 // ReasonNewerVersion: a newer version of the operator reconciled the object last.
 const ReasonNewerVersion = "NewerVersion"
 
-// DowngradeAnnotation names the newer version of the operator from whose hands an object is to be
-// taken by an older one.
+// DowngradeAnnotation names the newer version of the operator from which an older one may take over
+// an object.
 const DowngradeAnnotation = "operon.dev/downgrade-from"
 
-// version is what the object is to this version of the operator.
+// version is the relation of the object to this version of the operator.
 type version struct {
-	// fit: this version may reconcile the object, and records that.
+	// fit means that this version may reconcile the object, and records that.
 	fit bool
-	// newer: a newer version reconciled it last, and nothing is done.
+	// newer means that a newer version reconciled it last, and nothing is done.
 	newer bool
-	// upgraded: this reconcile upgraded it. downgraded: a user allowed this older version.
+	// upgraded means that this reconcile upgraded it, and downgraded that a user allowed this older version.
 	upgraded, downgraded bool
 }
 
-// upgradeKey is that of all attempts to upgrade an object from a version.
+// upgradeKey returns the key of all attempts to upgrade an object from a version.
 func upgradeKey(object client.Object, from string) string {
 	sum := sha256.Sum256([]byte("upgrade\x00" + string(object.GetUID()) + "\x00" + from))
 	return hex.EncodeToString(sum[:16])
 }
 
-// upgrade lets the author upgrade an object of an older operator. One of a newer operator is left
-// alone: what that has upgraded, this one may not understand.
+// upgrade calls the author's code to upgrade an object of an older operator. An object of a newer operator is not
+// changed: this version may not understand what the newer one has upgraded.
 func (r *Reconciler[T]) upgrade(ctx context.Context, p *pass[T]) (version, outcome.Outcome, error) {
 	if r.Version == "" || r.WithoutStatus { // nothing records the version
 		return version{}, outcome.Done(), nil
@@ -62,8 +62,8 @@ func (r *Reconciler[T]) upgrade(ctx context.Context, p *pass[T]) (version, outco
 	return version{fit: true, upgraded: true}, outcome.Done(), nil
 }
 
-// judge returns what the object is to this version of the operator, and whether a user allowed this older version to
-// take it.
+// judge returns the relation of the object to this version of the operator, and whether a user allowed this older version
+// to take it over.
 func judge(object client.Object, own string) (record operatorversion.Record, verdict operatorversion.Verdict, downgraded bool, err error) {
 	conditions, err := condition.Of(object)
 	if err != nil {
@@ -77,7 +77,7 @@ func judge(object client.Object, own string) (record operatorversion.Record, ver
 	return record, verdict, false, nil
 }
 
-// isNewer reports whether an object is that of a newer operator, as far as that can be read.
+// isNewer reports whether an object belongs to a newer operator, as far as that can be read.
 func isNewer(verdict operatorversion.Verdict) bool {
 	return verdict == operatorversion.Newer || verdict == operatorversion.Unreadable
 }
@@ -95,8 +95,8 @@ func newerVersion(recorded, own string) outcome.Outcome {
 		recorded, own, DowngradeAnnotation, recorded))
 }
 
-// record writes that a version of the operator reconciles the object, which upgrades objects or does not: where something
-// was upgraded, or the status is written anyway.
+// record writes which version of the operator reconciles the object, and whether that version upgrades objects. It does so
+// if the object was upgraded, or the status is written anyway.
 func (v version) record(conditions condition.Status, own string, upgrades, written bool, now time.Time) {
 	if !v.fit {
 		return

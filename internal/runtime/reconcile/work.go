@@ -12,18 +12,18 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/author"
 )
 
-// Reasons of the Ready condition when work in steps cannot continue. Package durable has those of
+// Reasons of the Ready condition when work in steps cannot continue. Package durable has the reasons for
 // work that continues, or is over.
 const (
-	// ReasonStepsChanged: the code takes other steps than those that were begun.
+	// ReasonStepsChanged: the code has other steps than those that were begun.
 	ReasonStepsChanged = "StepsChanged"
-	// ReasonJournalUnreadable: the journal is of a newer operator, or damaged.
+	// ReasonJournalUnreadable: the journal was written by a newer operator, or is damaged.
 	ReasonJournalUnreadable = "JournalUnreadable"
-	// ReasonJournalLost: the kind has no place for the journal.
+	// ReasonJournalLost: the kind has no field for the journal.
 	ReasonJournalLost = "JournalLost"
 )
 
-// work lets the author take steps. How far that came ends nothing: children are reconciled in the meantime.
+// work runs the author's steps. Their outcome does not end the reconcile: children are reconciled in the meantime.
 func (r *Reconciler[T]) work(ctx context.Context, p *pass[T]) (outcome.Outcome, error) {
 	if r.Roles.RunWorkflow == nil {
 		return outcome.Done(), nil
@@ -35,7 +35,7 @@ func (r *Reconciler[T]) work(ctx context.Context, p *pass[T]) (outcome.Outcome, 
 	return r.carry(ctx, p, r.Roles.RunWorkflow, why)
 }
 
-// carry calls the work, and brings it as far as it gets now. The report writes what is not written
+// carry calls the work, and advances it as far as possible now. The report writes what is not written
 // yet.
 func (r *Reconciler[T]) carry(ctx context.Context, p *pass[T], work func(context.Context, T, *durable.Run) error, cancel string) (outcome.Outcome, error) {
 	object := p.object
@@ -61,7 +61,7 @@ func (r *Reconciler[T]) carry(ctx context.Context, p *pass[T], work func(context
 	})
 	o, err := run.Carry(ctx, func(ctx context.Context, run *durable.Run) error { return work(ctx, object.now, run) })
 	if errors.Is(err, durable.ErrSuperseded) {
-		return outcome.Stop(timing.supersededRetry), nil // nor has this reconcile anything to report
+		return outcome.Stop(timing.supersededRetry), nil // this reconcile has nothing to report either
 	}
 	if err == nil {
 		*field = run.Journal()
@@ -78,7 +78,7 @@ func unwanted[T client.Object](roles author.Roles[T], object client.Object) bool
 	return object.GetDeletionTimestamp() != nil || roles.Canceled != nil && roles.Canceled(typed) != ""
 }
 
-// workMistake is the reason of an error that keeps work in steps from continuing, or nothing.
+// workMistake returns the reason of an error that prevents work in steps from continuing, or nothing.
 func workMistake(err error) string {
 	switch {
 	case is[*journal.ChangedError](err):
@@ -94,7 +94,7 @@ func workMistake(err error) string {
 	return ""
 }
 
-// staller is an error that only a person can resolve. It has the reason for the condition.
+// staller is an error that only a user can resolve. It has the reason for the condition.
 type staller interface {
 	error
 	Stalled() (reason string)

@@ -16,19 +16,19 @@ import (
 // askTimeout is how long an operator on this machine may take to answer.
 const askTimeout = 3 * time.Second
 
-// Refused is an answer of an operator that is an error, in its own words.
+// Refused is an error response of an operator, in its own words.
 type Refused struct{ Message string }
 
 func (e *Refused) Error() string { return e.Message }
 
-// AskOperator asks who answers at an address, HOST:PORT.
+// AskOperator returns the operator that answers at an address, HOST:PORT.
 func AskOperator(ctx context.Context, address string) (Operator, error) {
 	var operator Operator
 	return operator, ask(ctx, address, Path, &operator)
 }
 
-// AskObject asks what the operator at an address remembers of an object. kind is Kind or
-// Kind.group. An operator that remembers nothing makes a *Refused.
+// AskObject returns what the operator at an address has stored about an object. kind is Kind or
+// Kind.group. If the operator has stored nothing, the error is a *Refused.
 func AskObject(ctx context.Context, address, kind, namespace, name string) (Object, error) {
 	var object Object
 	path := Path + "/objects"
@@ -38,7 +38,7 @@ func AskObject(ctx context.Context, address, kind, namespace, name string) (Obje
 	return object, ask(ctx, address, path, &object)
 }
 
-// maxAnswer is more than an operator answers. Any process of the machine may listen at its address.
+// maxAnswer is more than the size of any operator's response. Any process on the machine may listen at its address.
 const maxAnswer = 16 << 20
 
 func ask(ctx context.Context, address, path string, into any) error {
@@ -67,7 +67,7 @@ func ask(ctx context.Context, address, path string, into any) error {
 	return fmt.Errorf("it has no debug endpoint (%s %s)", response.Status, strings.TrimSpace(string(body)))
 }
 
-// plain takes the URL out of a client's error, which whoever asked knows.
+// plain removes the URL, which the caller knows, from a client's error.
 func plain(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Any process of the machine may listen where an operator is looked for: its answer ends.
+// Any process on the machine may listen where an operator is expected: the size of its response is limited.
 func TestAnAnswerWithoutEnd(t *testing.T) {
 	t.Parallel()
 	part, written := bytes.Repeat([]byte("x"), 1<<20), 0

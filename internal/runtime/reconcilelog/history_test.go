@@ -26,7 +26,7 @@ func newStore(kinds ...schema.GroupVersionKind) *Store {
 	return s
 }
 
-// passOf is a pass that wrote something, so that it is like no other.
+// passOf returns a pass that wrote something, so that it is not equal to any other.
 func passOf(n int) Pass {
 	return Pass{
 		Started: time.Unix(int64(n), 0), Writes: 1, Outcome: "done", Steps: make([]Step, 11),

@@ -1,9 +1,9 @@
 // Package reconcilelog records the triggers, actions and pending conditions of the last reconciles of each object, so
 // that an operator can explain them.
 //
-// A Pass is the record of one reconcile: logs, metrics and traces are made of it, and a Store
-// keeps the last ones in bounded memory. A Store is an http.Handler too, which answers with
-// JSON; Client asks it.
+// A Pass is the record of one reconcile: logs, metrics and traces are made from it, and a Store
+// holds the last ones in bounded memory. A Store is also an http.Handler, which returns
+// JSON; Client queries it.
 package reconcilelog
 
 import (
@@ -14,17 +14,17 @@ import (
 	"github.com/operon-framework/operon/internal/core/trigger"
 )
 
-// Pass is what is known of one reconcile of one object.
+// Pass is the record of one reconcile of one object.
 type Pass struct {
 	Started time.Time     `json:"started"`
 	Took    time.Duration `json:"took"` // nanoseconds
 	trigger.Gathered
 
-	// Generation of the object, 0 where it was gone.
+	// Generation is the generation of the object, or 0 if it was deleted.
 	Generation int64    `json:"generation,omitempty"`
 	Steps      []Step   `json:"steps"`
 	Actions    []Action `json:"actions,omitempty"`
-	// Writes is how many requests changed something: children, metadata, status.
+	// Writes is the number of requests that changed something: children, metadata, status.
 	Writes int `json:"writes"`
 
 	// Outcome is one of done, wait, retry and stalled, or Gone or Delayed.
@@ -32,9 +32,9 @@ type Pass struct {
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 	Error   string `json:"error,omitempty"`
-	// Repeats is how many passes like this one, which wrote nothing either, it stands for besides.
+	// Repeats is the number of further equal passes without writes that it stands for.
 	Repeats int `json:"repeats,omitempty"`
-	// Back says when the object comes back by itself.
+	// Back says when the object is reconciled again without an event.
 	Back *Back `json:"back,omitempty"`
 }
 
@@ -45,7 +45,7 @@ type Step struct {
 	Outcome string        `json:"outcome"`
 }
 
-// Action is something that was done to a child, or that has to wait.
+// Action is an action on a child, executed or waiting.
 type Action struct {
 	Verb   string         `json:"verb"`
 	Object trigger.Object `json:"object"`
@@ -53,20 +53,20 @@ type Action struct {
 	Error  string         `json:"error,omitempty"`
 }
 
-// Back is when and for what an object is reconciled again though nothing happens.
+// Back is when and why an object is reconciled again without an event.
 type Back struct {
-	// At is when. Zero: soon, and then ever later, as the queue decides after an error.
+	// At is the time. Zero means soon, and then at growing intervals, as the queue decides after an error.
 	At  time.Time     `json:"at,omitzero"`
 	For trigger.Cause `json:"for"`
 }
 
-// Limits of a pass that a Store keeps.
+// Limits of a pass that a Store holds.
 const (
 	maxText    = 1 << 10
 	maxActions = 100
 )
 
-// bounded returns a pass without what would fill the memory: long texts and many actions.
+// bounded returns a pass without data that would use too much memory: long texts and many actions.
 func (p Pass) bounded() Pass {
 	p.Message, p.Error = outcome.Cut(p.Message, maxText), outcome.Cut(p.Error, maxText)
 	p.Actions = slices.Clone(p.Actions[:min(len(p.Actions), maxActions)])
@@ -81,10 +81,10 @@ func (p Pass) bounded() Pass {
 	return p
 }
 
-// Outcomes of a pass besides those of package outcome.
+// Outcomes of a pass in addition to those of package outcome.
 const (
-	// Gone: the object is not there any more.
+	// Gone: the object no longer exists.
 	Gone = "gone"
-	// Delayed: the object was reconciled too often, and has to wait for its turn.
+	// Delayed: the object was reconciled too often, and has to wait.
 	Delayed = "delayed"
 )

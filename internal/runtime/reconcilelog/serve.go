@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Path is where an operator answers what it is, and below it what it did.
+// Path is the path at which an operator describes itself, and below it its reconciles.
 const Path = "/debug/operon"
 
 // clusterScope stands for the namespace of an object that has none.
@@ -22,16 +22,16 @@ const clusterScope = "-"
 //	GET /debug/operon                                     an Operator
 //	GET /debug/operon/objects/{kind}/{namespace}/{name}   an Object
 //
-// kind is Kind or Kind.group, in letters of any case, namespace - for an object that has none.
-// Only this machine is answered, as messages of conditions may say what others must not read;
-// `kubectl port-forward` arrives from there too.
+// kind is Kind or Kind.group, case-insensitive; namespace is - for an object without a namespace.
+// Only requests from this machine are answered, because messages of conditions may be confidential;
+// requests by `kubectl port-forward` come from this machine too.
 func (s *Store) Serve(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+Path, local(s.serveOperator))
 	mux.HandleFunc("GET "+Path+"/objects/{kind}/{namespace}/{name}", local(s.serveObject))
 }
 
-// local refuses who is not on this machine, and pages of other sites that a browser on this
-// machine shows.
+// local rejects clients that are not on this machine, and pages of other sites in a browser on this
+// machine.
 func local(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		peer, err := netip.ParseAddrPort(r.RemoteAddr)
@@ -73,7 +73,7 @@ func (s *Store) serveObject(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, object)
 }
 
-// whichKind says why a name is not the name of one kind.
+// whichKind returns why a name does not identify exactly one kind.
 func (s *Store) whichKind(text string, found []schema.GroupKind) string {
 	if len(found) > 1 {
 		return fmt.Sprintf("%s is a kind of several groups: name one of %v", text, found)
@@ -94,5 +94,5 @@ func problem(w http.ResponseWriter, status int, text string) {
 func answer(w http.ResponseWriter, status int, what any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(what) // who asked is gone
+	_ = json.NewEncoder(w).Encode(what) // the client has disconnected
 }

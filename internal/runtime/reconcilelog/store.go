@@ -11,13 +11,13 @@ import (
 )
 
 // Limits of what a Store holds: passes of one object, and of all together. The objects that
-// were reconciled longest ago go first.
+// were reconciled longest ago are dropped first.
 const (
 	PerObject = 8
 	InAll     = 2000
 )
 
-// Store keeps the last passes of an operator's objects. A nil Store keeps none.
+// Store holds the last passes of an operator's objects. A nil Store holds none.
 type Store struct {
 	operator Operator
 
@@ -27,13 +27,13 @@ type Store struct {
 	passes int
 }
 
-// key names an object.
+// key identifies an object.
 type key struct {
 	kind            schema.GroupKind
 	namespace, name string
 }
 
-// kept is what is held of one object, the oldest pass first.
+// kept holds the passes of one object, the oldest first.
 type kept struct {
 	key    key
 	passes []Pass
@@ -44,7 +44,7 @@ func NewStore(operator Operator) *Store {
 	return &Store{operator: operator, held: map[key]*list.Element{}}
 }
 
-// Manages notes that the operator manages a kind.
+// Manages records that the operator manages a kind.
 func (s *Store) Manages(kind schema.GroupVersionKind) {
 	if s == nil {
 		return
@@ -54,7 +54,7 @@ func (s *Store) Manages(kind schema.GroupVersionKind) {
 	s.operator.Kinds = append(s.operator.Kinds, Kind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind})
 }
 
-// Add keeps a pass over an object.
+// Add stores a pass of an object.
 func (s *Store) Add(kind schema.GroupKind, namespace, name string, pass Pass) {
 	if s == nil {
 		return
@@ -75,7 +75,7 @@ func (s *Store) Add(kind schema.GroupKind, namespace, name string, pass Pass) {
 	}
 }
 
-// add appends a pass and returns by how many there are more.
+// add appends a pass and returns by how much the number of passes grew.
 func (k *kept) add(pass Pass) int {
 	last := len(k.passes) - 1
 	if last >= 0 && pass.repeats(&k.passes[last]) {
@@ -93,8 +93,8 @@ func (k *kept) add(pass Pass) int {
 	return 0
 }
 
-// leastTelling is the oldest pass that did nothing to a child, so that what was done stays in
-// view of a storm of others; with more than half of the passes doing something, the oldest.
+// leastTelling returns the oldest pass that did nothing to a child, so that actions stay
+// visible during a storm of other passes. If more than half of the passes did something, it returns the oldest pass.
 func (k *kept) leastTelling() int {
 	acted := func(p Pass) bool { return len(p.Actions) > 0 }
 	if n := len(slices.DeleteFunc(slices.Clone(k.passes), acted)); n < PerObject/2 {
@@ -103,14 +103,14 @@ func (k *kept) leastTelling() int {
 	return slices.IndexFunc(k.passes, func(p Pass) bool { return !acted(p) })
 }
 
-// repeats reports whether a pass says nothing that the one before did not.
+// repeats reports whether a pass contains nothing new compared with the one before.
 func (p *Pass) repeats(before *Pass) bool {
 	return p.Writes == 0 && before.Writes == 0 && len(p.Actions) == 0 && len(before.Actions) == 0 &&
 		p.Outcome == before.Outcome && p.Reason == before.Reason && p.Message == before.Message &&
 		slices.Equal(p.Kinds(), before.Kinds())
 }
 
-// object returns what is held of an object, the newest pass first.
+// object returns the stored data of an object, the newest pass first.
 func (s *Store) object(of key) (Object, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +126,7 @@ func (s *Store) object(of key) (Object, bool) {
 	}, true
 }
 
-// kinds are those that a text names: a kind, or a kind and its group.
+// kinds returns the kinds that a text names: a kind, or a kind and its group.
 func (s *Store) kinds(text string) []schema.GroupKind {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,25 +147,25 @@ type Operator struct {
 	Started time.Time `json:"started"`
 	// Server is the API server that it works on.
 	Server string `json:"server"`
-	// Namespaces are those that it works in, none for all.
+	// Namespaces are the namespaces that it works in; empty means all.
 	Namespaces []string `json:"namespaces,omitempty"`
 	Kinds      []Kind   `json:"kinds"`
 }
 
-// Kind is one that an operator manages.
+// Kind is a kind that an operator manages.
 type Kind struct {
 	Group   string `json:"group,omitempty"`
 	Version string `json:"version"`
 	Kind    string `json:"kind"`
 }
 
-// Object is what an operator remembers of an object.
+// Object is the stored data of an operator about an object.
 type Object struct {
 	Operator  string `json:"operator"`
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Passes are the last ones, the newest first.
+	// Passes are the last passes, the newest first.
 	Passes []Pass `json:"passes"`
 }

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// stepCount is how many steps an entry has room for from the start.
+	// stepCount is the initial capacity of an entry for steps.
 	stepCount = 15
-	// debugLevel is logr's level that is slog's Debug.
+	// debugLevel is the logr level that corresponds to slog's Debug.
 	debugLevel = 4
 )
 
-// An Entry is the record of one reconcile while it runs: its steps, actions and writes. Each of them is counted
+// Entry is the record of one reconcile while it runs: its steps, actions and writes. Each of them is counted
 // in the metrics as it is added.
 type Entry struct {
 	reconcilelog.Pass
@@ -38,7 +38,7 @@ type Entry struct {
 func Begin(ctx context.Context, tracer *telemetry.Tracer, object plan.ID, why trigger.Gathered, now time.Time) (context.Context, *Entry) {
 	e := &Entry{kind: object.Kind, began: time.Now()}
 	e.Pass = reconcilelog.Pass{Started: now, Steps: make([]reconcilelog.Step, 0, stepCount), Gathered: why}
-	if tracer != nil { // the texts of causes cost something
+	if tracer != nil { // building the texts of causes is expensive
 		ctx, e.span = tracer.Reconcile(ctx, object.Kind, object.Namespace, object.Name, e.Texts())
 	}
 	return ctx, e
@@ -53,7 +53,7 @@ func (e *Entry) Step(name string, took time.Duration, o outcome.Outcome) {
 	e.Steps = append(e.Steps, reconcilelog.Step{Name: name, Took: took, Outcome: o.Kind().String()})
 }
 
-// Action records an action that was executed, or tried.
+// Action records an action that was executed, or attempted.
 func (e *Entry) Action(action plan.Action, err error) {
 	if action.Verb == plan.Keep {
 		return
@@ -124,5 +124,5 @@ func (e *Entry) Log(logger logr.Logger) {
 	logger.V(debugLevel).Info("reconciled", values...)
 }
 
-// SetWatches sets the metric of how many watches the operator has open.
+// SetWatches sets the metric of the number of watches that the operator has open.
 func SetWatches(count int) { watchCount.WithLabelValues().Set(float64(count)) }

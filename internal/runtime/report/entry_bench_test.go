@@ -16,8 +16,8 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/telemetry"
 )
 
-// What it costs a reconcile to know why: its trigger, the record of its steps, metrics and, as
-// history is on, its place there. Tracing and debug lines are off.
+// The benchmark measures the cost of explaining a reconcile: its trigger, the record of its steps, metrics and,
+// because history is on, its place there. Tracing and debug log lines are off.
 func BenchmarkKnowingWhy(b *testing.B) {
 	var triggers queue.Triggers
 	var tracer *telemetry.Tracer

@@ -22,15 +22,15 @@ type Events struct{ list []event }
 // event is one event, about the object or one of its children.
 type event struct {
 	kind, reason, action, note string
-	// about is the child that it is about, and its fields. The recorder makes one event of
-	// those that differ in nothing but their notes, of which it keeps the first.
+	// about is the child that the event is about, and its fields. The recorder combines events
+	// that differ only in their notes into one event, with the first note.
 	about *corev1.ObjectReference
 }
 
-// maxNote is what the API takes as the note of an event, in bytes.
+// maxNote is the maximum length of the note of an event in the API, in bytes.
 const maxNote = 1024
 
-// maxFieldsAbout is how many fields an event refers to.
+// maxFieldsAbout is the number of fields that an event refers to.
 const maxFieldsAbout = 5
 
 // Action records an action that changed a child.
@@ -89,7 +89,7 @@ func (e *Events) External(deed providers.Deed) {
 	e.Merge(words.reason, words.action, words.done, "; ", strings.TrimSpace(what))
 }
 
-// Merge adds what happened to the event of that reason, after separator, or starts one: every event is
+// Merge appends a text to the event with that reason, after separator, or starts one: every event is
 // a request to the API server.
 func (e *Events) Merge(reason, action, done, separator, what string) {
 	for i := range e.list {
@@ -111,7 +111,7 @@ func (e *Events) Warning(reason, action, note string, args ...any) {
 	e.add(corev1.EventTypeWarning, reason, action, fmt.Sprintf(note, args...))
 }
 
-// Authors adds an event of the author's code, of a type: Normal or Warning.
+// Authors adds an event of the author's code with the type Normal or Warning.
 func (e *Events) Authors(kind, reason, action, note string) { e.add(kind, reason, action, note) }
 
 func (e *Events) add(kind, reason, action, note string) {
@@ -119,7 +119,7 @@ func (e *Events) add(kind, reason, action, note string) {
 }
 
 // Ready adds an event for a change of the Ready condition by an outcome. An object that was not
-// ready before and waits for its children is no transition.
+// ready before and waits for its children is not a transition.
 func (e *Events) Ready(change Transition, now outcome.Kind) {
 	before, after := change.Before, change.After
 	if before.Status == after.Status && before.Reason == after.Reason || now == outcome.KindWait && before.Status != metav1.ConditionTrue {
@@ -132,7 +132,7 @@ func (e *Events) Ready(change Transition, now outcome.Kind) {
 	e.add(kind, after.Reason, "Reconcile", after.Message)
 }
 
-// Send sends the events that were collected, about an object, and forgets them.
+// Send sends the collected events, about an object, and drops them.
 func (e *Events) Send(to events.EventRecorder, object runtime.Object) {
 	for _, event := range e.list {
 		note := event.note
@@ -144,7 +144,7 @@ func (e *Events) Send(to events.EventRecorder, object runtime.Object) {
 	e.list = nil
 }
 
-// related is what the recorder takes as the other object of an event.
+// related returns the other object of an event in the form that the recorder accepts.
 func (e event) related() runtime.Object {
 	if e.about == nil {
 		return nil // and not a typed nil
