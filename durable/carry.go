@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/log"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/operon-framework/operon/durable/journal"
 	"github.com/operon-framework/operon/internal/core/outcome"
@@ -171,8 +170,10 @@ func (r *Run) clean(ctx context.Context, place int) (outcome.Outcome, error) {
 func guarded(ctx context.Context, do func() (string, error)) (text string, err error) {
 	defer func() {
 		if recovered := recover(); recovered != nil {
+			for _, handle := range utilruntime.PanicHandlers { // as controller-runtime does; the default one logs the stack
+				handle(ctx, recovered)
+			}
 			err = fmt.Errorf("the operator's code panicked: %v", recovered)
-			log.FromContext(ctx).Error(err, "a step panicked", "stack", string(debug.Stack()))
 		}
 	}()
 	return do()

@@ -30,7 +30,7 @@ var budgets = map[string]budget{
 	"internal/prove/oracle":     {2040, 8},
 	"internal/prove/proxy":      {2870, 8},
 	"internal/prove/report":     {2560, 26},
-	"internal/prove/runner":     {2770, 13},
+	"internal/prove/runner":     {2800, 13},
 	"internal/prove/workload":   {1650, 18},
 	"prove":                     {2000, 14},
 	"internal/ship/deploy":      {2950, 11},

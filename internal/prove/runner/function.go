@@ -20,7 +20,7 @@ func (f Function) Start(ctx context.Context, access Access) (Running, error) {
 	go func() {
 		defer close(c.returned)
 		defer cancel()
-		c.over(f.run(ctx, access))
+		labeled(ctx, access.Log, func(ctx context.Context) { c.over(f.run(ctx, access)) })
 	}()
 	return c, nil
 }

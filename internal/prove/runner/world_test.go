@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon/internal/prove/clusterwatch"
 	"github.com/operon-framework/operon/internal/prove/fault"
@@ -296,6 +297,39 @@ func TestPastTheProxy(t *testing.T) {
 	_, err := stage.Carry(t.Context(), testplan.Plan{Workload: life}, quick)
 	if err == nil || !strings.Contains(err.Error(), "KUBECONFIG") {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// Writes of an operator with a second client that bypasses the proxy are found, although its first client uses the proxy.
+func TestASecondClientPastTheProxy(t *testing.T) {
+	t.Parallel()
+	direct, err := client.New(localtest.Shared(t).Config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stage := newStage(t, runner.Function(func(ctx context.Context, access runner.Access) error {
+		past := object(configMapKind, "past")
+		past.SetNamespace(access.Namespace)
+		past.Object["data"] = map[string]any{"sent": "directly"}
+		return boxOperator{before: func() error { return client.IgnoreAlreadyExists(direct.Create(ctx, past.DeepCopy())) }}.run(ctx, access)
+	}))
+	seen := carry(t, stage, workload.Workload{Steps: life.Steps[:1]})
+	if want := []string{"ConfigMap/past"}; !slices.Equal(seen.Beside, want) {
+		t.Errorf("past the proxy were written %q, want %q", seen.Beside, want)
+	}
+}
+
+// A panic that controller-runtime recovers is found, although the operator continues.
+func TestRecoveredPanic(t *testing.T) {
+	t.Parallel()
+	var once sync.Once
+	stage := newStage(t, runner.Function(boxOperator{before: func() error {
+		once.Do(func() { panic("no such box") })
+		return nil
+	}}.run))
+	seen := carry(t, stage, workload.Workload{Steps: life.Steps[:1]})
+	if len(seen.Exits) != 1 || !strings.Contains(seen.Exits[0].Panic, "Observed a panic: no such box") {
+		t.Errorf("exits are %+v", seen.Exits)
 	}
 }
 

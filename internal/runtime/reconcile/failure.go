@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -159,13 +158,6 @@ func isTerminating(err error) bool {
 }
 
 // panicError is a panic of the author's code.
-type panicError struct {
-	value any
-	stack []byte
-}
-
-func newPanicError(value any) *panicError {
-	return &panicError{value: value, stack: debug.Stack()}
-}
+type panicError struct{ value any }
 
 func (e *panicError) Error() string { return fmt.Sprintf("the operator's code panicked: %v", e.value) }

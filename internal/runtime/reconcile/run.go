@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/operon-framework/operon/internal/core/outcome"
 )
@@ -37,7 +38,7 @@ func (r *Reconciler[T]) run(ctx context.Context, s step[T], p *pass[T]) outcome.
 	ctx, span := r.Tracer.Step(ctx, s.name)
 	o, err := s.inTime(ctx, p, r.Timeout)
 	if err != nil {
-		o = s.failed(ctx, p, r.Mine != nil, err)
+		o = s.failed(p, r.Mine != nil, err)
 	}
 	if s.aside && o.Kind() != outcome.KindStop {
 		o = o.Aside()
@@ -48,15 +49,12 @@ func (r *Reconciler[T]) run(ctx context.Context, s step[T], p *pass[T]) outcome.
 }
 
 // failed returns the outcome of a step that returned an error. shared means that several processes share the objects.
-func (s step[T]) failed(ctx context.Context, p *pass[T], shared bool, err error) outcome.Outcome {
+func (s step[T]) failed(p *pass[T], shared bool, err error) outcome.Outcome {
 	if p.interrupted() {
 		return outcome.Stop(0)
 	}
 	if shared && apierrors.IsConflict(err) {
 		return outcome.Stop(timing.firstLook) // another client wrote in the meantime, which the cache is about to deliver
-	}
-	if panicked, ok := errors.AsType[*panicError](err); ok {
-		log.FromContext(ctx).Error(panicked, "the operator's code panicked", "step", s.name, "stack", string(panicked.stack))
 	}
 	return explain(err).With(fmt.Errorf("%s: %w", s.name, err))
 }
@@ -93,7 +91,10 @@ func (s step[T]) limit(ctx context.Context, p *pass[T], limit time.Duration) (co
 func guarded[T client.Object](ctx context.Context, s step[T], p *pass[T]) (o outcome.Outcome, err error) {
 	defer func() {
 		if recovered := recover(); recovered != nil {
-			err = newPanicError(recovered)
+			for _, handle := range utilruntime.PanicHandlers { // as controller-runtime does; the default one logs the stack
+				handle(ctx, recovered)
+			}
+			err = &panicError{recovered}
 		}
 	}()
 	return s.run(ctx, p)
