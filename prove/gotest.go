@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -33,6 +34,9 @@ type Test struct {
 	Accept string
 	// Budget is the time in which plans are started. Default: [TestBudget].
 	Budget time.Duration
+	// Settle is how long an operator must be quiescent without faults to count as converged. Default: 600 ms. Set it to more than the
+	// longest time after which the operator retries or requeues on its way to the final state.
+	Settle time.Duration
 	// Plans is the maximum number of plans. By default, only Budget limits it.
 	Plans int
 	// FailFast starts no further plan after the first finding that is not flaky.
@@ -90,7 +94,7 @@ func (test Test) prove(t *testing.T) *report.Report {
 func (test Test) options(folder string) (Options, error) {
 	target := Target{CRDs: test.CRDs, Samples: test.Samples, Setup: test.Setup, RBAC: test.RBAC, Steps: test.Steps, Accept: test.Accept}
 	options := Options{
-		Plans: test.Plans, Budget: test.Budget, Seed: test.Seed, FailFast: test.FailFast, Settle: timing.testSettle, Folder: folder,
+		Plans: test.Plans, Budget: test.Budget, Seed: test.Seed, FailFast: test.FailFast, Settle: cmp.Or(test.Settle, timing.testSettle), Folder: folder,
 		Operator: runner.Function(func(ctx context.Context, access runner.Access) error {
 			return test.Start(ctx, access.Config, access.Namespace)
 		}),

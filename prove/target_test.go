@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -108,6 +109,17 @@ func TestStepsOfATest(t *testing.T) {
 	options, err := Test{Samples: sample, Steps: steps}.options(t.TempDir())
 	if err != nil || len(options.Workloads) != 1 || len(options.Workloads[0].Steps) != 3 {
 		t.Errorf("%+v, %v", options.Workloads, err)
+	}
+}
+
+// A test chooses how long its operator must be quiescent to count as converged.
+func TestSettleOfATest(t *testing.T) {
+	t.Parallel()
+	for settle, want := range map[time.Duration]time.Duration{0: timing.testSettle, 5 * time.Second: 5 * time.Second} {
+		options, err := Test{Samples: "testdata/shell/sample.yaml", Settle: settle}.options(t.TempDir())
+		if err != nil || options.Settle != want {
+			t.Errorf("Settle %s results in %s, want %s: %v", settle, options.Settle, want, err)
+		}
 	}
 }
 

@@ -75,7 +75,7 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		"explain memcached":                   `operon: want one object, as KIND/NAME`,
 		"explain memcached/":                  `operon: "memcached/": want KIND/NAME`,
 		"prove a b":                           "operon: want one directory",
-		"prove --plans 0":                     "operon: --plans and --budget must be greater than 0",
+		"prove --plans 0":                     "operon: --plans, --budget and --settle must be greater than 0",
 		"prove --run true":                    "operon: --run needs --samples PATH",
 		"prove --replay a --crds b":           "operon: --replay takes manifests from its file",
 		"prove --replay a --run b c":          "operon: --replay takes manifests from its file",

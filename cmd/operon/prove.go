@@ -22,7 +22,7 @@ import (
 // proving is what the verb is told.
 type proving struct {
 	target         prove.Target
-	budget         time.Duration
+	budget, settle time.Duration
 	plans, workers int
 	seed           int64
 	replay, out    string
@@ -69,6 +69,7 @@ findings in the file that --accept names, do not count.`,
 	set.BoolVar(&v.role, "print-rbac", false, "print the least-privilege Role that the operator needs")
 	set.DurationVar(&v.budget, "budget", prove.DefaultBudget, "time limit for starting new test cases")
 	set.IntVar(&v.plans, "plans", prove.DefaultPlans, "maximum number of test cases")
+	set.DurationVar(&v.settle, "settle", prove.DefaultSettle, "how long an operator must be quiescent without faults to count as converged; longer if it waits longer between retries")
 	set.IntVar(&v.workers, "workers", 0, "number of parallel test cases (default: twice the processors)")
 	set.Int64Var(&v.seed, "seed", 1, "seed of the order of equal test cases")
 	set.StringVar(&v.target.Accept, "accept", "", "`FILE` of findings that are accepted, with the reasons")
@@ -104,8 +105,8 @@ func (v *proving) accept(args []string, rbac string) error {
 		return usageError{fmt.Errorf("--run starts the operator, so %q cannot be its project: remove one of them", args[0])}
 	case v.target.Run != "" && v.target.Samples == "":
 		return usageError{errors.New("--run needs --samples PATH: sample objects of the operator's kinds")}
-	case v.plans < 1, v.budget <= 0, v.workers < 0:
-		return usageError{errors.New("--plans and --budget must be greater than 0, and --workers must not be negative")}
+	case v.plans < 1, v.budget <= 0, v.settle <= 0, v.workers < 0:
+		return usageError{errors.New("--plans, --budget and --settle must be greater than 0, and --workers must not be negative")}
 	case v.target.Run == "":
 		v.target.Dir = directoryOf(args)
 	}
@@ -157,7 +158,7 @@ func (v *proving) test(ctx context.Context, folder string, progress *report.Prog
 	if err != nil {
 		return nil, options, err
 	}
-	options.Budget, options.Plans, options.Workers, options.Seed = v.budget, v.plans, v.workers, v.seed
+	options.Budget, options.Settle, options.Plans, options.Workers, options.Seed = v.budget, v.settle, v.plans, v.workers, v.seed
 	options.Observe = progress.Update
 	var found *report.Report
 	if file != nil {
