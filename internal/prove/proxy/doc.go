@@ -18,5 +18,5 @@
 // are requested from the API server at that version (view.go, frames.go, past.go). docs/prove/faults.md describes the faults for users.
 //
 // Without a fault, traffic passes unchanged: JSON, protobuf, watches, compressed responses, and upgraded connections (exec,
-// port-forward). Responses are streamed, except those to writes, which are complete before the operator gets the first byte.
+// port-forward). Only the compression of watches is switched off. Responses are streamed, except those to writes, which are complete before the operator gets the first byte.
 package proxy

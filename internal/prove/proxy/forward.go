@@ -36,6 +36,9 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	if x.sender != nil {
 		r.Out.Header.Del("Authorization") // the route has the operator's own
 	}
+	if x.Verb == "watch" {
+		r.Out.Header.Set("Accept-Encoding", "identity") // API servers since 1.37 compress watches that begin with a list
+	}
 }
 
 // answer sees the server's answer before the operator does.
