@@ -42,7 +42,7 @@ func (u Unused) Place() string {
 //
 // What is not said to be unused though no request used it: verbs that are no requests (escalate,
 // bind, use); update of finalizers, which some clusters ask for; get with list, list with watch;
-// events in the other of their two groups; what registers webhooks, by name; what
+// events in the other of their two groups; leases, by name; what registers webhooks, by name; what
 // migrates the storage of a kind; what only goes to Roles that the operator makes; update and
 // patch of Jobs, Pods and claims that it creates, which no run changes behind its back.
 //
@@ -159,6 +159,11 @@ func ofWebhooks(right rbac.Permission) bool {
 	return right.Group == "" && right.Resource == "secrets" && strings.HasSuffix(right.Name, "-webhook-certificates")
 }
 
+// isElection reports whether a permission on one Lease serves leader election or a record, which runs may not need.
+func isElection(right rbac.Permission) bool {
+	return isLease(right) && right.Name != "" && (right.Verb == "get" || right.Verb == "update")
+}
+
 // migrates reports whether a right is for the migration of a kind's storage, which rewrites objects after a new
 // version of the definition, and then says so in its status: no run has objects in an older version.
 func (g Granted) migrates(right rbac.Permission) bool {
@@ -181,7 +186,7 @@ func (g Granted) excused(right rbac.Permission, needed Needs) bool {
 	if strings.HasSuffix(right.Resource, "/finalizers") && right.Verb == "update" {
 		return true
 	}
-	if ofWebhooks(right) || g.migrates(right) {
+	if ofWebhooks(right) || g.migrates(right) || isElection(right) {
 		return true
 	}
 	if isEvent(right) && (right.Verb == "create" || right.Verb == "patch") {

@@ -156,7 +156,7 @@ func isEvent(right rbac.Permission) bool {
 // goesWith are the verbs that are needed with a right, sooner or later.
 func goesWith(right rbac.Permission) []string {
 	switch {
-	case isLease(right) && slices.Contains([]string{"create", "get", "update"}, right.Verb):
+	case isLease(right) && (right.Verb == "get" || right.Verb == "update"): // a create follows a get that found nothing
 		return []string{"create", "get", "update"}
 	case isEvent(right) && right.Verb == "create":
 		return []string{"patch"}
