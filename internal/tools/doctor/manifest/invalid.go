@@ -48,7 +48,7 @@ func refused(v *rule.Version) field.ErrorList {
 	if err != nil {
 		return field.ErrorList{field.Invalid(root, v.Title(), err.Error())}
 	}
-	problems := structural.ValidateStructural(nil, schema)
+	problems := append(structural.ValidateStructural(nil, schema), invalidLists(schema, nil)...)
 	if len(problems) > 0 {
 		return problems
 	}
