@@ -18,18 +18,17 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// kind watches the objects of one kind. It is the store of a reflector, which lists again after
-// whatever happens to a watch.
+// kind watches the objects of one kind. It is the store of a reflector, which lists again after any failure of a watch.
 type kind struct {
 	witness  *Witness
 	resource schema.GroupVersionResource
 	named    schema.GroupVersionKind
-	read     chan struct{} // closed when what was there has been read
+	read     chan struct{} // closed when the existing objects have been read
 	once     sync.Once
 	end      context.CancelFunc // of the watch
 }
 
-// again is how soon a watch that broke is begun again.
+// again is the delay before a broken watch is restarted.
 var again = wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 8, Cap: 5 * time.Second}
 
 // watch watches until ctx ends.
@@ -50,19 +49,19 @@ func (k *kind) watch(ctx context.Context) {
 	reflector.RunWithContext(ctx)
 }
 
-// Add takes an object that is new.
+// Add records a new object.
 func (k *kind) Add(object any) error { return k.take(object, string(watch.Added)) }
 
-// Update takes an object that changed.
+// Update records a changed object.
 func (k *kind) Update(object any) error { return k.take(object, string(watch.Modified)) }
 
-// Delete takes the last state of an object that is gone.
+// Delete records the last state of a deleted object.
 func (k *kind) Delete(object any) error { return k.take(object, string(watch.Deleted)) }
 
-// Resync has nothing to do.
+// Resync does nothing.
 func (k *kind) Resync() error { return nil }
 
-// Replace takes all objects that there are: at first, and after a watch that was behind.
+// Replace records all existing objects: initially, and after a watch that was behind.
 func (k *kind) Replace(objects []any, _ string) error {
 	k.witness.mu.Lock()
 	defer k.witness.mu.Unlock()
@@ -102,7 +101,7 @@ func (k *kind) known() map[address]*unstructured.Unstructured {
 	return all
 }
 
-// compare takes an object from a list: what was there at first is not a change.
+// compare records an object from a list. Objects of the initial list are not changes.
 func (k *kind) compare(object *unstructured.Unstructured, first bool) {
 	scene := k.witness.scene(object.GetNamespace())
 	of := key{k.resource.GroupResource(), object.GetName()}
@@ -131,7 +130,7 @@ func (k *kind) take(one any, what string) error {
 	return nil
 }
 
-// note writes a change down.
+// note records a change.
 func (k *kind) note(object *unstructured.Unstructured, what string) {
 	scene := k.witness.scene(object.GetNamespace())
 	of := key{k.resource.GroupResource(), object.GetName()}

@@ -29,19 +29,19 @@ const (
 	slowest = 8
 )
 
-// beatNamespace is where the pulse is taken.
+// beatNamespace is the namespace in which the pulse is measured.
 const beatNamespace = "default"
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// Slowness is how much slower the cluster is at the moment than it would be on a machine that does
-// nothing else: at least 1, at most 8. Whoever waits for silence waits as much longer.
+// Slowness is how much slower the cluster currently is than on an otherwise idle machine: at least 1, at most 8. Callers
+// that wait for silence multiply their waiting time by it.
 func (w *Witness) Slowness() float64 {
 	slow := float64(w.pulse.slow.Load()) / float64(timing.usual)
 	return min(max(slow, 1), slowest)
 }
 
-// beat takes the pulse until ctx ends, and removes its object then.
+// beat measures the pulse until ctx ends, and then removes its object.
 func (w *Witness) beat(ctx context.Context, name string) {
 	objects := w.client.Resource(configMaps).Namespace(beatNamespace)
 	made := &unstructured.Unstructured{}
@@ -49,7 +49,7 @@ func (w *Witness) beat(ctx context.Context, name string) {
 	made.SetKind("ConfigMap")
 	made.SetName(name)
 	if _, err := objects.Create(ctx, made, metav1.CreateOptions{}); err != nil {
-		return // without a pulse, the cluster is taken to be as quick as usual
+		return // without a pulse, the cluster is assumed to be as fast as usual
 	}
 	defer func() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)

@@ -13,17 +13,17 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// Scene is what is known of a namespace.
+// Scene is the recorded state and history of a namespace.
 type Scene struct {
 	witness *Witness
 	objects map[key]*unstructured.Unstructured
-	newest  map[key]uint64 // versions, of what is gone, too
+	newest  map[key]uint64 // versions, including those of deleted objects
 	changes []runlog.Change
 	last    time.Time
 	changed chan struct{}
 }
 
-// key is an object's, within its scene.
+// key identifies an object within its scene.
 type key struct {
 	resource schema.GroupResource
 	name     string
@@ -39,7 +39,7 @@ var beside = map[schema.GroupResource]bool{
 	{Group: "discovery.k8s.io", Resource: "endpointslices"}: true,
 }
 
-// note writes a change down. The witness's lock is held.
+// note records a change. The caller holds the witness's lock.
 func (s *Scene) note(change runlog.Change, beside bool) {
 	if beside {
 		return
@@ -50,7 +50,7 @@ func (s *Scene) note(change runlog.Change, beside bool) {
 	s.changed = make(chan struct{})
 }
 
-// Changes returns what happened since the first n changes, in the order of resource versions.
+// Changes returns the changes after the first n, in the order of resource versions.
 // Events, leases and endpoints are left out.
 func (s *Scene) Changes(n int) []runlog.Change {
 	s.witness.mu.Lock()
@@ -75,28 +75,28 @@ func (s *Scene) Count() int {
 	return len(s.changes)
 }
 
-// LastChange is when something changed last, the zero time where nothing did.
+// LastChange is the time of the last change, or the zero time if there was none.
 func (s *Scene) LastChange() time.Time {
 	s.witness.mu.Lock()
 	defer s.witness.mu.Unlock()
 	return s.last
 }
 
-// Knows reports whether what is known of an object is as new as a version.
+// Knows reports whether the recorded state of an object is at least as new as a version.
 func (s *Scene) Knows(resource schema.GroupResource, name, version string) bool {
 	s.witness.mu.Lock()
 	defer s.witness.mu.Unlock()
 	return s.newest[key{resource, name}] >= resourceclient.Revision(version)
 }
 
-// Changed is closed at the next change.
+// Changed returns a channel that is closed at the next change.
 func (s *Scene) Changed() <-chan struct{} {
 	s.witness.mu.Lock()
 	defer s.witness.mu.Unlock()
 	return s.changed
 }
 
-// State returns the objects as they are, by kind and name. Events, leases and endpoints are left
+// State returns the current objects, by kind and name. Events, leases and endpoints are left
 // out. The objects must not be changed.
 func (s *Scene) State() []*unstructured.Unstructured {
 	s.witness.mu.Lock()
@@ -129,7 +129,7 @@ func (s *Scene) Events() []runlog.Event {
 	return all
 }
 
-// event is an event in short.
+// event returns a summary of an event.
 func event(object *unstructured.Unstructured) runlog.Event {
 	text := func(fields ...string) string {
 		value, _, _ := unstructured.NestedString(object.Object, fields...)
@@ -147,7 +147,7 @@ func event(object *unstructured.Unstructured) runlog.Event {
 	}
 }
 
-// change is what happened to an object, in short.
+// change returns a summary of a change to an object.
 func (k *kind) change(object *unstructured.Unstructured, what string) runlog.Change {
 	version, of := k.named.ToAPIVersionAndKind()
 	return runlog.Change{
@@ -159,7 +159,7 @@ func (k *kind) change(object *unstructured.Unstructured, what string) runlog.Cha
 	}
 }
 
-// lastManager is who wrote last, as far as managedFields tell, whose times are in seconds.
+// lastManager is the field manager that wrote last according to managedFields, whose times have a resolution of one second.
 func lastManager(object *unstructured.Unstructured) string {
 	var newest *metav1.ManagedFieldsEntry
 	for _, entry := range object.GetManagedFields() {
@@ -173,7 +173,7 @@ func lastManager(object *unstructured.Unstructured) string {
 	return newest.Manager
 }
 
-// owner is the controller of an object, or else its first owner.
+// owner returns the controller of an object, or its first owner if it does not have a controller.
 func owner(object *unstructured.Unstructured) string {
 	owners := object.GetOwnerReferences()
 	for _, one := range owners {

@@ -7,6 +7,6 @@ var timing = struct{ between, usual time.Duration }{
 	// between is the time between two beats.
 	between: 250 * time.Millisecond,
 
-	// usual is how long a beat takes on an otherwise idle machine, with some margin.
+	// usual is the duration of a beat on an otherwise idle machine, with some margin.
 	usual: 15 * time.Millisecond,
 }

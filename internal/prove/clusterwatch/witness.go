@@ -30,8 +30,8 @@ type Witness struct {
 	scenes map[string]*Scene
 }
 
-// Start begins to watch all kinds of a cluster, and returns when what is there has been read. It
-// continues until Close is called.
+// Start begins to watch all kinds of a cluster, and returns when the existing objects have been read. The
+// watches continue until Close is called.
 func Start(ctx context.Context, config *rest.Config) (*Witness, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = -1, 0
@@ -56,13 +56,13 @@ func Start(ctx context.Context, config *rest.Config) (*Witness, error) {
 	return w, nil
 }
 
-// Close ends all watches.
+// Close stops all watches.
 func (w *Witness) Close() {
 	w.end()
 	w.watches.Wait()
 }
 
-// Refresh watches kinds that are new in the cluster, as after a CustomResourceDefinition was made,
+// Refresh watches kinds that are new in the cluster, for example after a CustomResourceDefinition was created,
 // and returns when their objects have been read.
 func (w *Witness) Refresh(ctx context.Context) error {
 	served, err := w.served()
@@ -90,7 +90,7 @@ func (w *Witness) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// await returns when the objects of a kind have been read, or when there is no such kind any more: somebody may have
+// await returns when the objects of a kind have been read, or when the kind no longer exists: another client may have
 // removed it since it was found.
 func (w *Witness) await(ctx context.Context, k *kind) error {
 	tick := time.NewTicker(time.Second)
@@ -114,7 +114,7 @@ func (w *Witness) await(ctx context.Context, k *kind) error {
 	}
 }
 
-// drop watches a kind no more, until it is found again.
+// drop stops watching a kind until it is found again.
 func (w *Witness) drop(k *kind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,12 +124,12 @@ func (w *Witness) drop(k *kind) {
 	}
 }
 
-// served are the kinds that can be watched, in the versions that the API server prefers.
+// served returns the kinds that can be watched, in the versions that the API server prefers.
 func (w *Witness) served() (map[schema.GroupVersionResource]schema.GroupVersionKind, error) {
 	lists, err := w.discovery.ServerPreferredResources()
 	var partly *discovery.ErrGroupDiscoveryFailed
 	if err != nil && !errors.As(err, &partly) {
-		return nil, err // an aggregated API that is down does not keep the others from being watched
+		return nil, err // an unavailable aggregated API does not prevent the watches of the others
 	}
 	all := map[schema.GroupVersionResource]schema.GroupVersionKind{}
 	for _, list := range lists {
@@ -147,7 +147,7 @@ func (w *Witness) served() (map[schema.GroupVersionResource]schema.GroupVersionK
 	return all, nil
 }
 
-// seenTwice are kinds whose objects are served as another kind, too.
+// seenTwice are kinds whose objects are also served as another kind.
 var seenTwice = map[schema.GroupResource]bool{
 	{Group: "events.k8s.io", Resource: "events"}: true,
 	{Resource: "endpoints"}:                      true,
@@ -161,14 +161,15 @@ func watchable(verbs []string) bool {
 	return list && watch
 }
 
-// Scene is a namespace, or what has none where the name is empty. It need not exist yet.
+// Scene returns the scene of a namespace, or of the cluster-scoped objects if the name is empty. The namespace need not
+// exist yet.
 func (w *Witness) Scene(namespace string) *Scene {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.scene(namespace)
 }
 
-// scene is Scene for those who hold the lock.
+// scene is Scene for callers that hold the lock.
 func (w *Witness) scene(namespace string) *Scene {
 	s := w.scenes[namespace]
 	if s == nil {
@@ -178,14 +179,14 @@ func (w *Witness) scene(namespace string) *Scene {
 	return s
 }
 
-// Forget drops what is known of a namespace. What happens there later is kept again.
+// Forget drops the recorded data of a namespace. Later changes are recorded again.
 func (w *Witness) Forget(namespace string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.scenes, namespace)
 }
 
-// Object returns an object as it is now, nil where there is none. It must not be changed.
+// Object returns the current state of an object, or nil if it does not exist. It must not be changed.
 func (w *Witness) Object(resource schema.GroupResource, namespace, name string) *unstructured.Unstructured {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -196,7 +197,7 @@ func (w *Witness) Object(resource schema.GroupResource, namespace, name string) 
 	return s.objects[key{resource, name}]
 }
 
-// Watches reports whether a kind is watched, so that an object which is not known is not there.
+// Watches reports whether a kind is watched, so that an unknown object of it does not exist.
 func (w *Witness) Watches(resource schema.GroupResource) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

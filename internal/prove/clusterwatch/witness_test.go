@@ -35,7 +35,7 @@ func start(t *testing.T) (*localtest.Env, *clusterwatch.Witness) {
 	return env, w
 }
 
-// history is what happened to the objects with a name.
+// history returns the changes of the objects with a name.
 func history(changes []runlog.Change, name string) []string {
 	var all []string
 	for _, c := range changes {
@@ -46,7 +46,7 @@ func history(changes []runlog.Change, name string) []string {
 	return all
 }
 
-// Each state of an object is seen, in order, and what is gone is no longer there.
+// Each state of an object is seen, in order, and a deleted object is no longer listed.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	env, w := start(t)
@@ -91,7 +91,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// A kind that comes later is watched after a refresh.
+// A kind that is added later is watched after a refresh.
 func TestRefresh(t *testing.T) {
 	t.Parallel()
 	env, w := start(t)
@@ -107,8 +107,8 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// Events are kept, and are no change.
-// A kind that somebody removes before its objects could be read is not waited for.
+// Events are stored, but are not changes.
+// Refresh does not wait for a kind that is removed before its objects could be read.
 func TestAKindThatGoesIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)

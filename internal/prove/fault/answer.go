@@ -17,8 +17,8 @@ import (
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
-// Answer returns what the API server would answer to a request, had it met the fault by itself: the
-// HTTP status, the headers and the body, in protobuf where the client accepts nothing else.
+// Answer returns the response that the API server would send if it met the fault itself: the
+// HTTP status, the headers and the body, in protobuf if the client accepts nothing else.
 func (f Fault) Answer(r requestlog.Request, accept string) (int, http.Header, []byte, error) {
 	failure := f.status(r)
 	if failure == nil {
@@ -48,7 +48,7 @@ func Encode(failure apierrors.APIStatus, accept string) (int, http.Header, []byt
 	return int(status.Code), header, body.Bytes(), nil
 }
 
-// status is the API server's own error, nil where the fault is none.
+// status returns the API server's own error, or nil if the fault is not an error response.
 func (f Fault) status(r requestlog.Request) apierrors.APIStatus {
 	resource := schema.GroupResource{Group: r.Group, Resource: r.Resource}
 	switch f.Kind {

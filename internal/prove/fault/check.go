@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// rule is what goes with a kind.
+// rule describes which settings are valid for a kind.
 type rule struct {
-	// moments are those that it can strike at. The first is the default.
+	// moments are the moments at which the kind can strike. The first is the default.
 	moments []Moment
-	// lasts is how long it takes by default; timed, that it takes a time that has no default.
+	// lasts is the default duration; timed marks a kind with a duration that does not have a default.
 	lasts time.Duration
 	timed bool
-	// views: it is about what the operator sees. events: an event can bring it about.
+	// views marks a kind that affects the operator's view; events marks a kind that an event can trigger.
 	views, events bool
 }
 
-// early and all are moments that kinds have in common.
+// early and all are moments that several kinds share.
 var early, all = []Moment{Before, Effect}, []Moment{Before, Effect, Answer}
 
 var rules = map[Kind]rule{
@@ -38,7 +38,7 @@ var rules = map[Kind]rule{
 	LoseLease: {moments: early, lasts: DefaultLease, events: true},
 }
 
-// checked returns the fault with its defaults, or what is wrong with it.
+// checked returns the fault with its defaults, or an error that names the mistake.
 func (f Fault) checked() (Fault, error) {
 	rule, known := rules[f.Kind]
 	if !known {
@@ -57,7 +57,7 @@ func (f Fault) checked() (Fault, error) {
 	return f, nil
 }
 
-// misfit tells what of a fault does not go with its kind.
+// misfit reports the settings of a fault that are not valid for its kind.
 func (f Fault) misfit(rule rule) error {
 	ends := rule.views && f.Kind != Relist
 	switch {
@@ -102,7 +102,7 @@ func (f Fault) pasts() int {
 	return n
 }
 
-// misfit tells what is wrong with a choice.
+// misfit reports what is wrong with a choice.
 func (m Match) misfit() error {
 	switch {
 	case m.Type != "" && m.Verb != Event:

@@ -7,18 +7,18 @@ import (
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
-// Always is [Match.Times] for each occurrence from the chosen one on.
+// Always is the value of [Match.Times] for each occurrence from the chosen one on.
 const Always = -1
 
-// Event is the verb of what watches show: not a request, but each change of an object that the
+// Event is the verb for watch events: not a request, but each change of an object that the
 // operator is about to see.
 const Event = "event"
 
 // types of events.
 var types = []string{"ADDED", "MODIFIED", "DELETED"}
 
-// Match chooses requests, or events. What is empty fits all, except for the verb of events, which has
-// to be said.
+// Match chooses requests, or events. An empty field matches everything, except that the verb of events
+// has to be set.
 type Match struct {
 	// Verb is as in [record.Request], or [Event].
 	Verb string `json:"verb,omitempty"`
@@ -27,24 +27,24 @@ type Match struct {
 	// Resource is the plural name, with a subresource after a slash, as in a Role: boxes,
 	// boxes/status, or boxes/* for both.
 	Resource string `json:"resource,omitempty"`
-	// Namespace is the object's.
+	// Namespace is the namespace of the object.
 	Namespace string `json:"namespace,omitempty"`
-	// Name is the object's. That of an object whose name the server generates is not known
-	// when it is created.
+	// Name is the name of the object. A name that the server generates is not known
+	// when the object is created.
 	Name string `json:"name,omitempty"`
-	// Type is that of an event: ADDED, MODIFIED or DELETED.
+	// Type is the type of an event: ADDED, MODIFIED or DELETED.
 	Type string `json:"type,omitempty"`
 	// Step is the step of the workload in which occurrences are counted. Empty: from the beginning.
 	Step string `json:"step,omitempty"`
 	// Nth is the occurrence at which the fault strikes first, from 1, which is the default.
 	Nth int `json:"nth,omitempty"`
-	// Times is how often it strikes, one time after another: 1 where it is 0, without end where it
-	// is [Always].
+	// Times is how many successive occurrences the fault strikes: 0 means 1, [Always] means without
+	// end.
 	Times int `json:"times,omitempty"`
 }
 
-// Fits reports whether a request is one of those chosen, whichever occurrence it is. An event is a
-// request of the verb [Event].
+// Fits reports whether a request is one of those chosen, regardless of its occurrence. An event is a
+// request with the verb [Event].
 func (m Match) Fits(r requestlog.Request) bool {
 	if r.Verb == Event && m.Verb != Event {
 		return false
@@ -68,7 +68,7 @@ func (m Match) strikes(occurrence int) bool {
 	return occurrence >= m.Nth && (m.Times == Always || occurrence < m.Nth+m.Times)
 }
 
-// String is the choice in words.
+// String returns the choice in words.
 func (m Match) String() string {
 	words := []string{orAny(m.Verb), orAny(m.Resource)}
 	if object := strings.Trim(m.Namespace+"/"+m.Name, "/"); object != "" {

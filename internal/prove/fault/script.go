@@ -8,7 +8,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
-// Script is the faults of one run, and how far it is. It outlives the operator: what is counted
+// Script holds the faults of one run and their progress. It outlives the operator: counting
 // continues after a restart. It may be used by several goroutines. A nil Script has no faults.
 type Script struct {
 	mu    sync.Mutex
@@ -16,15 +16,15 @@ type Script struct {
 	step  string
 }
 
-// armed is a fault with the number of requests that fitted, and of those it struck.
+// armed is a fault with the number of requests that matched, and the number that it struck.
 type armed struct {
 	Fault
 	seen, struck int
-	// passed is how many requests fitted To.
+	// passed is the number of requests that matched To.
 	passed int
 }
 
-// NewScript returns a script of faults, or what is wrong with one of them.
+// NewScript returns a script of faults, or an error that names what is wrong with one of them.
 func NewScript(faults ...Fault) (*Script, error) {
 	s := &Script{}
 	for i, f := range faults {
@@ -37,7 +37,7 @@ func NewScript(faults ...Fault) (*Script, error) {
 	return s, nil
 }
 
-// At tells that a step of the workload begins.
+// At records that a step of the workload begins.
 func (s *Script) At(step string) {
 	if s == nil {
 		return
@@ -47,8 +47,8 @@ func (s *Script) At(step string) {
 	s.step = step
 }
 
-// Next counts a request and returns the faults that strike it: of those that decide the result of
-// it the first, and all others.
+// Next counts a request and returns the faults that strike it: the first of those that decide its outcome,
+// and all others.
 func (s *Script) Next(r requestlog.Request) []Fault { return s.next(r, "") }
 
 // Passes counts a request as the one before which a Past goes back, and returns those choices of a
@@ -101,8 +101,8 @@ func (s *Script) next(r requestlog.Request, event string) (struck []Fault) {
 	return struck
 }
 
-// Pending returns the faults that have struck nothing yet. A run that ends with one has not
-// shown what it was to show.
+// Pending returns the faults that have not struck anything yet. A run that ends with a pending fault has not
+// tested what it was meant to test.
 func (s *Script) Pending() []Fault { return s.where(func(a armed) bool { return a.struck == 0 }) }
 
 // Struck returns the faults that have struck something.
@@ -128,7 +128,7 @@ func (s *Script) Has(kinds ...Kind) bool {
 	return len(s.where(func(a armed) bool { return slices.Contains(kinds, a.Kind) })) > 0
 }
 
-// Watches reports whether a fault is brought about by an event.
+// Watches reports whether a fault is triggered by an event.
 func (s *Script) Watches() bool {
 	return len(s.where(func(a armed) bool { return a.On.Verb == Event })) > 0
 }

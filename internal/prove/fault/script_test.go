@@ -76,7 +76,7 @@ func TestOccurrences(t *testing.T) {
 	}
 }
 
-// Events are counted apart from requests, by object and type.
+// Events are counted separately from requests, by object and type.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	script, err := fault.NewScript(
@@ -102,7 +102,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// A past that is chosen by a write is chosen once, in its step, and that write is struck by nothing.
+// A past that is chosen by a write is chosen once, in its step, and no fault strikes that write.
 func TestPasses(t *testing.T) {
 	t.Parallel()
 	to := fault.Match{Verb: "patch", Resource: "boxes/status", Step: "change", Nth: 2}
@@ -189,7 +189,7 @@ func TestFaultsAsData(t *testing.T) {
 	}
 }
 
-// TestSteps: what a fault in a step counts begins again with the step.
+// TestSteps: the count of a fault in a step restarts with the step.
 func TestSteps(t *testing.T) {
 	t.Parallel()
 	script, err := fault.NewScript(fault.Fault{Kind: fault.Cut, On: fault.Match{Verb: "patch", Step: "change", Nth: 2}})

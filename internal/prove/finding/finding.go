@@ -6,7 +6,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// Property is what has to hold.
+// Property is an invariant of an operator that has to hold.
 type Property string
 
 // Properties. Their sentences are in docs/prove/properties.md.
@@ -31,7 +31,7 @@ const (
 	Alive Property = "alive"
 	// Bounded: the number of objects and events does not keep growing.
 	Bounded Property = "bounded"
-	// Deletable: deletions finish; no finalizer stays.
+	// Deletable: deletions finish; no finalizer remains.
 	Deletable Property = "deletable"
 	// Refusing: invalid values are rejected or reported, and do no harm.
 	Refusing Property = "refusing"
@@ -40,7 +40,7 @@ const (
 	Needed    Property = "needed"
 )
 
-// Properties are all of them, in the order of the documentation.
+// Properties lists all properties, in the order of the documentation.
 func Properties() []Property {
 	return []Property{
 		SameState, SameFresh, Restored, NothingLeft, NothingForeign, DataKept, Silent, Truthful, Alive, Bounded, Deletable, Refusing, Permitted, Needed,
@@ -54,7 +54,7 @@ type Level string
 const (
 	// Failure: users lose something. It decides the exit code.
 	Failure Level = "failure"
-	// Note: worth a look, such as a design that not all users expect.
+	// Note: worth checking, such as a design that not all users expect.
 	Note Level = "note"
 )
 
@@ -65,25 +65,25 @@ type Class string
 const (
 	// Intermediate: the operator was interrupted between two writes, and does not finish.
 	Intermediate Class = "intermediate state"
-	// Stale: the operator acted on the past.
+	// Stale: the operator acted on a stale state.
 	Stale Class = "stale state"
-	// Unobserved: the operator missed a state in between and needed to see it.
+	// Unobserved: the operator missed an intermediate state that it needed to see.
 	Unobserved Class = "unobserved state"
 	// LostUpdate: a conflict was overwritten, or an error swallowed.
 	LostUpdate Class = "lost update"
-	// Leak: something is left, or becomes more and more.
+	// Leak: something remains, or keeps growing in number.
 	Leak Class = "leak"
-	// HotLoop: the operator goes round.
+	// HotLoop: the operator reconciles without end.
 	HotLoop Class = "hot loop"
-	// Privilege: rights are missing, or too many.
+	// Privilege: permissions are missing, or there are too many.
 	Privilege Class = "privilege"
-	// Misoperation: a change of the spec is not executed, or not taken back.
+	// Misoperation: a change of the spec is not executed, or not reverted.
 	Misoperation Class = "misoperation"
 	// Crash: the operator ends or panics.
 	Crash Class = "crash"
-	// Lie: the status says what is not so.
+	// Lie: the status reports something that is not true.
 	Lie Class = "false status"
-	// Overlap: two instances at work at once.
+	// Overlap: two instances are active at the same time.
 	Overlap Class = "two instances"
 )
 
@@ -92,42 +92,42 @@ type Finding struct {
 	Property Property `json:"property"`
 	// Level is Failure if it is empty.
 	Level Level `json:"level,omitempty"`
-	// Accepted is the reason why the authors of the operator accept it; empty: they do not.
+	// Accepted is the reason why the authors of the operator accept the finding; empty: they do not.
 	Accepted string `json:"accepted,omitempty"`
 	Class    Class  `json:"class"`
-	// Step is the workload's, empty where it is not about one.
+	// Step is the step of the workload, or empty if the finding is not about a step.
 	Step string `json:"step,omitempty"`
-	// Of is the object that it shows in, its namespace empty where that is the run's own.
+	// Of is the object of the finding. Its namespace is empty if it is the run's own.
 	Of *workload.Ref `json:"of,omitempty"`
-	// Message is one sentence, the same in each run that finds the same.
+	// Message is one sentence, the same in each run with the same finding.
 	Message string `json:"message"`
-	// Diff is what was expected and what was found.
+	// Diff is the expected and the actual state.
 	Diff []Difference `json:"diff,omitempty"`
-	// Last are the operator's requests that tell most: the ones before and after the fault.
+	// Last are the most relevant requests of the operator: the ones before and after the fault.
 	Last []requestlog.Request `json:"last,omitempty"`
-	// Log is what the operator printed last, where that tells something.
+	// Log is the last output of the operator, if it is relevant.
 	Log []string `json:"log,omitempty"`
-	// Plan is what was done, shrunk where that was possible. What shows without any fault has a plan
-	// without one, the runs that others are compared with.
+	// Plan is the executed plan, shrunk if possible. A finding that occurs without any fault has a plan
+	// without one: the runs that others are compared with.
 	Plan *testplan.Plan `json:"plan,omitempty"`
-	// Flaky: it did not show twice. Seen is in how many of the Runs of its plan it did; 0 if it is not flaky, or if runs
-	// without faults show it.
+	// Flaky: the finding did not show twice. Seen is the number of the Runs of its plan with the finding; it is 0 if the finding
+	// is not flaky, or if runs without faults show it.
 	Flaky bool `json:"flaky,omitempty"`
 	Seen  int  `json:"seen,omitempty"`
 	Runs  int  `json:"runs,omitempty"`
-	// File is the plan file that replays it, File empty where there is none.
+	// File is the plan file that replays the finding. It is empty if there is none.
 	File string `json:"file,omitempty"`
-	// Also is how many other plans showed the same.
+	// Also is the number of other plans with the same finding.
 	Also int `json:"also,omitempty"`
 }
 
-// Difference is a field, or a whole object, that is not as expected.
+// Difference is a field, or a whole object, that differs from the expected one.
 type Difference struct {
 	// Path is the field: spec.replicas, data[key]. Empty for the whole object.
 	Path string `json:"path,omitempty"`
 	// Of is the object, as kind/name.
 	Of string `json:"of"`
-	// Want and Got are values as JSON, empty where there is none.
+	// Want and Got are values as JSON, or empty if there is no value.
 	Want string `json:"want,omitempty"`
 	Got  string `json:"got,omitempty"`
 }
@@ -135,7 +135,7 @@ type Difference struct {
 // Fails reports whether the finding is a failure that is not accepted.
 func (f *Finding) Fails() bool { return f.Level != Note && f.Accepted == "" }
 
-// Key is the same for findings that are one: the property, the kind of object and the message.
+// Key is the same for equivalent findings: the property, the kind of object and the message.
 func (f *Finding) Key() string {
 	kind := ""
 	if f.Of != nil {

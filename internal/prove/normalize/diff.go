@@ -11,19 +11,19 @@ import (
 	"github.com/operon-framework/operon/internal/prove/finding"
 )
 
-// Difference is one thing in which a state is not as expected.
+// Difference is one difference between a state and the expected state.
 type Difference struct {
 	finding.Difference
-	// Object is the one that is there, or else the one that should be. Nil for a count.
+	// Object is the actual object, or the expected one if it is missing. It is nil for a count.
 	Object *Object
-	// Missing and Extra are set where the whole object is, or should not be there.
+	// Missing and Extra are set if the whole object is missing, or should not exist.
 	Missing, Extra bool
-	// Count is what is counted, where it is a count.
+	// Count is set if the difference is about a count.
 	Count Count
 }
 
-// Diff returns in what a state is not as expected, except for the noise: objects that are missing
-// first, then those that should not be there, fields, and counts.
+// Diff returns the differences between a state and the expected state, without the noise: missing objects
+// first, then objects that should not exist, fields, and counts.
 func Diff(want, got *State, noise *Noise) []Difference {
 	m := matched(want, got, noise)
 	var all []Difference
@@ -46,7 +46,7 @@ func Diff(want, got *State, noise *Noise) []Difference {
 	return append(all, recount(want, got, noise)...)
 }
 
-// Plain are differences as findings show them.
+// Plain returns differences in the form that findings show.
 func Plain(differences []Difference) []finding.Difference {
 	var all []finding.Difference
 	for _, d := range differences {
@@ -91,11 +91,11 @@ func both[V any](a, b map[Count]V) iter.Seq[Count] {
 	}
 }
 
-// unequal is a field that is not the same in two objects.
+// unequal is a field that differs between two objects.
 type unequal struct{ path, want, got string }
 
-// compare returns the fields in which two objects differ. A field that is owned in one of them
-// only is no difference where the other has the same value from another client.
+// compare returns the fields in which two objects differ. A field that is owned in only one of them
+// is not a difference if the other object has the same value from another manager.
 func compare(want, got *Object, noise *Noise) []unequal {
 	var all []unequal
 	hides := func(d unequal) bool { return isEmpty(want, d) || noise.hides(want.kind(), d) }
@@ -136,7 +136,7 @@ func isEmpty(o *Object, d unequal) bool {
 	return false
 }
 
-// match is which objects of two states are the same.
+// match records which objects of two states are the same.
 type match struct {
 	pairs          []pair
 	missing, extra []*Object
@@ -144,8 +144,8 @@ type match struct {
 
 type pair struct{ want, got *Object }
 
-// matched finds the objects of one state in the other: by name, or where names are made, by kind,
-// owner, and what they are like.
+// matched finds the objects of one state in the other: by name, or, if names are generated, by kind,
+// owner, and similarity.
 func matched(want, got *State, noise *Noise) match {
 	var m match
 	var left []*Object
@@ -172,7 +172,7 @@ func matched(want, got *State, noise *Noise) match {
 			left = append(left, one)
 		}
 	}
-	for _, atMost := range []int{0, anyNumber} { // those that are equal first
+	for _, atMost := range []int{0, anyNumber} { // equal objects first
 		unmatched = slices.DeleteFunc(unmatched, func(one *Object) bool {
 			i := likest(one, left, noise, atMost)
 			if i >= 0 {
@@ -189,8 +189,8 @@ func matched(want, got *State, noise *Noise) match {
 // anyNumber of differences.
 const anyNumber = 1 << 30
 
-// likest is which of some objects differs least from one whose name was made, and in at most some
-// fields. It is -1 where none can be the same.
+// likest returns the index of the object that differs least from one whose name was generated, in at most atMost
+// fields. It is -1 if none can be the same.
 func likest(one *Object, among []*Object, noise *Noise, atMost int) int {
 	best, fewest := -1, atMost+1
 	for i, other := range among {
@@ -207,7 +207,7 @@ func likest(one *Object, among []*Object, noise *Noise, atMost int) int {
 	return best
 }
 
-// comparable reports whether two objects may be the same one though their names differ.
+// comparable reports whether two objects may be the same although their names differ.
 func comparable(a, b *Object, noise *Noise) bool {
 	if a.kind() != b.kind() || a.Namespace != b.Namespace || kindOf(a.Owner) != kindOf(b.Owner) {
 		return false

@@ -19,14 +19,14 @@ import (
 
 type managed = metav1.ManagedFieldsEntry
 
-// fields takes an object apart into paths and values.
+// fields splits an object into paths and values.
 type fields struct {
 	reading
 	live   *unstructured.Unstructured
-	theirs *fieldpath.Set // what others than operator and user own
+	theirs *fieldpath.Set // fields that managers other than operator and user own
 }
 
-// compared are the fields of metadata that a user may set and that mean something.
+// compared are the fields of metadata that a user may set and that have a meaning.
 var compared = []string{"labels", "annotations", "finalizers"}
 
 // owned are the fields that a set names.
@@ -50,7 +50,7 @@ func (f fields) owned(set *fieldpath.Set) map[string]string {
 	return into
 }
 
-// metadata is what is compared of it whoever set it.
+// metadata adds the compared fields of metadata, regardless of their owner.
 func (f fields) metadata() map[string]string {
 	into := map[string]string{}
 	if f.live.GetDeletionTimestamp() != nil {
@@ -66,7 +66,7 @@ func (f fields) metadata() map[string]string {
 	return into
 }
 
-// all are all fields that could be compared, whoever owns them.
+// all adds all fields that could be compared, regardless of their owner.
 func (f fields) all() map[string]string {
 	into := f.metadata()
 	for _, key := range keys(f.live.Object) {
@@ -82,8 +82,8 @@ func (f fields) all() map[string]string {
 	return into
 }
 
-// walk puts down what a set owns of a value. A member of the set without anything beneath it owns
-// all that is there, except for what others own of it.
+// walk adds the parts of a value that a set owns. A member of the set without children owns
+// everything beneath it, except what others own of it.
 func (f fields) walk(into map[string]string, path string, v any, mine, theirs *fieldpath.Set, member bool) {
 	if mine.Empty() {
 		if member {
@@ -124,7 +124,7 @@ func (f fields) walkList(into map[string]string, path string, list []any, mine, 
 	}
 }
 
-// means reports whether a list's element is the one that a step of a path names.
+// means reports whether an element of a list is the one that a step of a path names.
 func means(step fieldpath.PathElement, element any) bool {
 	switch {
 	case step.Value != nil:
@@ -137,7 +137,7 @@ func means(step fieldpath.PathElement, element any) bool {
 		for _, key := range *step.Key {
 			v, there := fields[key.Name]
 			if there && !value.Equals(key.Value, value.NewValueInterface(v)) {
-				return false // a key that is not there was defaulted
+				return false // a missing key was defaulted
 			}
 		}
 		return true
@@ -145,7 +145,7 @@ func means(step fieldpath.PathElement, element any) bool {
 	return false
 }
 
-// flatten puts down a value and all beneath it, except for what others own.
+// flatten adds a value and everything beneath it, except what others own.
 func (f fields) flatten(into map[string]string, path string, v any, theirs *fieldpath.Set) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -176,7 +176,7 @@ func (f fields) flatten(into map[string]string, path string, v any, theirs *fiel
 	}
 }
 
-// scalar is a value as JSON.
+// scalar returns a value as JSON.
 func (f fields) scalar(path string, v any) string {
 	if strings.HasPrefix(path, "status.") && strings.HasSuffix(path, ".observedGeneration") {
 		return f.observed(v)
@@ -189,7 +189,7 @@ func (f fields) scalar(path string, v any) string {
 
 var moment = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 
-// timeless is a text with a placeholder for each time since the run began.
+// timeless returns a text with a placeholder for each time since the run began.
 func (w World) timeless(text string) string {
 	if len(text) < len(time.DateTime) {
 		return text
@@ -203,8 +203,8 @@ func (w World) timeless(text string) string {
 	})
 }
 
-// observed tells how a generation that a status names stands to that of the object: what number it
-// is depends on how often somebody wrote.
+// observed returns how a generation in a status relates to the generation of the object: the number
+// itself depends on the number of writes.
 func (f fields) observed(v any) string {
 	seen, ok := v.(int64)
 	switch {
@@ -228,13 +228,13 @@ func asJSON(v any) string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// named is the step of a path to a field.
+// named returns the step of a path to a field.
 func named(name string) fieldpath.PathElement { return fieldpath.PathElement{FieldName: &name} }
 
-// identifying are fields that tell the elements of a list apart, the first that does.
+// identifying are fields that can identify the elements of a list. The first that does is used.
 var identifying = []string{"name", "type", "key", "mountPath", "containerPort", "port", "ip", "uid"}
 
-// identities are names for the elements of a list: what tells them apart, or else their numbers.
+// identities returns names for the elements of a list: the identifying field, or else their numbers.
 func identities(list []any) []string {
 	for _, key := range identifying {
 		if names, ok := namedBy(list, key); ok {
@@ -270,7 +270,7 @@ func namedBy(list []any, key string) ([]string, bool) {
 	return names, len(list) > 0
 }
 
-// sorted is a list of scalars in order, as what was observed has none. Others stay as they are.
+// sorted sorts a list of scalars, because observed lists do not have an order. Other lists are unchanged.
 func sorted(list []any) []any {
 	for _, element := range list {
 		switch element.(type) {
@@ -290,7 +290,7 @@ func keys(m map[string]any) []string {
 	return all
 }
 
-// join adds a field to a path. Names that have points themselves are in brackets.
+// join adds a field to a path. Names that contain dots are put in brackets.
 func join(path, key string) string {
 	if strings.ContainsAny(key, ".[]/ ") || key == "" {
 		return path + "[" + strconv.Quote(key) + "]"
@@ -298,5 +298,5 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// once makes a function that works the first time only.
+// once returns a function that works only the first time.
 func once(of func() map[string]string) func() map[string]string { return sync.OnceValue(of) }

@@ -14,13 +14,13 @@ import (
 	"github.com/operon-framework/operon/internal/tools/kube"
 )
 
-// HistoryAnnotation of a CustomResourceDefinition names fields of the status that tell what happened,
-// and not what is: "status.journal.steps[*].attempts, status.restarts". [*] stands for each element of
-// a list or a map. All that is beneath a field goes with it.
+// HistoryAnnotation of a CustomResourceDefinition names fields of the status that report what happened,
+// and not the current state: "status.journal.steps[*].attempts, status.restarts". [*] stands for each element of
+// a list or a map. All fields beneath a named field are included.
 const HistoryAnnotation = "prove.operon.dev/history"
 
-// History is which fields tell what happened. Two runs that came to the same may differ in them. The
-// zero value is none.
+// History is the set of fields that report what happened. Two runs with the same result may differ in them. The
+// zero value is empty.
 type History struct {
 	fields map[schema.GroupKind][]historic
 }
@@ -31,10 +31,10 @@ type historic struct {
 	matches *regexp.Regexp
 }
 
-// HistoryOf returns what definitions among some objects declare by [HistoryAnnotation].
+// HistoryOf returns the history that definitions among some objects declare by [HistoryAnnotation].
 //
-// An error names each definition and path that cannot be meant: one that is not of the status, as
-// what is asked for is never history, or that no version's schema has.
+// An error names each definition and each invalid path: one outside the status, because
+// requested fields are never history, or one that no version's schema has.
 func HistoryOf(objects ...*unstructured.Unstructured) (History, error) {
 	h := History{fields: map[schema.GroupKind][]historic{}}
 	var problems []error
@@ -71,7 +71,7 @@ func (h History) tells(kind schema.GroupKind, path string) bool {
 	return slices.ContainsFunc(h.fields[kind], func(one historic) bool { return one.matches.MatchString(path) })
 }
 
-// Words say of each kind which fields are not compared.
+// Words returns a sentence for each kind that names the fields that are not compared.
 func (h History) Words() []string {
 	var all []string
 	for kind, fields := range h.fields {
@@ -97,7 +97,7 @@ var (
 // anyElement is [each] in the paths of a state: the name or number of an element, or the key of a map.
 const anyElement = `(\["[^"]*"\]|\[[^\]]*\]|\.[^.\[]+)`
 
-// historicOf reads a path that a definition declares.
+// historicOf parses a path that a definition declares.
 func historicOf(crd *kube.CRD, path string) (historic, error) {
 	switch {
 	case path == "":
@@ -123,7 +123,7 @@ func inSchema(crd *kube.CRD, path []string) bool {
 	})
 }
 
-// leads reports whether a schema has a field at a path. A schema that keeps unknown fields may have any.
+// leads reports whether a schema has a field at a path. A schema that preserves unknown fields may have any.
 func leads(at *apiextensionsv1.JSONSchemaProps, path []string) bool {
 	if at == nil || len(path) == 0 {
 		return at != nil

@@ -6,21 +6,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Noise is what differs between runs that should be equal. The zero value is none.
+// Noise is what differs between runs that should be equal. The zero value is empty.
 type Noise struct {
-	// History is declared and not learnt. It has to be there before anything is.
+	// History is declared and not learned. It has to be set before anything is learned.
 	History History
 
-	// paths are fields with random values, by kind, the numbers of lists' elements left out. Only the values are not compared.
+	// paths are fields with random values, by kind, without the numbers of list elements. Only the values are not compared.
 	paths map[field]bool
-	// optional are fields that are not there each time, and loose those whose very place differs: there the names of lists'
-	// elements are left out, too.
+	// optional are fields that do not exist in every run, and loose are fields whose position differs: in loose, the names of
+	// list elements are left out, too.
 	optional, loose map[field]bool
 	// related are the random values that are equal in each run: false if one run disproved it.
 	related map[relation]bool
-	// named are kinds whose objects have other names in each run.
+	// named are kinds whose objects have different names in each run.
 	named map[schema.GroupKind]bool
-	// fleeting are objects that are not there each time, counted what is not as many each time.
+	// fleeting are objects that do not exist in every run; counted are counts that differ between runs.
 	fleeting map[string]bool
 	counted  map[Count]bool
 }
@@ -48,8 +48,8 @@ func (n *Noise) Learn(a, b *State) {
 	n.relate(a, b)
 }
 
-// maxRounds is how often two states are looked at: what is known to be noise may show that other
-// objects are the same than it seemed.
+// maxRounds is how often two states are compared: known noise may change which
+// objects are considered the same.
 const maxRounds = 8
 
 func (n *Noise) learn(a, b *State) {
@@ -91,7 +91,7 @@ func (n *Noise) init() {
 	}
 }
 
-// hides reports whether a field is not compared that has other values in two states, "" where it has none.
+// hides reports whether a field with different values in two states is not compared. A missing value is "".
 func (n *Noise) hides(kind schema.GroupKind, d unequal) bool {
 	if n == nil {
 		return false
@@ -99,11 +99,11 @@ func (n *Noise) hides(kind schema.GroupKind, d unequal) bool {
 	if n.History.tells(kind, d.path) || n.optional[field{kind, unnumbered(d.path)}] || n.loose[field{kind, unnamed(d.path)}] {
 		return true
 	}
-	// What is random of some elements is of all; that there is one more or less is not.
+	// A value that is random in some elements is random in all; an additional or missing element is not random.
 	return d.isOfValue() && (n.paths[field{kind, unnumbered(d.path)}] || n.paths[field{kind, uncounted(d.path)}])
 }
 
-// isOfValue reports whether the field is there in both objects. An empty text is as good as none.
+// isOfValue reports whether the field exists in both objects. An empty text counts as missing.
 func (d unequal) isOfValue() bool {
 	return d.want != "" && d.got != "" && d.want != `""` && d.got != `""`
 }
@@ -116,15 +116,15 @@ var (
 	element = regexp.MustCompile(`\[[^"\]][^\]]*\]`)
 )
 
-// Place is a path without the numbers of lists' elements: it is the same for each of them.
+// Place returns a path without the numbers of list elements: it is the same for each of them.
 func Place(path string) string { return unnumbered(path) }
 
-// unnumbered is a path with a star for each number of a list's element.
+// unnumbered returns a path with a star for each number of a list element.
 func unnumbered(path string) string { return number.ReplaceAllString(path, "[*]") }
 
-// uncounted is unnumbered with a star for each key of a map that is a number, too: such a map counts its
+// uncounted is unnumbered with a star also for each map key that is a number: such a map counts its
 // elements as a list does.
 func uncounted(path string) string { return counted.ReplaceAllString(unnumbered(path), ".*$1") }
 
-// unnamed is a path with a star for each name of a list's element.
+// unnamed returns a path with a star for each name of a list element.
 func unnamed(path string) string { return element.ReplaceAllString(path, "[*]") }

@@ -13,11 +13,11 @@ type spot struct{ object, path string }
 // status.
 type relation struct{ one, other spot }
 
-// shortest is the length of a value, as JSON, from which on it is not equal to another one by chance. Counters are shorter.
+// shortest is the minimum length of a value, as JSON, that is not equal to another one by chance. Counters are shorter.
 const shortest = 10
 
 // relate finds the fields whose values differ between two states and are equal within each. A relation that does not hold
-// in one of the states is none.
+// in one of the states is discarded.
 func (n *Noise) relate(a, b *State) {
 	there, then := n.random(a), n.random(b)
 	for one, value := range there {
@@ -37,12 +37,12 @@ func (n *Noise) relate(a, b *State) {
 	}
 }
 
-// before orders fields, so that two of them are one relation.
+// before orders fields, so that each pair of fields is one relation.
 func before(one, other spot) bool {
 	return one.object < other.object || one.object == other.object && one.path < other.path
 }
 
-// random returns the values of a state that differ from run to run, of objects that have the same name in each.
+// random returns the values of a state that differ between runs, for objects that have the same name in each run.
 func (n *Noise) random(s *State) map[spot]string {
 	values := map[spot]string{}
 	for _, o := range s.Objects {

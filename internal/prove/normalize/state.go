@@ -18,17 +18,17 @@ import (
 // UserManager is the field manager of the workload.
 const UserManager = "operon-prove"
 
-// Placeholder stands where the name of a run's namespace was.
+// Placeholder replaces the name of a run's namespace.
 const Placeholder = "{namespace}"
 
-// World is what has to be known of a run to read its objects.
+// World is the information about a run that is needed to read its objects.
 type World struct {
-	// Namespace is the run's own.
+	// Namespace is the namespace of the run.
 	Namespace string
 	// Managers are the operator's field managers.
 	Managers map[string]bool
-	// Began is when the run did: a time since then is one that the run made, and the same as any
-	// other. Where it is not set, the oldest object counts.
+	// Began is when the run began: a time since then was produced by the run, and equals any
+	// other such time. If it is not set, the creation of the oldest object is used.
 	Began time.Time
 	// Gone are objects that were deleted, see After. What only they own is as good as gone: the
 	// garbage collector takes it away, sooner or later.
