@@ -30,13 +30,13 @@ type World struct {
 	// Began is when the run began: a time since then was produced by the run, and equals any
 	// other such time. If it is not set, the creation of the oldest object is used.
 	Began time.Time
-	// Gone are objects that were deleted, see After. What only they own is as good as gone: the
-	// garbage collector takes it away, sooner or later.
+	// Gone are objects that were deleted, see After. Objects that only they own count as deleted: the
+	// garbage collector deletes them later.
 	Gone map[types.UID]bool
 }
 
-// WorldOf returns what has to be known of a run. Managers that were seen in other runs of the same
-// operator count, too: a run that is cut short may not show all.
+// WorldOf returns the World of a run. Managers that were seen in other runs of the same
+// operator count, too: an interrupted run may not show all of them.
 func WorldOf(of runlog.Trace, others ...runlog.Trace) World {
 	w := World{Namespace: of.Namespace, Managers: map[string]bool{}, Began: of.Began}
 	for _, one := range append([]runlog.Trace{of}, others...) {
@@ -49,7 +49,7 @@ func WorldOf(of runlog.Trace, others ...runlog.Trace) World {
 	return w
 }
 
-// After is the world after some changes.
+// After returns the world after some changes.
 func (w World) After(changes []runlog.Change) World {
 	w.Gone = map[types.UID]bool{}
 	for _, change := range changes {
@@ -60,48 +60,48 @@ func (w World) After(changes []runlog.Change) World {
 	return w
 }
 
-// State is what somebody asked for, in a run at a moment.
+// State is the requested state in a run at a moment.
 type State struct {
-	// Objects are those that the operator or the user wrote, by kind and name.
+	// Objects are the objects that the operator or the user wrote, by kind and name.
 	Objects []*Object
-	// Counts is how many there are of what controllers of Kubernetes made, by kind and owner.
+	// Counts is the number of objects that controllers of Kubernetes created, by kind and owner.
 	Counts map[Count]int
 }
 
-// Count is what is counted.
+// Count identifies a group of counted objects.
 type Count struct {
 	// Kind is Pod or PersistentVolumeClaim.
 	Kind string
-	// Owner is who it belongs to in the end, as kind/name, empty where nobody is known.
+	// Owner is the last owner in the chain, as kind/name, or empty if it is not known.
 	Owner string
 }
 
-// Object is an object of the cluster, reduced to what somebody asked for.
+// Object is an object of the cluster, reduced to its requested fields.
 type Object struct {
 	// Kind is the kind, Group its API group.
 	Kind, Group string
-	// Namespace is empty for the run's own and for cluster scope.
+	// Namespace is empty for the run's own namespace and for cluster scope.
 	Namespace string
-	// Name has a placeholder for the run's namespace. Where the API server made the name, it is what
-	// was asked for and a star.
+	// Name has a placeholder for the run's namespace. If the API server generated the name, it is the
+	// requested prefix and a star.
 	Name string
-	// Generated: the API server made the name.
+	// Generated: the API server generated the name.
 	Generated bool
 	// Owner is the first owner, as kind/name.
 	Owner string
-	// ByOperator and ByUser tell who wrote it. It can be both.
+	// ByOperator and ByUser report who wrote the object. Both can be set.
 	ByOperator, ByUser bool
-	// Fields are the values of what those two own, as JSON, by path.
+	// Fields are the values of the fields that operator and user own, as JSON, by path.
 	Fields map[string]string
 
-	whole func() map[string]string // all fields, whoever owns them
+	whole func() map[string]string // all fields, regardless of their owner
 	live  *unstructured.Unstructured
 }
 
-// Live is the object as it lay in the cluster.
+// Live is the object as stored in the cluster.
 func (o *Object) Live() *unstructured.Unstructured { return o.live }
 
-// String is the object as kind/name.
+// String returns the object as kind/name.
 func (o *Object) String() string { return o.Kind + "/" + o.Name }
 
 func (o *Object) kind() schema.GroupKind { return schema.GroupKind{Group: o.Group, Kind: o.Kind} }
@@ -137,7 +137,7 @@ func (w World) Of(objects []*unstructured.Unstructured) *State {
 	return s
 }
 
-// oldest is when the first of some objects was made.
+// oldest returns when the first of some objects was created.
 func oldest(objects []*unstructured.Unstructured) time.Time {
 	var first time.Time
 	for _, object := range objects {
@@ -148,11 +148,11 @@ func oldest(objects []*unstructured.Unstructured) time.Time {
 	return first
 }
 
-// maxDepth bounds chains of owners: they may be circles.
+// maxDepth limits chains of owners, which may be circular.
 const maxDepth = 8
 
-// IsEnding reports whether an object is being deleted, and nobody but Kubernetes itself has to do
-// something for it: its garbage collector, or who protects claims that are in use.
+// IsEnding reports whether an object is being deleted and only Kubernetes itself still has to act:
+// its garbage collector, or the controller that protects claims that are in use.
 func IsEnding(object *unstructured.Unstructured) bool {
 	return object.GetDeletionTimestamp() != nil && !slices.ContainsFunc(object.GetFinalizers(), func(one string) bool {
 		domain, _, qualified := strings.Cut(one, "/")
@@ -160,8 +160,8 @@ func IsEnding(object *unstructured.Unstructured) bool {
 	})
 }
 
-// isDoomed reports whether an object is about to go: by itself, or as all of its owners are gone, or
-// about to go.
+// isDoomed reports whether an object will be deleted: because it is being deleted, or because all of its owners were
+// deleted or will be.
 func (r reading) isDoomed(object *unstructured.Unstructured, depth int) bool {
 	if IsEnding(object) {
 		return true
@@ -192,13 +192,13 @@ func counts(object *unstructured.Unstructured) bool {
 	return false
 }
 
-// reading is a world with the objects of a moment.
+// reading is a world with its objects at a moment.
 type reading struct {
 	World
 	byUID map[types.UID]*unstructured.Unstructured
 }
 
-// object returns an object reduced, nil where neither operator nor user wrote it.
+// object returns a reduced object, or nil if neither operator nor user wrote it.
 func (r reading) object(live *unstructured.Unstructured) *Object {
 	mine, theirs := &fieldpath.Set{}, &fieldpath.Set{}
 	o := &Object{live: live}
@@ -233,7 +233,7 @@ func (r reading) object(live *unstructured.Unstructured) *Object {
 	return o
 }
 
-// nameOf is the name that is the same in each run, where that is possible.
+// nameOf returns a name that is the same in each run, if possible.
 func (r reading) nameOf(object *unstructured.Unstructured) (name string, generated bool) {
 	if prefix := object.GetGenerateName(); prefix != "" {
 		return r.Neutral(prefix) + "*", true
@@ -241,7 +241,7 @@ func (r reading) nameOf(object *unstructured.Unstructured) (name string, generat
 	return r.Neutral(object.GetName()), false
 }
 
-// Neutral is a text with a placeholder for the name of the world.
+// Neutral returns a text with a placeholder for the name of the world.
 func (w World) Neutral(text string) string {
 	if w.Namespace == "" {
 		return text
@@ -257,7 +257,7 @@ func (r reading) owner(uid types.UID, kind, name string) string {
 	return kind + "/" + r.Neutral(name)
 }
 
-// root is who an object belongs to in the end: the first of its owners' owners that the operator or
+// root returns the last owner of an object: the first in its chain of owners that the operator or
 // the user wrote, or the last one that is known.
 func (r reading) root(object *unstructured.Unstructured) string {
 	root := ""
@@ -282,10 +282,10 @@ func (w World) wrote(object *unstructured.Unstructured) bool {
 	})
 }
 
-// id is what two objects of two runs have in common that are the same.
+// id is equal for the same object in two runs.
 func (o *Object) id() string {
 	return o.Kind + "." + o.Group + " " + o.Namespace + "/" + o.Name
 }
 
-// paths are the paths of an object's fields in order.
+// paths returns the paths of an object's fields, in order.
 func (o *Object) paths() []string { return slices.Sorted(maps.Keys(o.Fields)) }

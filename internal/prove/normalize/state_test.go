@@ -18,12 +18,12 @@ import (
 	"github.com/operon-framework/operon/internal/prove/runlog"
 )
 
-// world is the one that tests read their objects in.
+// world is the world in which tests read their objects.
 var world = normalize.World{
 	Namespace: "world-1", Managers: map[string]bool{"op": true}, Began: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 }
 
-// object is an object from JSON. Owned are the fields that managers own, as managedFields have them.
+// object returns an object from JSON. Owned are the fields that managers own, in the form of managedFields.
 func object(t testing.TB, text string, owned map[string]string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
@@ -116,7 +116,7 @@ func TestWhatIsCompared(t *testing.T) {
 	}
 }
 
-// box is a ConfigMap of the operator's with data.
+// box returns a ConfigMap of the operator with data.
 func box(t testing.TB, name string, data map[string]string, more ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	t.Helper()
 	values, err := json.Marshal(data)
@@ -150,7 +150,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestOwnersOfEqualValues: who owns a field does not matter as long as its value is the same.
+// TestOwnersOfEqualValues: the owner of a field does not matter if its value is the same.
 func TestOwnersOfEqualValues(t *testing.T) {
 	t.Parallel()
 	text := `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "data": {"a": "1", "b": "2"}}`
@@ -195,7 +195,7 @@ func TestNoiseIsLearnt(t *testing.T) {
 	}
 }
 
-// What is random of the elements that were there is random of one that comes later, but not that it comes.
+// A field that is random in existing elements is random in an added element, but the addition itself is not random.
 func TestNoiseOfCountedKeys(t *testing.T) {
 	t.Parallel()
 	noise := &normalize.Noise{}
@@ -253,7 +253,7 @@ func TestWorldOf(t *testing.T) {
 	}
 }
 
-// TestLearningHidesAll: whatever two states are like, after learning them they are the same, and a
+// TestLearningHidesAll: after learning, any two states are the same, and a
 // state is always the same as itself.
 func TestLearningHidesAll(t *testing.T) {
 	t.Parallel()
@@ -288,7 +288,7 @@ func TestLearningHidesAll(t *testing.T) {
 	}
 }
 
-// FuzzFields: no object that an API server could send breaks the reader, and each is like itself.
+// FuzzFields: no object that an API server could send breaks the reader, and each equals itself.
 func FuzzFields(f *testing.F) {
 	f.Add(`{"spec": {"a": [{"name": "x"}, {"name": "x"}], "b": [[1], 2, null]}}`, `{"f:spec": {"f:a": {"k:{\"name\":\"x\"}": {"f:name": {}}, "i:7": {}, "v:1": {}}, "f:b": {}}}`)
 	f.Add(`{"status": {"observedGeneration": "no", "conditions": "none"}}`, `{"f:status": {}}`)

@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/runlog"
 )
 
-// alive judges the ends of the operator in a step.
+// alive judges the exits of the operator in a step.
 func alive(m *moment) []finding.Finding {
 	var found []finding.Finding
 	unasked := 0
@@ -38,22 +38,22 @@ func alive(m *moment) []finding.Finding {
 		})
 	}
 	if len(found) > 1 {
-		found = found[:1] // it was started again, and ended again
+		found = found[:1] // it was restarted, and ended again
 	}
 	return found
 }
 
-// often is how often an operator ends in a step before nothing excuses it.
+// often is the number of exits in a step from which on no excuse is accepted.
 const often = 3
 
 // startUp is how long an operator may not know yet what to do with an error.
 const startUp = 10 * time.Second
 
-// excuses are faults after which operators end on purpose, to be started again: they lost their
+// excuses are faults after which operators exit on purpose, to be restarted: they lost their
 // lease, their token, or the API server.
 var excuses = []fault.Kind{"outage", "expire", "lose-lease", "overlap"}
 
-// mayEnd reports whether an operator did right to end: Kubernetes starts it again.
+// mayEnd reports whether an operator was allowed to exit: Kubernetes restarts it.
 func mayEnd(m *moment, exit runlog.Exit) bool {
 	for _, f := range m.faults {
 		if slices.Contains(excuses, f.Kind) || strings.HasPrefix(f.On.Resource, "leases") {
@@ -77,7 +77,7 @@ func how(exit runlog.Exit) string {
 	return fmt.Sprintf("with exit code %d", exit.Code)
 }
 
-// lastWords is what an operator printed last.
+// lastWords returns the last output of an operator.
 func lastWords(exit runlog.Exit) string {
 	if exit.Panic != "" {
 		return ": " + exit.Panic
@@ -91,7 +91,7 @@ func lastWords(exit runlog.Exit) string {
 
 var varying = regexp.MustCompile(`0x[0-9a-f]+|\b[0-9a-f]{8}-[0-9a-f-]{27}\b|\d+`)
 
-// constant is the first line of a message, without what differs from run to run.
+// constant returns the first line of a message, without the parts that differ between runs.
 func constant(message string) string {
 	line, _, _ := strings.Cut(message, "\n")
 	return varying.ReplaceAllString(line, "…")

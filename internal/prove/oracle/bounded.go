@@ -13,12 +13,12 @@ import (
 const (
 	// heap is how many objects of a kind that an operator makes without an end are too many.
 	heap = 10
-	// manyEvents is how many events of one reason about one object are too many: recorders put equal
-	// ones together.
+	// manyEvents is how many events of one reason about one object are too many: recorders aggregate
+	// equal events.
 	manyEvents = 20
 )
 
-// bounded judges whether there are more and more objects, or events.
+// bounded judges whether the number of objects or events keeps growing.
 func bounded(m *moment) []finding.Finding {
 	if f, grows := m.objectsGrow(); grows {
 		return []finding.Finding{f}
@@ -29,7 +29,7 @@ func bounded(m *moment) []finding.Finding {
 	return m.eventsGrow()
 }
 
-// objectsGrow finds an operator that makes objects without an end.
+// objectsGrow finds an operator that creates objects without end.
 func (m *moment) objectsGrow() (finding.Finding, bool) {
 	if m.step.Silent {
 		return finding.Finding{}, false
@@ -47,8 +47,8 @@ func (m *moment) objectsGrow() (finding.Finding, bool) {
 	return f, true
 }
 
-// heaped finds objects with made-up names of which there are more each time that a step leads to the
-// same. How many there are may differ from run to run, so that comparing does not see them.
+// heaped finds objects with generated names whose number grows each time that a step leads to the
+// same state. Their number may differ between runs, so that a comparison does not find them.
 func (m *moment) heaped() (finding.Finding, bool) {
 	i := m.run.index(m.does.Same)
 	if m.does.Same == "" || i < 0 || i >= m.i || !m.settled() || !m.run.Steps[i].Silent || m.normal != nil {
@@ -68,7 +68,7 @@ func (m *moment) heaped() (finding.Finding, bool) {
 	return finding.Finding{}, false
 }
 
-// heaps are how many objects there are of the operator's with each made-up name and owner.
+// heaps returns the number of the operator's objects for each generated name and owner.
 func (r *run) heaps(i int) map[string]int {
 	all := map[string]int{}
 	for _, one := range r.state(i).Objects {
@@ -79,8 +79,8 @@ func (r *run) heaps(i int) map[string]int {
 	return all
 }
 
-// eventsGrow finds events about custom resources that are not put together as they differ in their
-// text.
+// eventsGrow finds events about custom resources that are not aggregated because their texts
+// differ.
 func (m *moment) eventsGrow() []finding.Finding {
 	now := m.run.events(m.i)
 	may := map[string]int{}
@@ -109,7 +109,7 @@ func (m *moment) eventsGrow() []finding.Finding {
 	}}
 }
 
-// events are how many there are about a custom resource, by kind and reason, at most of one object.
+// events returns, by kind and reason, the largest number of events about one custom resource.
 func (r *run) events(i int) map[string]int {
 	custom := map[string]bool{}
 	for _, change := range r.Changes {

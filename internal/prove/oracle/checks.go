@@ -9,28 +9,28 @@ import (
 	"github.com/operon-framework/operon/internal/prove/testplan"
 )
 
-// Check is a property, and how it is judged.
+// Check is a property and its judge.
 type Check struct {
-	// Property is what has to hold.
+	// Property is the property that has to hold.
 	Property finding.Property
-	// Says is the sentence.
+	// Says is the sentence that states the property.
 	Says string
-	// Explains are the properties whose findings follow from this one's, from the same step on.
+	// Explains are the properties whose findings follow from a finding of this one, from the same step on.
 	Explains []finding.Property
 
 	judge func(*moment) []finding.Finding
 }
 
-// state are the properties of a state. Whatever went wrong before, it shows there, too.
+// state are the properties of a state. Any earlier mistake shows there, too.
 var ofState = []finding.Property{
 	finding.Truthful, finding.NothingLeft, finding.Restored, finding.SameFresh, finding.SameState, finding.Refusing, finding.Bounded,
 }
 
-// unfinished is what follows when an operator cannot do its work.
+// unfinished are the properties whose findings follow if an operator cannot do its work.
 var unfinished = append([]finding.Property{finding.Silent, finding.Deletable}, ofState...)
 
-// Checks are all properties, those first that explain others. That each right which was granted is
-// needed is for package rbacusage to tell.
+// Checks are all properties. Properties that explain others come first. Package rbacusage checks that each granted
+// permission is needed.
 func Checks() []Check {
 	return []Check{
 		{finding.Alive, "The operator does not exit on its own and never panics.", unfinished, alive},
@@ -50,7 +50,7 @@ func Checks() []Check {
 	}
 }
 
-// judge returns what is wrong in a run. The plan is nil for a run that is a reference itself.
+// judge returns the findings of a run. The plan is nil for a run that is itself a reference.
 func judge(refs *References, r *run, p *testplan.Plan) []finding.Finding {
 	var found []finding.Finding
 	explained := map[finding.Property]bool{}
@@ -84,7 +84,7 @@ func judge(refs *References, r *run, p *testplan.Plan) []finding.Finding {
 	return found
 }
 
-// faults are those that may have caused something: those that struck, or else all of the plan.
+// faults returns the faults that may be the cause: those that struck, or else all faults of the plan.
 func faults(p *testplan.Plan, r *run) []fault.Fault {
 	if len(r.Struck) > 0 {
 		return r.Struck
@@ -97,8 +97,8 @@ func repeats(found []finding.Finding, one finding.Finding) bool {
 	return slices.ContainsFunc(found, func(other finding.Finding) bool { return other.Key() == one.Key() })
 }
 
-// explainedBy reports whether a state that differs only in an object's status is what was called a
-// false status already.
+// explainedBy reports whether a state differs only in an object's status that was already reported as
+// false.
 func explainedBy(found []finding.Finding, one finding.Finding) bool {
 	if one.Property != finding.SameState && one.Property != finding.SameFresh {
 		return false

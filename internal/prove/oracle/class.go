@@ -10,7 +10,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
-// ofFault is what mistake a fault uncovers where the state is wrong afterwards.
+// ofFault is the class of mistake that a fault uncovers if the state is wrong afterwards.
 var ofFault = map[fault.Kind]finding.Class{
 	fault.Kill: finding.Intermediate, fault.Cut: finding.LostUpdate, fault.Delay: finding.Stale, fault.CutWatch: finding.Unobserved,
 	fault.Conflict: finding.LostUpdate, fault.AlreadyExists: finding.LostUpdate, fault.NotFound: finding.LostUpdate,
@@ -21,18 +21,18 @@ var ofFault = map[fault.Kind]finding.Class{
 	"overlap": finding.Overlap, "lose-lease": finding.Overlap,
 }
 
-// ofProperty is the mistake that shows in a property, whatever the fault was.
+// ofProperty is the class of mistake for a property, regardless of the fault.
 var ofProperty = map[finding.Property]finding.Class{
 	finding.Alive: finding.Crash, finding.Silent: finding.HotLoop, finding.Truthful: finding.Lie, finding.Permitted: finding.Privilege,
 	finding.Needed: finding.Privilege, finding.Bounded: finding.Leak, finding.Refusing: finding.Misoperation,
 }
 
-// alone is the mistake that shows in a property where there was no fault.
+// alone is the class of mistake for a property if there was no fault.
 var alone = map[finding.Property]finding.Class{
 	finding.NothingLeft: finding.Leak, finding.Deletable: finding.Leak, finding.NothingForeign: finding.Leak,
 }
 
-// class guesses at the kind of mistake.
+// class guesses the kind of mistake.
 func class(f finding.Finding, faults []fault.Fault) finding.Class {
 	if c, certain := ofProperty[f.Property]; certain {
 		return c
@@ -49,14 +49,14 @@ func class(f finding.Finding, faults []fault.Fault) finding.Class {
 	return cmp.Or(alone[f.Property], finding.Misoperation)
 }
 
-// isOld reports whether a difference is something else than an object too many.
+// isOld reports whether a difference is anything other than an extra object.
 func isOld(d finding.Difference) bool { return d.Path != "" || d.Want != "" }
 
-// most requests that a finding shows.
+// most is the maximum number of requests that a finding shows.
 const telling = 8
 
-// tellingRequests are the few requests of a step that tell most: what the fault struck with the
-// writes around it, and the last writes to what the finding is about.
+// tellingRequests returns the few most relevant requests of a step: the request that the fault struck with the
+// writes around it, and the last writes to the object of the finding.
 func tellingRequests(m *moment, f finding.Finding) []requestlog.Request {
 	var all []requestlog.Request
 	for i := range m.run.Requests[:m.upTo()] {
@@ -94,7 +94,7 @@ func tellingRequests(m *moment, f finding.Finding) []requestlog.Request {
 	return last
 }
 
-// upTo is how many of the run's requests came until the end of the step.
+// upTo returns how many of the run's requests came before the end of the step.
 func (m *moment) upTo() int {
 	n, _ := slices.BinarySearchFunc(m.run.Requests, m.step.Last+1, func(r requestlog.Request, seq int64) int { return cmp.Compare(r.Seq, seq) })
 	return n

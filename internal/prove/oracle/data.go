@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// bearsData reports whether something is lost with an object of a kind, though it is made again.
+// bearsData reports whether data is lost with an object of a kind, even if the object is recreated.
 func bearsData(kind schema.GroupKind) bool {
 	switch kind {
 	case schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: "Secret"}, schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
@@ -98,7 +98,7 @@ func (m *moment) lost(change runlog.Change) finding.Finding {
 	return f
 }
 
-// madeAgain reports whether there was an object of the name after one was deleted.
+// madeAgain reports whether an object with the name existed after one was deleted.
 func (r *run) madeAgain(gone runlog.Change) bool {
 	for _, change := range r.Changes {
 		if change.Type == added && change.Kind == gone.Kind && change.Name == gone.Name && change.UID != gone.UID && !change.At.Before(gone.At) {
@@ -143,8 +143,8 @@ func (r *run) deletions(i int) (times map[string]int, last map[string]runlog.Cha
 	return times, last
 }
 
-// foreign judges what the operator wrote of another owner: bystanders, which the workload put
-// there, objects in other namespaces, and such as belong to the cluster.
+// foreign judges the operator's writes to objects of other owners: bystanders, which the workload
+// created, objects in other namespaces, and cluster-scoped objects.
 func foreign(m *moment) []finding.Finding {
 	for _, r := range m.run.requests(m.i) {
 		if !changed(&r) || r.Verb == "create" || r.Served == 201 {
@@ -182,8 +182,8 @@ func foreign(m *moment) []finding.Finding {
 	return m.taken()
 }
 
-// taken finds objects that custom resources only refer to, as the user's Secrets, and that the
-// operator has made its own: they go when the custom resource does.
+// taken finds objects that custom resources only refer to, such as the user's Secrets, and of which the
+// operator took ownership: they are deleted with the custom resource.
 func (m *moment) taken() []finding.Finding {
 	for _, one := range m.state().Objects {
 		if !one.ByUser || normalize.IsCustom(one.Live().GroupVersionKind().GroupKind()) || one.Owner == "" || !m.run.applied(one, false) || m.run.applied(one, true) {
@@ -198,7 +198,7 @@ func (m *moment) taken() []finding.Finding {
 	return nil
 }
 
-// applied reports whether the workload applies an object, and with owners if that is asked.
+// applied reports whether the workload applies an object, and with owners if that is requested.
 func (r *run) applied(o *normalize.Object, withOwners bool) bool {
 	return slices.ContainsFunc(r.workload.Steps, func(step workload.Step) bool {
 		return slices.ContainsFunc(step.Apply, func(object *unstructured.Unstructured) bool {
@@ -214,7 +214,7 @@ func outside(own, namespace string) string {
 	return namespace
 }
 
-// bystandersGone finds bystanders that were deleted otherwise: all of a kind at once, or with who
+// bystandersGone finds bystanders that were deleted in another way: all of a kind at once, or with an object that
 // was made their owner.
 func (m *moment) bystandersGone() []finding.Finding {
 	for _, change := range m.run.changes(m.i) {
@@ -232,7 +232,7 @@ func (m *moment) isBystander(r *requestlog.Request) bool {
 	return r.Namespace == m.run.Namespace && m.isBystanding(r.Resource, r.Name)
 }
 
-// isBystanding reports whether an object was put there to be left alone.
+// isBystanding reports whether the workload created an object that has to be left alone.
 func (m *moment) isBystanding(resource, name string) bool {
 	for _, step := range m.run.workload.Steps {
 		for _, object := range step.Apply {
@@ -244,7 +244,7 @@ func (m *moment) isBystanding(resource, name string) bool {
 	return false
 }
 
-// made reports whether the operator made the object of a request itself, in this run.
+// made reports whether the operator itself created the object of a request in this run.
 func (r *run) made(of *requestlog.Request) bool {
 	for i := range r.Requests {
 		one := &r.Requests[i]
@@ -256,12 +256,12 @@ func (r *run) made(of *requestlog.Request) bool {
 	return false
 }
 
-// ofOperators are groups whose objects operators bring along and write: their own definitions and
+// ofOperators are groups whose objects operators ship and write: their own definitions and
 // webhooks.
 var ofOperators = map[string]bool{"admissionregistration.k8s.io": true, "apiextensions.k8s.io": true, "apiregistration.k8s.io": true}
 
-// isOfCluster reports whether the object of a request belongs to nobody's namespace and nobody's
-// operator. Volumes come and go with the claims of a namespace.
+// isOfCluster reports whether the object of a request belongs neither to a namespace nor to an
+// operator. Volumes are created and deleted with the claims of a namespace.
 func (m *moment) isOfCluster(r *requestlog.Request) bool {
 	custom := normalize.IsCustom(schema.GroupKind{Group: r.Group})
 	return !custom && !ofOperators[r.Group] && r.Resource != "persistentvolumes" && !(r.Resource == "namespaces" && r.Name == m.run.Namespace)

@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// deletable judges whether what was to be deleted is gone at the end of a step.
+// deletable judges whether objects that had to be deleted no longer exist at the end of a step.
 func deletable(m *moment) []finding.Finding {
 	for _, object := range m.step.State {
 		if object.GetDeletionTimestamp() == nil || normalize.IsEnding(object) {
@@ -38,7 +38,7 @@ func deletable(m *moment) []finding.Finding {
 	return nil
 }
 
-// deletes reports whether the step is to delete an object.
+// deletes reports whether the step has to delete an object.
 func (m *moment) deletes(object *unstructured.Unstructured) bool {
 	for _, ref := range m.does.Delete {
 		if isOf(ref, object) {
@@ -48,7 +48,7 @@ func (m *moment) deletes(object *unstructured.Unstructured) bool {
 	return false
 }
 
-// wasGone reports whether an object that is there was deleted in the step.
+// wasGone reports whether an existing object was deleted in the step.
 func (m *moment) wasGone(object *unstructured.Unstructured) bool {
 	for _, change := range m.run.changes(m.i) {
 		if change.Type == deleted && change.Kind == object.GetKind() && change.Name == object.GetName() {
@@ -58,7 +58,7 @@ func (m *moment) wasGone(object *unstructured.Unstructured) bool {
 	return false
 }
 
-// stuck reports whether at the end of a step an object like this one waits for finalizers.
+// stuck reports whether an object like this one waits for finalizers at the end of a step.
 func (r *run) stuck(i int, like *unstructured.Unstructured) bool {
 	for _, object := range r.Steps[i].State {
 		if object.GetKind() == like.GetKind() && object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) > 0 {
@@ -68,7 +68,7 @@ func (r *run) stuck(i int, like *unstructured.Unstructured) bool {
 	return false
 }
 
-// ref names an object of the cluster as findings do.
+// ref names an object of the cluster in the form that findings use.
 func (m *moment) ref(object *unstructured.Unstructured) *workload.Ref {
 	for _, one := range m.state().Objects {
 		if one.Live() == object {
@@ -78,12 +78,12 @@ func (m *moment) ref(object *unstructured.Unstructured) *workload.Ref {
 	return &workload.Ref{APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Name: m.run.world.Neutral(object.GetName())}
 }
 
-// nothingLeft judges what is there after the last custom resource was deleted: the operator's own
-// objects should not be. Claims may stay, as data outlives who uses it; and what was made before
-// the first custom resource belongs to the operator itself.
+// nothingLeft judges the objects that exist after the last custom resource was deleted: the operator's own
+// objects should not. Claims may remain, because data may outlive its user. Objects created before
+// the first custom resource belong to the operator itself.
 func nothingLeft(m *moment) []finding.Finding {
 	if len(m.does.Delete) == 0 || !m.settled() || m.normal != nil {
-		return nil // with faults, what is left is seen by comparing
+		return nil // with faults, the comparison finds what is left
 	}
 	var left []*normalize.Object
 	for _, one := range m.state().Objects {
@@ -105,14 +105,14 @@ func nothingLeft(m *moment) []finding.Finding {
 	return []finding.Finding{f}
 }
 
-// before reports whether an object was there before the workload began.
+// before reports whether an object existed before the workload began.
 func (r *run) before(o *normalize.Object) bool {
 	for _, change := range r.Changes {
 		if change.UID == string(o.Live().GetUID()) && change.Type == added {
 			return change.At.Before(r.Steps[0].At)
 		}
 	}
-	return true // nobody saw it being made
+	return true // its creation was not seen
 }
 
 const (

@@ -10,8 +10,8 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// Reached reports whether the objects of a world are what a step is to lead to. Where nobody knows
-// what that is, it is false. It may be called while the step is under way.
+// Reached reports whether the objects of a world are the state that a step has to lead to. It is false if
+// that state is not known. It may be called during the step.
 func (refs References) Reached(step string, objects []*unstructured.Unstructured) bool {
 	goal := refs.goals[step]
 	if goal == nil {
@@ -24,11 +24,11 @@ func (refs References) Reached(step string, objects []*unstructured.Unstructured
 	return len(normalize.Diff(goal, world.Of(objects), refs.Noise)) == 0
 }
 
-// Knows reports whether anybody knows what a step is to lead to.
+// Knows reports whether the state that a step has to lead to is known.
 func (refs References) Knows(step string) bool { return refs.goals[step] != nil }
 
-// Reads reports whether the operator reads all the time, as it watches nothing: then only what it
-// writes breaks the silence.
+// Reads reports whether the operator reads all the time because it watches nothing: then only its
+// writes break the silence.
 func (refs References) Reads() bool {
 	for _, one := range refs.base {
 		for i, step := range one.Steps {
@@ -41,7 +41,7 @@ func (refs References) Reads() bool {
 	return false
 }
 
-// Children are the objects that the operator made in the first step, as they were at its end.
+// Children returns the objects that the operator created in the first step, as they were at its end.
 func (refs References) Children() []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	if len(refs.base) == 0 || len(refs.base[0].Steps) == 0 {
@@ -55,7 +55,7 @@ func (refs References) Children() []*unstructured.Unstructured {
 	return all
 }
 
-// goals are what the steps of a workload lead to, as far as that is known: from a run of it, from
+// goals returns the states that the steps of a workload lead to, if known: from a run of it, from
 // runs in fresh namespaces, from an equal step of the workload that was run without faults, or from
 // an earlier step that a step leads back to.
 func goals(w workload.Workload, refs *References) map[string]*normalize.State {
@@ -77,7 +77,7 @@ func goals(w workload.Workload, refs *References) map[string]*normalize.State {
 	return known
 }
 
-// silentState is that at the end of a step, nil where that did not end.
+// silentState returns the state at the end of a step, or nil if the step did not end.
 func (r *run) silentState(step string) *normalize.State {
 	i := r.index(step)
 	if i < 0 || !r.Steps[i].Silent {
@@ -113,7 +113,7 @@ func (r *run) like(before []workload.Step, step workload.Step) *normalize.State 
 
 func first(steps []workload.Step) workload.Step { return steps[0] }
 
-// mostCommon is the namespace that most of some objects are in.
+// mostCommon returns the namespace of most of some objects.
 func mostCommon(objects []*unstructured.Unstructured) string {
 	times := map[string]int{}
 	best := ""

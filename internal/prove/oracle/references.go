@@ -17,7 +17,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// References is what a workload leads to without faults. [Reference] makes it. It is not changed
+// References are the results of a workload without faults. [Reference] creates them. They do not change
 // afterwards and may be used by several goroutines.
 type References struct {
 	// Workload is what was done.
@@ -33,12 +33,12 @@ type References struct {
 	goals map[string]*normalize.State // what steps lead to, where that is known
 }
 
-// Reference learns from runs of a workload without faults what is normal, and returns what is wrong
-// already. At least two runs are needed to learn what differs by itself; they have to be a second
-// apart, as times of Kubernetes are in seconds.
+// Reference learns from runs of a workload without faults what is normal, and returns the findings that exist
+// already. At least two runs are needed to learn what differs without faults; they have to be a second
+// apart, because times of Kubernetes have a resolution of one second.
 //
 // Fresh are runs of the workloads that [Fresh] returns, by the name of the step. They may be nil:
-// then nothing is said of them. History are fields that are not compared.
+// then nothing is reported about them. History are fields that are not compared.
 //
 // An error says why the operator cannot be tested with the workload.
 func Reference(w workload.Workload, traces []runlog.Trace, fresh map[string]runlog.Trace, history normalize.History) (References, []finding.Finding, error) {
@@ -65,8 +65,8 @@ func Reference(w workload.Workload, traces []runlog.Trace, fresh map[string]runl
 	return refs, refs.confirmed(all), nil
 }
 
-// For are the references for another workload of the same operator, which was not run without
-// faults: the noise is known, and what is wrong already. Fresh are the runs of what [Fresh] returns
+// For returns the references for another workload of the same operator, which was not run without
+// faults: the noise and the existing findings are known. Fresh are the runs of the workloads that [Fresh] returns
 // for it.
 func (refs References) For(w workload.Workload, fresh map[string]runlog.Trace) References {
 	other := References{Workload: w, Noise: refs.Noise, fresh: map[string]*run{}, known: refs.known, heaps: refs.heaps, base: refs.base}
@@ -77,10 +77,10 @@ func (refs References) For(w workload.Workload, fresh map[string]runlog.Trace) R
 	return other
 }
 
-// Judge returns what is wrong in a run, and is not so in runs without faults.
+// Judge returns the findings of a run that do not occur in runs without faults.
 //
-// Guarantees: what follows from another finding is left out. Each has the plan, a guess at its
-// class, and the requests that tell most.
+// Guarantees: findings that follow from another finding are left out. Each has the plan, a guess at its
+// class, and the most relevant requests.
 // Assumptions: the steps of the plan's workload are those of the references, where not all of them
 // are left.
 func Judge(refs References, p testplan.Plan, t runlog.Trace) []finding.Finding {
@@ -94,8 +94,8 @@ func Judge(refs References, p testplan.Plan, t runlog.Trace) []finding.Finding {
 	return found
 }
 
-// heaped reports whether a finding says no more than that there are more or fewer objects of a kind of
-// which there are more and more without faults.
+// heaped reports whether a finding reports only that there are more or fewer objects of a kind
+// whose number also grows without faults.
 func (refs *References) heaped(f finding.Finding) bool {
 	return len(f.Diff) > 0 && !slices.ContainsFunc(f.Diff, func(d finding.Difference) bool {
 		kind, _, _ := strings.Cut(d.Of, "/")
@@ -103,7 +103,7 @@ func (refs *References) heaped(f finding.Finding) bool {
 	})
 }
 
-// traces are those of the runs without faults.
+// traces returns the traces of the runs without faults.
 func (refs *References) traces() []runlog.Trace {
 	var all []runlog.Trace
 	for _, one := range refs.base {
@@ -124,7 +124,7 @@ func (refs *References) learn() {
 	}
 }
 
-// confirmed are findings without repetition. What not all runs show is flaky.
+// confirmed returns findings without repetition. A finding that not all runs show is flaky.
 func (refs *References) confirmed(all []finding.Finding) []finding.Finding {
 	times := map[string]int{}
 	var found []finding.Finding
@@ -159,7 +159,7 @@ func (refs *References) testable() error {
 	return nil
 }
 
-// works returns why a run shows nothing of an operator at work.
+// works returns why a run does not show an operator at work.
 func (r *run) works() error {
 	var asked, acted bool
 	for i := range r.Requests {
@@ -227,8 +227,8 @@ func notStarted(exit runlog.Exit) error {
 	return fmt.Errorf("the operator exited %s before it wrote anything%s (use --setup for objects that must exist before it starts)", how(exit), words)
 }
 
-// Fresh returns, for each step that is to be compared with a fresh namespace, the workload of one
-// step that leads there: all objects as they are after the step, made at once.
+// Fresh returns, for each step that is compared with a fresh namespace, the one-step workload
+// that leads there: all objects as they are after the step, created at once.
 func Fresh(w workload.Workload) map[string]workload.Workload {
 	all := map[string]workload.Workload{}
 	var there []*unstructured.Unstructured

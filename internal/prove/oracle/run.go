@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// run is a trace with what is computed of it.
+// run is a trace with data computed from it.
 type run struct {
 	runlog.Trace
 	workload workload.Workload
@@ -30,10 +30,10 @@ func newRun(w workload.Workload, t runlog.Trace, also []runlog.Trace) *run {
 	return r
 }
 
-// state is what there is at the end of a step.
+// state returns the state at the end of a step.
 func (r *run) state(i int) *normalize.State { return r.states[i] }
 
-// does is what the workload does in a step.
+// does returns the actions of the workload in a step.
 func (r *run) does(i int) workload.Step {
 	for _, step := range r.workload.Steps {
 		if step.Name == r.Steps[i].Name {
@@ -43,7 +43,7 @@ func (r *run) does(i int) workload.Step {
 	return workload.Step{Name: r.Steps[i].Name}
 }
 
-// index is that of a step, -1 where there is none of the name.
+// index returns the index of a step, or -1 if there is no step with the name.
 func (r *run) index(name string) int {
 	for i, step := range r.Steps {
 		if step.Name == name {
@@ -53,7 +53,7 @@ func (r *run) index(name string) int {
 	return -1
 }
 
-// requests are those of a step. Those before the first belong to it.
+// requests returns the requests of a step. Requests before the first step belong to it.
 func (r *run) requests(i int) []requestlog.Request {
 	var from int64
 	if i > 0 {
@@ -68,7 +68,7 @@ func (r *run) requests(i int) []requestlog.Request {
 	return all
 }
 
-// changes are those of a step.
+// changes returns the changes of a step.
 func (r *run) changes(i int) []runlog.Change {
 	from := 0
 	if i > 0 {
@@ -77,7 +77,7 @@ func (r *run) changes(i int) []runlog.Change {
 	return r.Changes[min(from, len(r.Changes)):min(r.Steps[i].LastChange, len(r.Changes))]
 }
 
-// kindOf is the kind that a resource's objects are of, empty where none changed.
+// kindOf returns the kind of a resource's objects, or an empty string if none changed.
 func (r *run) kindOf(resource string) string {
 	for _, change := range r.Changes {
 		if change.Resource == resource {
@@ -87,7 +87,7 @@ func (r *run) kindOf(resource string) string {
 	return ""
 }
 
-// resourceOf is the plural name of a kind.
+// resourceOf returns the plural name of a kind.
 func (r *run) resourceOf(kind string) string {
 	for _, change := range r.Changes {
 		if change.Kind == kind {
@@ -105,10 +105,10 @@ type moment struct {
 	i    int
 	step runlog.Step
 	does workload.Step
-	// faults are those of the plan, nil where the run is a reference itself.
+	// faults are the faults of the plan, or nil if the run is itself a reference.
 	faults []fault.Fault
-	// normal is the first run without faults, and at the number of the step there. It is nil where
-	// the run is a reference itself, or the workload was not run without faults.
+	// normal is the first run without faults, and at is the number of the step there. It is nil if
+	// the run is itself a reference, or the workload was not run without faults.
 	normal *run
 	at     int
 }
@@ -121,33 +121,33 @@ func (m *moment) compareWith(refs *References) {
 	}
 }
 
-// state is what there is.
+// state returns the state at the moment.
 func (m *moment) state() *normalize.State { return m.run.state(m.i) }
 
-// wants reports whether the run without faults got to the step, and became silent in it.
+// wants reports whether the run without faults reached the step, and became silent in it.
 func (m *moment) wants() bool {
 	return m.normal != nil && m.at >= 0 && m.normal.Steps[m.at].Silent
 }
 
-// settled reports whether there is a state to be judged.
+// settled reports whether there is a state to judge.
 func (m *moment) settled() bool { return m.step.Silent }
 
 // end is when the step was over.
 func (m *moment) end() time.Time { return m.step.At.Add(m.step.Took) }
 
-// changed reports whether a request is a write of the operator's that changed something that counts.
+// changed reports whether a request is a write of the operator that changed something relevant.
 func changed(r *requestlog.Request) bool {
 	return r.IsWrite() && r.Effect == requestlog.Changed && !r.IsBeside()
 }
 
 // isOf reports whether an object is the one that a reference names. The namespace of a reference may
-// be left out.
+// be omitted.
 func isOf(ref workload.Ref, object *unstructured.Unstructured) bool {
 	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == object.GroupVersionKind().GroupKind() &&
 		ref.Name == object.GetName() && (ref.Namespace == "" || ref.Namespace == object.GetNamespace())
 }
 
-// refTo is an object as a finding names it.
+// refTo returns a reference to an object in the form that findings use.
 func refTo(o *normalize.Object) *workload.Ref {
 	return &workload.Ref{APIVersion: o.Live().GetAPIVersion(), Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
 }

@@ -21,7 +21,7 @@ func sameState(m *moment) []finding.Finding {
 		return nil
 	}
 	differences := slices.DeleteFunc(normalize.Diff(m.normal.state(m.at), m.state(), m.refs.Noise), func(d normalize.Difference) bool {
-		return len(m.does.Delete) > 0 && d.Count.Kind == claim && len(d.Got) >= len(d.Want) && d.Got > d.Want // claims may outlive who used them
+		return len(m.does.Delete) > 0 && d.Count.Kind == claim && len(d.Got) >= len(d.Want) && d.Got > d.Want // claims may outlive their users
 	})
 	if len(differences) == 0 {
 		return nil
@@ -83,13 +83,13 @@ func (r *run) makes(i int) bool {
 	})
 }
 
-// makesSense reports whether what a fresh namespace leads to is as ready as what was there at first.
+// makesSense reports whether the state in a fresh namespace is as ready as the state at first.
 // If not, the objects may be allowed and still wrong.
 func (m *moment) makesSense(fresh *normalize.State) bool {
 	return m.run.Steps[0].Silent && notReady(fresh) <= notReady(m.run.state(0))
 }
 
-// notReady is how many of the objects that operator and user wrote are not ready.
+// notReady returns how many of the objects that operator and user wrote are not ready.
 func notReady(s *normalize.State) int {
 	n := 0
 	for _, one := range s.Objects {
@@ -124,10 +124,10 @@ const aTime = `"{time}"`
 
 var story = regexp.MustCompile(`^status\.conditions\[[^\]]+\]\.(reason|message)$`)
 
-// restored judges whether what somebody changed behind the operator's back is as it was.
+// restored judges whether changes made behind the operator's back were reverted.
 func restored(m *moment) []finding.Finding {
 	if m.does.Drift == nil || m.i == 0 || !m.settled() || m.normal != nil {
-		return nil // with faults, what is not put back is seen by comparing
+		return nil // with faults, the comparison finds what is not restored
 	}
 	of := m.does.Drift.Of
 	differences := slices.DeleteFunc(normalize.Diff(m.run.state(m.i-1), m.state(), m.refs.Noise), func(d normalize.Difference) bool {
@@ -140,7 +140,7 @@ func restored(m *moment) []finding.Finding {
 	return []finding.Finding{differing(finding.Restored, differences, "before another client changed it")}
 }
 
-// refusing judges what came of an object that is invalid.
+// refusing judges the result of an invalid object.
 func refusing(m *moment) []finding.Finding {
 	if !m.does.Refused || m.i == 0 || m.step.Refused == "" && !m.settled() {
 		return nil
@@ -172,7 +172,7 @@ func refusing(m *moment) []finding.Finding {
 	return nil
 }
 
-// reported reports whether somebody learns of a mistake: the status of a custom resource changed, or
+// reported reports whether a mistake is visible to users: the status of a custom resource changed, or
 // there is a warning.
 func (m *moment) reported(differences []normalize.Difference) bool {
 	for _, d := range differences {
@@ -190,7 +190,7 @@ func (m *moment) reported(differences []normalize.Difference) bool {
 	return false
 }
 
-// differing is a finding about a state that is not as it was at some other time.
+// differing returns a finding about a state that differs from the state at some other time.
 func differing(property finding.Property, differences []normalize.Difference, when string) finding.Finding {
 	first := differences[0]
 	f := finding.Finding{Property: property, Diff: cut(normalize.Plain(differences))}
@@ -216,7 +216,7 @@ func differing(property finding.Property, differences []normalize.Difference, wh
 
 func isStatus(path string) bool { return strings.HasPrefix(path, "status.") }
 
-// cut leaves of many differences the first.
+// cut returns only the first differences if there are many.
 func cut(differences []finding.Difference) []finding.Difference {
 	const most = 20
 	return differences[:min(most, len(differences))]

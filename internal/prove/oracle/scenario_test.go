@@ -13,14 +13,14 @@ import (
 	"github.com/operon-framework/operon/internal/testing/scenario"
 )
 
-// TestScenarios judges the traces in the files of testdata: see script_test.go for how they are
-// written.
+// TestScenarios judges the traces in the files of testdata. See script_test.go for their
+// format.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
 	scenario.Run(t, 40, judged)
 }
 
-// judged is what is found in a scenario.
+// judged returns the findings of a scenario.
 func judged(t *testing.T, text string) string {
 	t.Helper()
 	s := parsed(t, text)
@@ -115,7 +115,7 @@ func TestReached(t *testing.T) {
 	}
 }
 
-// TestOtherWorkloads: what is known of one workload is used for another, which was not run without
+// TestOtherWorkloads: knowledge of one workload is used for another, which was not run without
 // faults.
 func TestOtherWorkloads(t *testing.T) {
 	t.Parallel()
@@ -139,7 +139,7 @@ func TestOtherWorkloads(t *testing.T) {
 	}
 }
 
-// TestReads: who watches nothing and looks now and then is no one who goes round.
+// TestReads: an operator that watches nothing and reads now and then is not in a hot loop.
 func TestReads(t *testing.T) {
 	t.Parallel()
 	for lines, want := range map[string]bool{"get boxes/a ×12\nwait 500ms\nget boxes/a ×3": true, "patch boxes/a unchanged ×20": false, "wait 1s": false} {

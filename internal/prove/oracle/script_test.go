@@ -328,7 +328,7 @@ func (w *teller) request(words []string) {
 	w.trace.Requests = append(w.trace.Requests, r)
 }
 
-// object adds an object, or changes it. Its fields in JSON are owned by whom it says.
+// object adds or changes an object. The named managers own its fields in JSON.
 func (w *teller) object(id, by, text string) {
 	var fields map[string]any
 	if err := json.Unmarshal([]byte(text), &fields); err != nil {
@@ -379,7 +379,7 @@ func (w *teller) special(object *unstructured.Unstructured, fields map[string]an
 	}
 }
 
-// merge lays fields over others.
+// merge overlays fields on others.
 func merge(into, fields map[string]any) {
 	for key, v := range fields {
 		inner, isMap := v.(map[string]any)
@@ -392,7 +392,7 @@ func merge(into, fields map[string]any) {
 	}
 }
 
-// own notes who owns fields.
+// own records the owners of fields.
 func (w *teller) own(object *unstructured.Unstructured, by string, fields map[string]any) {
 	manager := map[string]string{"user": "operon-prove", "operator": "box-operator", "kubernetes": "kube-controller-manager"}[by]
 	if manager == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// silent judges whether the operator came to an end with its work.
+// silent judges whether the operator finished its work.
 func silent(m *moment) []finding.Finding {
 	if m.step.Silent || m.normal != nil && !m.wants() {
 		return nil
@@ -35,7 +35,7 @@ func silent(m *moment) []finding.Finding {
 		return []finding.Finding{f}
 	}
 	if m.polls() {
-		return nil // who has to look by himself may look now and then
+		return nil // an operator that has to poll may read now and then
 	}
 	if r, times := most(requests, func(r *requestlog.Request) bool { return !r.IsBeside() && r.Verb != "watch" }); times >= manyReads {
 		f.Message = fmt.Sprintf("the operator does not become quiescent: it keeps sending %s %s without changing anything", r.Verb, r.Target())
@@ -62,8 +62,8 @@ func (m *moment) lately() []requestlog.Request {
 	return all
 }
 
-// polls reports whether in a step that did not end the operator does nothing but read, and that not
-// too often: it watches nothing, and has to look by itself.
+// polls reports whether, in a step that did not end, the operator only reads, and not
+// too often: it watches nothing, and has to poll.
 func (m *moment) polls() bool {
 	reads := 0
 	for _, r := range m.lately() {
@@ -82,11 +82,11 @@ func (m *moment) polls() bool {
 const (
 	// again is how many equal writes that each change something are too many in a step.
 	again = 6
-	// manyReads is how many equal requests are worth to be named.
+	// manyReads is how many equal requests are worth naming.
 	manyReads = 20
 )
 
-// most returns the request that there are most of, of those that are asked for, and how many.
+// most returns the most frequent of the selected requests, and its count.
 func most(requests []requestlog.Request, of func(*requestlog.Request) bool) (requestlog.Request, int) {
 	times := map[string]int{}
 	var best requestlog.Request
@@ -106,7 +106,7 @@ func most(requests []requestlog.Request, of func(*requestlog.Request) bool) (req
 	return best, times[best.Verb+" "+best.Target()]
 }
 
-// about is the object of a request, nil where its kind is not known.
+// about returns the object of a request, or nil if its kind is not known.
 func (m *moment) about(r *requestlog.Request) *workload.Ref {
 	kind := m.run.kindOf(r.Resource)
 	if kind == "" {
@@ -116,15 +116,15 @@ func (m *moment) about(r *requestlog.Request) *workload.Ref {
 }
 
 const (
-	// looksPerSecond is what an operator may read in a second that has to look by itself, and
-	// perSecond what it may read in the last one of a step, in which much may come together.
+	// looksPerSecond is how many reads per second an operator that has to poll may make, and
+	// perSecond how many in the last second of a step, in which many may coincide.
 	looksPerSecond, perSecond = 4, 8
 	// storm is how many requests more than a few times as many as without faults are too many in a
 	// step: who cannot continue has to wait, and each time longer.
 	storm, factor = 300, 10
 )
 
-// restless judges how much the operator asked in a step that came to an end.
+// restless judges how many requests the operator made in a step that ended.
 func restless(m *moment) []finding.Finding {
 	if !m.step.Silent {
 		return nil
@@ -163,7 +163,7 @@ func (m *moment) asked() []requestlog.Request {
 	return all
 }
 
-// ago is how long before the step's end a request came.
+// ago returns how long before the step's end a request was received.
 func (m *moment) ago(r *requestlog.Request) time.Duration { return m.end().Sub(r.At) }
 
 // goesOn reports whether an operator that reads all the time reads too often when all is done: more

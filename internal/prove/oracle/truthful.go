@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
-// truthful judges what custom resources say of themselves when all is silent.
+// truthful judges what custom resources report about themselves when all is silent.
 func truthful(m *moment) []finding.Finding {
 	if !m.settled() {
 		return nil
@@ -33,7 +33,7 @@ func truthful(m *moment) []finding.Finding {
 	return nil
 }
 
-// behind finds a status that is about an older spec, by its own account.
+// behind finds a status that reports itself that it is about an older spec.
 func behind(one *normalize.Object) (finding.Finding, bool) {
 	object := one.Live()
 	observed, there, _ := unstructured.NestedInt64(object.Object, "status", "observedGeneration")
@@ -47,7 +47,7 @@ func behind(one *normalize.Object) (finding.Finding, bool) {
 	}, true
 }
 
-// lies finds a custom resource that says it is ready while one of its children is not.
+// lies finds a custom resource that reports that it is ready while one of its children is not.
 func lies(m *moment, one *normalize.Object) (finding.Finding, bool) {
 	path, full := saysReady(one.Live())
 	if path == "" {
@@ -73,8 +73,8 @@ func lies(m *moment, one *normalize.Object) (finding.Finding, bool) {
 	return finding.Finding{}, false
 }
 
-// passesOver finds a custom resource that says it is ready although the operator asked for something
-// that it refers to, and was told that it is not there.
+// passesOver finds a custom resource that reports that it is ready although the operator requested an object
+// that it refers to, and the answer was that the object does not exist.
 func (m *moment) passesOver(one *normalize.Object, path string) (finding.Finding, bool) {
 	unmet := m.does.Unmet
 	if unmet == nil || m.normal != nil {
@@ -105,7 +105,7 @@ func saysReady(object *unstructured.Unstructured) (path string, full bool) {
 		}
 		observed, there := condition["observedGeneration"].(int64)
 		if there && observed < object.GetGeneration() {
-			continue // it says so of an older spec
+			continue // it reports this about an older spec
 		}
 		name, _ := condition["type"].(string)
 		is[name] = condition["status"] == "True"
@@ -129,11 +129,11 @@ func saysReady(object *unstructured.Unstructured) (path string, full bool) {
 	return "", false
 }
 
-// judged are kinds of children that can be not ready.
+// judged are kinds of children that have a readiness.
 var judged = []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "Pod", "Service", "PersistentVolumeClaim"}
 
-// children are the objects that the operator made for a custom resource: those that it owns, and
-// where it is the only one, all that have no owner.
+// children returns the objects that the operator created for a custom resource: the objects that it owns, and,
+// if it is the only one, all objects without an owner.
 func (m *moment) children(of *normalize.Object) []*normalize.Object {
 	single := true
 	for _, one := range m.state().Objects {
@@ -177,8 +177,8 @@ func isReady(child *unstructured.Unstructured, full bool) (why string, ready boo
 	return is.Message, is.Status == readiness.Ready
 }
 
-// partly reports whether some of what a child is to run is running, as Kubernetes itself uses the
-// word available.
+// partly reports whether some of a child's workload is running, which Kubernetes itself calls
+// available.
 func partly(child *unstructured.Unstructured) bool {
 	wanted, there, _ := unstructured.NestedInt64(child.Object, "spec", "replicas")
 	for _, field := range []string{"availableReplicas", "readyReplicas", "numberAvailable"} {

@@ -7,30 +7,30 @@ import (
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
-// Activity is what an operator has been about, without what it does when it has nothing to do.
-// Requests that count are all but watches, leases, discovery, health, shells and logs.
+// Activity is what an operator has done, without what it does when it is idle.
+// Requests that count are all except watches, leases, discovery, health, shells and logs.
 type Activity struct {
-	// Last is when the last request that counts came or was answered, and the proxy's start
-	// where there was none.
+	// Last is when the last request that counts was received or answered, or the proxy's start
+	// if there was none.
 	Last time.Time
-	// Open is how many requests that count are on their way.
+	// Open is the number of requests that count and are in progress.
 	Open int
-	// Opening is how many watches have been asked for that have not begun: they are not answered yet, or still show
-	// what there is at first.
+	// Opening is the number of requested watches that have not begun: they are not answered yet, or still show
+	// the initial state.
 	Opening int
-	// Count is how many requests that count have come.
+	// Count is the number of requests received that count.
 	Count int64
-	// Seen is how many requests of any sort have come.
+	// Seen is the number of requests of any kind received.
 	Seen int64
-	// Disturbed: a fault continues, so that silence means nothing: a view is frozen, the server is
-	// away, a lease is taken.
+	// Disturbed: a fault is active, so that silence means nothing: a view is frozen, the server is
+	// unavailable, a lease is taken.
 	Disturbed bool
-	// Pending is how many faults of the script have not struck yet.
+	// Pending is the number of faults of the script that have not struck yet.
 	Pending int
 }
 
-// Activity tells what the operator has been about, and returns a channel that is closed when
-// that changes.
+// Activity returns the operator's activity, and a channel that is closed when
+// it changes.
 func (p *Proxy) Activity() (Activity, <-chan struct{}) {
 	now, changed := p.meter.read()
 	now.Disturbed = p.disturbed()
@@ -38,10 +38,10 @@ func (p *Proxy) Activity() (Activity, <-chan struct{}) {
 	return now, changed
 }
 
-// disturbed reports whether a fault continues.
+// disturbed reports whether a fault is active.
 func (p *Proxy) disturbed() bool { return p.meter.disturbed() || p.views.any() || p.leases.any() }
 
-// counts reports whether a request tells that the operator is at work.
+// counts reports whether a request shows that the operator is at work.
 func counts(r *requestlog.Request) bool {
 	switch {
 	case r.Resource == "", r.Verb == "watch", r.Streams():
@@ -54,11 +54,11 @@ func counts(r *requestlog.Request) bool {
 type meter struct {
 	mu      sync.Mutex
 	now     Activity
-	until   time.Time     // a fault continues
-	changed chan struct{} // nil while nobody waits
+	until   time.Time     // a fault is active
+	changed chan struct{} // nil while no caller waits
 }
 
-// disturb notes that a fault continues for a while.
+// disturb records that a fault is active for a while.
 func (m *meter) disturb(while time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,7 +97,7 @@ func (m *meter) begin(r *requestlog.Request) (end func()) {
 	return func() { m.change(func(a *Activity) { a.Open--; a.Last = time.Now() }) }
 }
 
-// change wakes whoever waits. A nil do changes nothing that is counted.
+// change wakes all waiting callers. A nil do changes nothing that is counted.
 func (m *meter) change(do func(*Activity)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// Activity counts what an operator does, and not what it does without anything to do.
+// Activity counts the work of an operator, and not its requests while it is idle.
 func TestActivity(t *testing.T) {
 	t.Parallel()
 	const delay = 500 * time.Millisecond

@@ -12,26 +12,26 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// News is a change of an object, as somebody knows of it who sees all.
+// News is a change of an object, as known to an observer that sees everything.
 type News struct {
 	Resource        schema.GroupResource
 	Namespace, Name string
-	// Labels are those of the object after the change.
+	// Labels are the labels of the object after the change.
 	Labels map[string]string
-	// Version is the object's resource version after it.
+	// Version is the object's resource version after the change.
 	Version string
 }
 
-// Behind reports whether a watch of the operator's is open that would show one of some changes, and has not got
-// that far yet: the API server sends it later, or the operator does not read.
+// Behind reports whether an open watch of the operator would show one of some changes, but has not
+// reached it yet: the API server sends it later, or the operator does not read.
 //
 // Caveats: a watch that selects by other fields than name and namespace is never behind, nor is one in an
-// encoding that is not known, or of what API servers do not number.
+// unknown encoding, or of objects that API servers do not number.
 func (p *Proxy) Behind(all ...News) bool {
 	return slices.ContainsFunc(p.watches.open(), func(f *frames) bool { return slices.ContainsFunc(all, f.lacks) })
 }
 
-// watches are those of the operator that are open.
+// watches are the open watches of the operator.
 type watches struct {
 	mu  sync.Mutex
 	all map[*frames]bool
@@ -62,7 +62,7 @@ func (w *watches) remove(one *frames) {
 	delete(w.all, one)
 }
 
-// subject is what a watch is about.
+// subject describes the objects of a watch.
 type subject struct {
 	resource  schema.GroupResource
 	namespace string // empty: all, or none
@@ -70,7 +70,7 @@ type subject struct {
 	fields    fields.Selector
 }
 
-// subjectOf returns nil where it is not known which objects a watch selects.
+// subjectOf returns nil if it is not known which objects a watch selects.
 func subjectOf(x *exchange) *subject {
 	query := x.to.Query()
 	byLabels, err := labels.Parse(query.Get("labelSelector"))
@@ -88,7 +88,7 @@ func subjectOf(x *exchange) *subject {
 	return s
 }
 
-// What every object can be selected by.
+// The fields by which every object can be selected.
 const (
 	nameField      = "metadata.name"
 	namespaceField = "metadata.namespace"
@@ -102,7 +102,7 @@ func (s *subject) about(n News) bool {
 		s.labels.Matches(labels.Set(n.Labels)) && s.fields.Matches(fields.Set{nameField: n.Name, namespaceField: n.Namespace})
 }
 
-// lacks reports whether the watch has still to show a change.
+// lacks reports whether the watch still has to show a change.
 func (f *frames) lacks(n News) bool {
 	return f.reached.Load() < resourceclient.Revision(n.Version) && f.about.about(n)
 }

@@ -50,7 +50,7 @@ func TestBehind(t *testing.T) {
 	s.expectBehind(false, reds, other)
 }
 
-// A watch that begins with what there is has not got to anything before all of that was shown.
+// A watch that begins with the existing objects has not reached any change before all of them were shown.
 func TestBehindFromTheBeginning(t *testing.T) {
 	t.Parallel()
 	gate := &localtest.Gate{}
@@ -71,7 +71,7 @@ func TestBehindFromTheBeginning(t *testing.T) {
 	}
 }
 
-// newStandBehind is a proxy whose watches of the API server go through a gate.
+// newStandBehind returns a proxy whose watches of the API server pass through a gate.
 func newStandBehind(t *testing.T, gate *localtest.Gate) *stand {
 	t.Helper()
 	return standWith(t, proxy.Options{Server: gate.Config(localtest.Shared(t).Config)})
@@ -85,7 +85,7 @@ func (s *stand) watchMaps(options metav1.ListOptions) watch.Interface {
 	return w
 }
 
-// news makes a ConfigMap, by the way around the proxy.
+// news creates a ConfigMap without going through the proxy.
 func (s *stand) news(object *corev1.ConfigMap) proxy.News {
 	s.Helper()
 	made, err := s.configMaps(s.Env.Config).Create(s.Context(), object, metav1.CreateOptions{})

@@ -55,7 +55,7 @@ func patch(b *testing.B, c typedcorev1.ConfigMapInterface) error {
 	return err
 }
 
-// witness watches ConfigMaps and tells their versions.
+// witness watches ConfigMaps and reports their versions.
 func witness(b *testing.B, client typedcorev1.ConfigMapInterface) func(requestlog.Request) (string, bool) {
 	b.Helper()
 	var versions sync.Map
@@ -94,15 +94,15 @@ func started(b *testing.B, options proxy.Options) *rest.Config {
 	return p.Config()
 }
 
-// maps are the ConfigMaps of a namespace, for a client that does not hold itself back.
+// maps returns the ConfigMaps of a namespace, for a client without a rate limit.
 func maps(config *rest.Config, namespace string) typedcorev1.ConfigMapInterface {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	return kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps(namespace)
 }
 
-// inTurn reports for each way the time that half of the requests stay below. What else the machine
-// does, it does to all of them.
+// inTurn reports the median request time of each way. Other load of the machine
+// affects all ways.
 func inTurn(b *testing.B, ways []way, request func(*testing.B, typedcorev1.ConfigMapInterface) error) {
 	took := map[string][]time.Duration{}
 	for b.Loop() {

@@ -43,7 +43,7 @@ func bookmarking(t *testing.T) *rest.Config {
 	return &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 }
 
-// A bookmark does not tell of a moment that the operator is not to know of.
+// A bookmark does not reveal a moment that the operator must not know of.
 func TestBookmarksWait(t *testing.T) {
 	t.Parallel()
 	script, err := fault.NewScript(fault.Fault{Kind: fault.Hold, Quiet: still, On: fault.Match{Verb: "get"}})

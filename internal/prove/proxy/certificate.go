@@ -24,7 +24,7 @@ type pair struct {
 	server    tls.Certificate
 }
 
-// newPair makes an authority and a server's certificate. One certificate for both would do for
+// newPair creates an authority and a server's certificate. One certificate for both would be enough for
 // clients in Go; others refuse an authority as a server.
 func newPair() (*pair, error) {
 	authority, authorityKey, err := sign(&x509.Certificate{
@@ -47,7 +47,7 @@ func newPair() (*pair, error) {
 	}, nil
 }
 
-// sign completes and signs a certificate, by itself where there is no parent.
+// sign completes and signs a certificate. Without a parent, it is self-signed.
 func sign(template, parent *x509.Certificate, parentKey *ecdsa.PrivateKey) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

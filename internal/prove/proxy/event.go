@@ -17,7 +17,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// frame is one event of a watch, as it came.
+// frame is one watch event, as received.
 type frame struct {
 	raw     []byte
 	err     error // there no longer exists, and why
@@ -28,18 +28,18 @@ type frame struct {
 	counted bool // it has brought about what it brings about
 }
 
-// tells reports whether the event is of a change.
+// tells reports whether the event is about a change.
 func (f frame) tells() bool { return f.kind != string(watch.Bookmark) }
 
 // form is an encoding of events.
 type form struct {
 	reader func(io.Reader) func() ([]byte, error)
-	// open returns the type and the object of an event, close makes one of them.
+	// open returns the type and the object of an event, close builds an event from them.
 	open  func(raw []byte) (kind string, object []byte)
 	close func(kind string, object []byte) []byte
 }
 
-// contentType is that of the form's objects.
+// contentType is the content type of the form's objects.
 func (f form) contentType(object []byte) string {
 	if bytes.HasPrefix(object, []byte("{")) {
 		return runtime.ContentTypeJSON
@@ -47,7 +47,7 @@ func (f form) contentType(object []byte) string {
 	return runtime.ContentTypeProtobuf
 }
 
-// read finds out what an event is about.
+// read determines the subject of an event.
 func (f form) read(one *frame) {
 	var object []byte
 	one.kind, object = f.open(one.raw)

@@ -21,13 +21,13 @@ import (
 // exchange is one request with its answer.
 type exchange struct {
 	requestlog.Request
-	sender *Instance // nil where the request has credentials of its own
-	leave  func()    // the sender need not wait for this one any more
-	begun  func()    // the watch has begun, or nothing is under way any more
-	to     *url.URL  // what is asked of the server: path and query
+	sender *Instance // nil if the request has its own credentials
+	leave  func()    // the sender no longer needs to wait for this one
+	begun  func()    // the watch has begun, or nothing is in progress any more
+	to     *url.URL  // what is requested from the server: path and query
 	faults []fault.Fault
 	accept string
-	head   *head // the beginning of an answer that is sent on as it comes
+	head   *head // the beginning of an answer that is streamed
 
 	epoch   int    // of the views, when it came
 	present string // the query of a list that is sent on as one of the past
@@ -39,11 +39,11 @@ type inContext struct{}
 
 func exchangeOf(r *http.Request) *exchange { return r.Context().Value(inContext{}).(*exchange) }
 
-// maxSent is how much of a request is read before it continues. The API server refuses more
+// maxSent is how much of a request is read before it is forwarded. The API server refuses more
 // than 3 MiB.
 const maxSent = 4 << 20
 
-// handle takes a request of the operator through its whole way.
+// handle processes a request of the operator from start to end.
 func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 	if !p.enter() {
 		panic(http.ErrAbortHandler)
@@ -80,7 +80,7 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 	p.afterwards(r.Context(), w, x)
 }
 
-// admit lets a request in, unless its sender was revoked. It reports whether the sender's token is
+// admit accepts a request, unless its sender was revoked. It reports whether the sender's token is
 // still known.
 func (p *Proxy) admit(r *http.Request) (x *exchange, known, ok bool) {
 	sender, known := p.senders.of(r)
@@ -103,7 +103,7 @@ func (p *Proxy) admit(r *http.Request) (x *exchange, known, ok bool) {
 	return x, known, true
 }
 
-// pass sends a request on, and the answer back.
+// pass forwards a request, and returns the answer to the sender.
 func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, x *exchange) {
 	ctx, end := x.span(r.Context())
 	defer end()
@@ -138,8 +138,8 @@ func (p *Proxy) refuse(w http.ResponseWriter, x *exchange, failure apierrors.API
 	x.reply(w, status, header, body)
 }
 
-// span returns a context for what is asked of the server. It ends with the request and with its
-// sender; that of a write a while later, so that it is known what the write did.
+// span returns a context for a request to the server. It ends with the request and with its
+// sender. The context of a write ends a while later, so that the effect of the write is known.
 func (x *exchange) span(ctx context.Context) (context.Context, func()) {
 	spanned, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	end := cancel
@@ -178,13 +178,13 @@ func (x *exchange) receive(r *http.Request) error {
 	return err
 }
 
-// readCloser is a body of which some was read already.
+// readCloser is a body of which a part was already read.
 type readCloser struct {
 	io.Reader
 	io.Closer
 }
 
-// failed notes why there was no answer, unless that was on purpose.
+// failed records why there was no answer, unless that was on purpose.
 func (x *exchange) failed(err error) {
 	x.Status = 0
 	if !errors.Is(err, errCut) {

@@ -76,7 +76,7 @@ func (s *stand) answered(moment fault.Moment) {
 	}
 }
 
-// A client of Kubernetes waits as long as it is told to, and then tries again.
+// A client of Kubernetes waits as long as Retry-After says, and then retries.
 func TestThrottle(t *testing.T) {
 	t.Parallel()
 	for _, moment := range []fault.Moment{fault.Before, fault.Effect} {
@@ -141,7 +141,7 @@ func (s *stand) speaking(protocols []string) *rest.Config {
 	return config
 }
 
-// After the answer the connection goes, and a watch on it too.
+// After the answer the connection is cut, and a watch on it too.
 func TestCutAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, fault.Fault{Kind: fault.Cut, Moment: fault.Answer, On: creations})

@@ -17,7 +17,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// newForward returns what sends requests on and answers back.
+// newForward returns the handler that forwards requests and answers.
 func (p *Proxy) newForward() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Rewrite:        p.rewrite,
@@ -34,14 +34,14 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL = x.to
 	r.SetURL(p.target)
 	if x.sender != nil {
-		r.Out.Header.Del("Authorization") // the route has the operator's own
+		r.Out.Header.Del("Authorization") // the route has the operator's credentials
 	}
 	if x.Verb == "watch" {
 		r.Out.Header.Set("Accept-Encoding", "identity") // API servers since 1.37 compress watches that begin with a list
 	}
 }
 
-// answer sees the server's answer before the operator does.
+// answer receives the server's answer before the operator does.
 func (p *Proxy) answer(response *http.Response) error {
 	x := exchangeOf(response.Request)
 	x.Status, x.Served = response.StatusCode, response.StatusCode
@@ -59,8 +59,8 @@ func (p *Proxy) answer(response *http.Response) error {
 	return nil
 }
 
-// look finds out what an answer tells. That to a write is read to its end; of another one the
-// beginning is kept as it passes.
+// look reads an answer. The answer to a write is read to its end; of any other answer the
+// beginning is stored while it is forwarded.
 func (p *Proxy) look(response *http.Response, x *exchange) error {
 	switch {
 	case response.StatusCode == http.StatusSwitchingProtocols || x.Streams():
@@ -99,7 +99,7 @@ func (x *exchange) learn(p *Proxy, response *http.Response, body []byte) {
 	}
 }
 
-// plain is a body without its compression, as far as it is there.
+// plain returns the available part of a body without its compression.
 func plain(header http.Header, body []byte) []byte {
 	if header.Get("Content-Encoding") != "gzip" {
 		return body
@@ -112,7 +112,7 @@ func plain(header http.Header, body []byte) []byte {
 	return whole
 }
 
-// replace lets a fault happen to an answer of the server's.
+// replace applies a fault to an answer of the server.
 func (p *Proxy) replace(response *http.Response, x *exchange, f fault.Fault) error {
 	status, header, body, err := p.happen(response.Request.Context(), x, f, p.now)
 	if err != nil || status == 0 {
@@ -135,17 +135,17 @@ func setBody(response *http.Response, body []byte) {
 	response.Header.Set("Content-Length", strconv.Itoa(len(body)))
 }
 
-// unanswered ends a request to which there is no answer. The operator sees what it sees when the
-// API server is gone.
+// unanswered ends a request without an answer. The operator sees the same as when the
+// API server is unavailable.
 func (p *Proxy) unanswered(_ http.ResponseWriter, r *http.Request, err error) {
 	exchangeOf(r).failed(err)
 	panic(http.ErrAbortHandler)
 }
 
-// maxHead is how much of an answer is kept that is sent on as it comes.
+// maxHead is how much of a streamed answer is stored.
 const maxHead = 64 << 10
 
-// head keeps the beginning of what is read through it.
+// head stores the beginning of what is read through it.
 type head struct {
 	from   io.ReadCloser
 	kept   []byte
@@ -167,7 +167,7 @@ func (h *head) Read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (h *head) Close() error { return h.from.Close() }
 
-// tell adds to a request what the beginning of its answer says.
+// tell adds the information from the beginning of the answer to a request.
 func (h *head) tell(r *requestlog.Request) {
 	r.Answered(h.status, h.header.Get("Content-Type"), plain(h.header, h.kept))
 	if h.broken != nil {
@@ -175,7 +175,7 @@ func (h *head) tell(r *requestlog.Request) {
 	}
 }
 
-// buffers for copying, used again.
+// buffers for copying, reused.
 type buffers struct{ pool sync.Pool }
 
 // Get implements httputil.BufferPool.
@@ -189,5 +189,5 @@ func (b *buffers) Get() []byte {
 // Put implements httputil.BufferPool.
 func (b *buffers) Put(buffer []byte) { b.pool.Put(&buffer) }
 
-// errTooLong is that of an event beyond any that an API server sends.
+// errTooLong is the error for an event that is longer than any that an API server sends.
 var errTooLong = errors.New("an event of a watch is longer than 64 MiB")

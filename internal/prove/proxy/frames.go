@@ -27,28 +27,28 @@ type frames struct {
 	body io.Closer
 
 	form  form
-	about *subject      // nil where that is not known
+	about *subject      // nil if that is not known
 	come  chan frame    // what the server shows
-	end   func()        // nobody reads any more
+	end   func()        // no client reads any more
 	ended chan struct{} // closed by end
 
-	queue []frame // what has come and was not shown
-	over  error   // why nothing more comes
-	ready []byte  // what is left of an event that is being shown
+	queue []frame // events received and not shown
+	over  error   // why no more events follow
+	ready []byte  // the rest of an event that is being shown
 
-	reached atomic.Uint64  // the newest version that was shown; 0 during the state at the beginning
-	initial bool           // until the bookmark that ends the state at the beginning
-	start   uint64         // up to here it is the state at the beginning, which is no event
-	epoch   int            // of the views, when the watch was asked for
+	reached atomic.Uint64  // the newest version that was shown; 0 during the initial state
+	initial bool           // until the bookmark that ends the initial state
+	start   uint64         // up to here it is the initial state, which is not an event
+	epoch   int            // of the views, when the watch was requested
 	held    map[*view]bool // views that hold something back
 	last    bool           // the watch has ended with an error
 }
 
-// maxFrame is beyond the longest event.
+// maxFrame is more than the length of the longest event.
 const maxFrame = 64 << 20
 
-// newFrames returns the answer to a watch so that it is read by events. One in an encoding that
-// is not known passes as it is, its events uncounted.
+// newFrames returns the answer to a watch as a reader of events. An answer in an unknown encoding
+// is forwarded unchanged, and its events are not counted.
 func (p *Proxy) newFrames(response *http.Response, x *exchange) io.ReadCloser {
 	contentType := response.Header.Get("Content-Type")
 	if x.ContentType == "" {
@@ -79,7 +79,7 @@ func formOf(contentType string) string {
 	return bare
 }
 
-// begin finds out where the watch begins.
+// begin determines where the watch begins.
 func (f *frames) begin() {
 	query := f.x.to.Query()
 	asked := resourceclient.Revision(query.Get("resourceVersion"))
@@ -98,7 +98,7 @@ func (f *frames) begin() {
 	}
 }
 
-// receive reads what the server shows, until there no longer exists or nobody wants it.
+// receive reads the server's events until there are no more or no client reads them.
 func (f *frames) receive(next func() ([]byte, error)) {
 	for {
 		raw, err := next()
@@ -124,7 +124,7 @@ func (f *frames) Close() error {
 	return f.body.Close()
 }
 
-// Read gives what is left of an event, or the next one.
+// Read returns the rest of an event, or the next one.
 func (f *frames) Read(p []byte) (int, error) {
 	for len(f.ready) == 0 {
 		if err := f.advance(); err != nil {
@@ -136,7 +136,7 @@ func (f *frames) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// advance shows an event, where there is one that may be shown, or else waits until something
+// advance shows an event if one may be shown. Otherwise it waits until something
 // happens.
 func (f *frames) advance() error {
 	if f.last {
@@ -162,7 +162,7 @@ func (f *frames) advance() error {
 	return f.wait(changed)
 }
 
-// wait takes what comes next, or returns when the views changed.
+// wait receives the next event, or returns when the views changed.
 func (f *frames) wait(changed <-chan struct{}) error {
 	come := f.come
 	if f.over != nil {
@@ -182,7 +182,7 @@ func (f *frames) wait(changed <-chan struct{}) error {
 	return nil
 }
 
-// show gives an event to the operator, unless a fault that it brings about keeps it.
+// show sends an event to the operator, unless a fault that it triggers holds it.
 func (f *frames) show(one frame) error {
 	if err := f.struck(&f.queue[0]); err != nil {
 		return err
@@ -203,7 +203,7 @@ func (f *frames) show(one frame) error {
 	return nil
 }
 
-// struck lets the faults happen that an event brings about, once.
+// struck executes the faults that an event triggers, once.
 func (f *frames) struck(one *frame) error {
 	for _, cut := range f.x.faults {
 		if cut.Kind == fault.CutWatch && f.x.Events >= cut.Events {
@@ -229,8 +229,8 @@ func (f *frames) struck(one *frame) error {
 	return nil
 }
 
-// lost ends the watch where its place in the course of things is no longer known: a fault ended
-// the watches, or threw away what was held back.
+// lost ends the watch if its position in the history is no longer known: a fault ended
+// the watches, or discarded the held events.
 func (f *frames) lost(epoch int) bool {
 	if epoch != f.epoch {
 		f.expire(true)
@@ -252,8 +252,8 @@ func (f *frames) lost(epoch int) bool {
 	return false
 }
 
-// expire ends the watch as the API server does when it has forgotten what followed. What is
-// held back is forgotten, where that is the reason.
+// expire ends the watch as the API server does when the following history is no longer available. Held
+// events are discarded if they are the reason.
 func (f *frames) expire(forget bool) {
 	newest := f.start
 	for _, one := range f.queue {
@@ -266,7 +266,7 @@ func (f *frames) expire(forget bool) {
 	f.ready, f.last = f.form.gone(f.start, newest), true
 }
 
-// broke notes why a watch ended, unless the server or the operator ended it.
+// broke records why a watch ended, unless the server or the operator ended it.
 func (f *frames) broke(err error) {
 	f.over = err
 	if !errors.Is(err, io.EOF) && !errors.Is(err, context.Canceled) {
@@ -286,7 +286,7 @@ func lines(from io.Reader) func() ([]byte, error) {
 	}
 }
 
-// counted reads events that have their length before them, as four bytes.
+// counted reads events that are preceded by their length in four bytes.
 func counted(from io.Reader) func() ([]byte, error) {
 	reader := bufio.NewReader(from)
 	return func() ([]byte, error) {
@@ -304,7 +304,7 @@ func counted(from io.Reader) func() ([]byte, error) {
 	}
 }
 
-// forms are the encodings of watches that are understood.
+// forms are the supported encodings of watches.
 var forms = map[string]form{
 	runtime.ContentTypeJSON:     {reader: lines, open: openJSON, close: closeJSON},
 	runtime.ContentTypeProtobuf: {reader: counted, open: openProtobuf, close: closeProtobuf},

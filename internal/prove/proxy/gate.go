@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// gate takes connections, and knows which there are. While it is shut, it hangs up on whoever
-// comes.
+// gate accepts and tracks connections. While it is shut, it closes each new
+// connection.
 type gate struct {
 	net.Listener
 
@@ -18,14 +18,14 @@ type gate struct {
 	shut  time.Time // until then
 }
 
-// link is a connection of the operator's.
+// link is a connection of the operator.
 type link struct {
 	net.Conn
 	gate *gate
 
 	mu     sync.Mutex
 	user   *Instance
-	shared bool // more than one used it
+	shared bool // more than one instance used it
 }
 
 // Accept implements net.Listener.
@@ -52,7 +52,7 @@ func (g *gate) Accept() (net.Conn, error) {
 // reset closes a connection as one that nobody listens to any more.
 func reset(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // what cannot be reset is closed
+		_ = tcp.SetLinger(0) // if the reset fails, the connection is closed
 	}
 	_ = c.Close() // nobody is there whom an error would tell something
 }
@@ -65,7 +65,7 @@ func (l *link) Close() error {
 	return l.Conn.Close()
 }
 
-// cutAll cuts all connections and takes none for a while.
+// cutAll cuts all connections and accepts none for a while.
 func (g *gate) cutAll(while time.Duration) {
 	g.mu.Lock()
 	if until := time.Now().Add(while); until.After(g.shut) {
@@ -94,7 +94,7 @@ func (g *gate) cut(which func(*link) bool) {
 	}
 	g.mu.Unlock()
 	for _, l := range chosen {
-		_ = l.Close() // it may be closed already, which is what is wanted
+		_ = l.Close() // it may be closed already, which is intended
 	}
 }
 
@@ -105,7 +105,7 @@ func withLink(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, inLink{}, c)
 }
 
-// usedBy notes who uses the connection that a request came over.
+// usedBy records which instance uses the connection of a request.
 func usedBy(ctx context.Context, i *Instance) {
 	secure, ok := ctx.Value(inLink{}).(*tls.Conn)
 	if !ok {
@@ -123,9 +123,9 @@ func usedBy(ctx context.Context, i *Instance) {
 	l.user = i
 }
 
-// hangUp closes the connection that a request came over, once its answer has arrived.
+// hangUp closes the connection of a request after its answer has arrived.
 func hangUp(ctx context.Context) {
 	if c, ok := ctx.Value(inLink{}).(net.Conn); ok {
-		time.AfterFunc(timing.linger, func() { _ = c.Close() }) // it may be closed already, which is what is wanted
+		time.AfterFunc(timing.linger, func() { _ = c.Close() }) // it may be closed already, which is intended
 	}
 }

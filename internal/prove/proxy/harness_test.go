@@ -20,7 +20,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// TestMain lets more tests run side by side than there are processors: mostly they wait.
+// TestMain allows more parallel tests than there are processors, because tests mostly wait.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "16"); err != nil {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// stand is a namespace of a real cluster with a proxy before it.
+// stand is a namespace of a real cluster with a proxy in front of it.
 type stand struct {
 	*testing.T
 	*localtest.Env
@@ -86,7 +86,7 @@ func (s *stand) configMaps(configs ...*rest.Config) typedcorev1.ConfigMapInterfa
 	return kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps(s.Namespace)
 }
 
-// there reports whether a ConfigMap is there, by the way around the proxy.
+// there reports whether a ConfigMap exists, without going through the proxy.
 func (s *stand) there(name string) bool {
 	s.Helper()
 	_, err := s.configMaps(s.Env.Config).Get(s.Context(), name, metav1.GetOptions{})
@@ -96,7 +96,7 @@ func (s *stand) there(name string) bool {
 	return err == nil
 }
 
-// recorded waits for the record of a request about an object, the last one.
+// recorded waits for the record of the last request about an object.
 func (s *stand) recorded(verb, name string) requestlog.Request {
 	s.Helper()
 	var found *requestlog.Request

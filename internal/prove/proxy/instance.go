@@ -19,7 +19,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/fault"
 )
 
-// Instance is one start of the operator: whoever sends the token that was made for it. It may be
+// Instance is one start of the operator: the clients that send the token created for it. It may be
 // used by several goroutines.
 type Instance struct {
 	proxy  *Proxy
@@ -31,13 +31,13 @@ type Instance struct {
 
 	mu      sync.Mutex
 	token   string
-	refused time.Time // until then older tokens are worth nothing
+	refused time.Time // until then older tokens are not valid
 	revoked bool
-	inside  sync.WaitGroup // requests on their way; nobody enters once it is revoked
+	inside  sync.WaitGroup // requests in progress; none are accepted once it is revoked
 }
 
-// NewInstance makes a token for a start of the operator, whose requests are recorded under a
-// number of their own. With a path, the token is written there, and connections read it from
+// NewInstance creates a token for a start of the operator, whose requests are recorded under their own
+// number. With a path, the token is written to that file, and connections read it from
 // there: a token that expires can only be replaced in a file. Its directory has to exist.
 func (p *Proxy) NewInstance(tokenFile string) (*Instance, error) {
 	if tokenFile == "" && p.options.Script.Has(fault.Expire) {
@@ -56,7 +56,7 @@ func (p *Proxy) newInstance(tokenFile string) (*Instance, error) {
 	return i, nil
 }
 
-// renew makes a new token. The one before is as good as that, unless it is made to expire.
+// renew creates a new token. The previous token stays valid, unless it is made to expire.
 func (i *Instance) renew() error {
 	token := rand.Text()
 	if err := writeToken(i.file, token); err != nil {
@@ -69,8 +69,8 @@ func (i *Instance) renew() error {
 	return nil
 }
 
-// expire makes a new token, and the one before worth nothing for a while. Who has other credentials
-// keeps them.
+// expire creates a new token, and makes the previous one invalid for a while. Clients with other credentials
+// keep them.
 func (i *Instance) expire(while time.Duration) error {
 	if i == nil {
 		return nil
@@ -82,14 +82,14 @@ func (i *Instance) expire(while time.Duration) error {
 	return i.renew()
 }
 
-// takes reports whether a token of the instance's is worth something now.
+// takes reports whether a token of the instance is currently valid.
 func (i *Instance) takes(token string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.token == token || !time.Now().Before(i.refused)
 }
 
-// writeToken replaces the file at once, so that nobody reads half of it.
+// writeToken replaces the file atomically, so that no client reads half of it.
 func writeToken(path, token string) error {
 	if path == "" {
 		return nil
@@ -104,18 +104,18 @@ func writeToken(path, token string) error {
 	return nil
 }
 
-// Number is that of [record.Request.Instance], from 1.
+// Number is the number in [record.Request.Instance], from 1.
 func (i *Instance) Number() int { return i.number }
 
-// Token returns the token of the moment, which stands for the operator at this proxy.
+// Token returns the current token, which identifies the operator at this proxy.
 func (i *Instance) Token() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.token
 }
 
-// Config returns a connection to the proxy as this instance. As one that controller-runtime finds for a
-// program, it leaves it to the API server to slow who asks too often.
+// Config returns a connection to the proxy as this instance. Like the config that controller-runtime finds for a
+// program, it does not have a client-side rate limit: the API server slows clients that send too many requests.
 func (i *Instance) Config() *rest.Config {
 	config := &rest.Config{
 		Host:            i.proxy.Address(),
@@ -131,7 +131,7 @@ func (i *Instance) Config() *rest.Config {
 }
 
 // Kubeconfig returns a kubeconfig that leads through the proxy as this instance, whose context
-// has the namespace, or none where that is empty. It is worth the operator's rights: keep it as
+// has the namespace, or none if that is empty. It grants the operator's permissions: keep it as
 // secret as the operator's own.
 func (i *Instance) Kubeconfig(namespace string) ([]byte, error) {
 	const name = "operon-prove"
@@ -146,13 +146,13 @@ func (i *Instance) Kubeconfig(namespace string) ([]byte, error) {
 	})
 }
 
-// Revoke ends all that the instance asked for, and lets it ask for nothing more: requests on their
-// way get no answer, nor do those to come. Connections that no other instance uses are cut a moment
+// Revoke ends all requests of the instance, and accepts no more: requests in progress
+// get no answer, nor do later ones. Connections that no other instance uses are cut a moment
 // later, when the last answers have arrived.
 //
-// Guarantees: when it returns, nothing of the instance is on its way to the API server any more, and
-// it is recorded the result of each request. A second call does nothing.
-// Caveats: it waits for the server's answers to writes that the server has, at most [grace].
+// Guarantees: when it returns, no request of the instance is on its way to the API server any more, and
+// the outcome of each request is recorded. A second call does nothing.
+// Caveats: it waits for the server's answers to writes that the server has received, at most [grace].
 func (i *Instance) Revoke() {
 	i.mu.Lock()
 	i.revoked = true
@@ -162,7 +162,7 @@ func (i *Instance) Revoke() {
 	time.AfterFunc(timing.linger, func() { i.proxy.gate.cutOf(i) })
 }
 
-// enter lets a request in, unless the instance is revoked.
+// enter accepts a request, unless the instance is revoked.
 func (i *Instance) enter() bool {
 	if i == nil {
 		return true
@@ -200,8 +200,8 @@ func (s *senders) grant(token string, i *Instance) {
 	s.tokens[token] = i
 }
 
-// of returns the instance that sent a request, or nil where that has other credentials or none,
-// and whether its token is worth something.
+// of returns the instance that sent a request, or nil if the request has other credentials or none,
+// and whether its token is valid.
 func (s *senders) of(r *http.Request) (sender *Instance, valid bool) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -213,17 +213,17 @@ func (s *senders) of(r *http.Request) (sender *Instance, valid bool) {
 	return sender, sender == nil || sender.takes(token)
 }
 
-// last is the number of the newest instance.
+// last returns the number of the newest instance.
 func (s *senders) last() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.count
 }
 
-// Config returns a connection to the proxy, as an instance that is made with the proxy.
+// Config returns a connection to the proxy, as an instance that is created with the proxy.
 func (p *Proxy) Config() *rest.Config { return p.senders.first.Config() }
 
-// Kubeconfig is as that of [Instance], of one that is made with the proxy.
+// Kubeconfig is like Kubeconfig of [Instance], for an instance that is created with the proxy.
 func (p *Proxy) Kubeconfig(namespace string) ([]byte, error) {
 	return p.senders.first.Kubeconfig(namespace)
 }
@@ -231,5 +231,5 @@ func (p *Proxy) Kubeconfig(namespace string) ([]byte, error) {
 // Address is the proxy's URL.
 func (p *Proxy) Address() string { return "https://" + p.gate.Addr().String() }
 
-// Authority is the certificate, in PEM, of who signed the proxy's.
+// Authority is the certificate, in PEM, of the authority that signed the proxy's.
 func (p *Proxy) Authority() []byte { return p.pair.authority }

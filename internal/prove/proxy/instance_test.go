@@ -56,7 +56,7 @@ func TestEachInstanceHasANumberAndAToken(t *testing.T) {
 	}
 }
 
-// A revoked instance gets no answer any more, its watches end, and the other one continues.
+// A revoked instance gets no more answers, its watches end, and the other one continues.
 func TestRevoke(t *testing.T) {
 	t.Parallel()
 	for protocol, next := range protocols {
@@ -112,8 +112,8 @@ func (s *stand) watched(client typedcorev1.ConfigMapInterface) <-chan struct{} {
 	return ended
 }
 
-// An operator in a test is no slower than a program: client-go's five requests a second would hide who
-// asks too often.
+// An operator in a test is no slower than a program: client-go's five requests a second would hide an operator
+// that sends too many requests.
 func TestNoLimitOfTheClient(t *testing.T) {
 	t.Parallel()
 	i, _ := newStand(t).instance()
@@ -126,7 +126,7 @@ func TestNoLimitOfTheClient(t *testing.T) {
 	}
 }
 
-// When Revoke returns, the fate of each write is known, however many were on their way.
+// When Revoke returns, the outcome of each write is known, however many were in progress.
 func TestNothingArrivesAfterRevoke(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -166,7 +166,7 @@ func TestNothingArrivesAfterRevoke(t *testing.T) {
 	}
 }
 
-// made is how many objects there are that clients of the test made.
+// made returns the number of objects that clients of the test created.
 func (s *stand) made() (n int) {
 	s.Helper()
 	list, err := s.configMaps(s.Env.Config).List(s.Context(), metav1.ListOptions{})
@@ -208,7 +208,7 @@ func TestRevokeByAKill(t *testing.T) {
 	}
 }
 
-// A token of the proxy's is not passed on to the server, whoever has it.
+// A token of the proxy is not forwarded to the server, whichever client sends it.
 func TestTokensStayHere(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)

@@ -21,7 +21,7 @@ import (
 // OtherHolder holds a lease that an operator has lost by a fault.
 const OtherHolder = "operon-prove-other-instance"
 
-// leases are those that instances hold, and how many of them were taken.
+// leases are the leases that instances hold, and the number of taken ones.
 type leases struct {
 	client typedcoordinationv1.LeasesGetter // nil: none can be taken
 
@@ -30,7 +30,7 @@ type leases struct {
 	taken int
 }
 
-// lease is one's namespace and name.
+// lease is the namespace and name of a lease.
 type lease struct{ namespace, name string }
 
 func newLeases(admin *rest.Config) (*leases, error) {
@@ -46,7 +46,7 @@ func newLeases(admin *rest.Config) (*leases, error) {
 	return l, nil
 }
 
-// note remembers which lease an instance wrote last.
+// note records which lease an instance wrote last.
 func (l *leases) note(x *exchange) {
 	if x.sender == nil || x.Resource != "leases" || x.Verb == "delete" || x.Served >= 300 {
 		return
@@ -59,9 +59,9 @@ func (l *leases) note(x *exchange) {
 // errNoLease is the note where a lease was to be taken from who has none.
 var errNoLease = errors.New("the instance holds no lease")
 
-// lose gives the lease of an instance to another client, as it is when another instance took it:
-// renewals are conflicts, and reads show who has it. The other holder renews it until the instance is
-// revoked or the fault's time is over, and then gives it up, as one that stops.
+// lose gives the lease of an instance to another holder, as if another instance took it:
+// renewals are conflicts, and reads show the holder. The other holder renews it until the instance is
+// revoked or the fault's time is over, and then releases it, like an instance that stops.
 func (p *Proxy) lose(ctx context.Context, i *Instance, f fault.Fault) error {
 	p.leases.mu.Lock()
 	of, ok := p.leases.held[i]
@@ -83,14 +83,14 @@ func (p *Proxy) lose(ctx context.Context, i *Instance, f fault.Fault) error {
 	return nil
 }
 
-// keep renews a taken lease for a while, and gives it up.
+// keep renews a taken lease for a while, and releases it.
 func (p *Proxy) keep(i *Instance, of lease, while time.Duration) {
 	const renewal = time.Second
 	over := time.After(while)
 	for held := true; held; {
 		select {
 		case <-time.After(renewal):
-			_ = p.leases.change(p.alive, of, renew) // if it cannot be renewed, another client has it, or it is gone
+			_ = p.leases.change(p.alive, of, renew) // if it cannot be renewed, another client has it, or it was deleted
 			continue
 		case <-i.alive.Done():
 		case <-over:
@@ -116,7 +116,7 @@ func (l *leases) any() bool {
 	return l.taken > 0
 }
 
-// change changes a lease, again where another client just did.
+// change changes a lease, and retries if another client just changed it.
 func (l *leases) change(ctx context.Context, of lease, edit func(*coordinationv1.LeaseSpec)) error {
 	client := l.client.Leases(of.namespace)
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -158,7 +158,7 @@ func renew(spec *coordinationv1.LeaseSpec) {
 	}
 }
 
-// giveUp leaves a lease as a leader does that stops.
+// giveUp releases a lease as a leader does when it stops.
 func giveUp(spec *coordinationv1.LeaseSpec) {
 	if isOther(spec) {
 		spec.HolderIdentity, spec.LeaseDurationSeconds, spec.RenewTime = new(""), new(int32(1)), new(metav1.NowMicro())

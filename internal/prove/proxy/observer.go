@@ -14,13 +14,13 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// observer reads the metadata of objects beside the operator.
+// observer reads the metadata of objects independently of the operator.
 type observer struct {
 	transport http.RoundTripper
 	target    *url.URL
 }
 
-// newObserver returns nil where there is no config.
+// newObserver returns nil if there is no config.
 func newObserver(config *rest.Config) (*observer, error) {
 	if config == nil {
 		return nil, nil
@@ -36,11 +36,11 @@ func newObserver(config *rest.Config) (*observer, error) {
 	return &observer{transport, target}, nil
 }
 
-// absent is the version of an object that is not there.
+// absent is the version of an object that does not exist.
 const absent = "0"
 
-// version returns the resource version of the object that a request is about, [absent], or ""
-// where that cannot be known. It asks for no more than the metadata.
+// version returns the resource version of the object of a request, [absent], or ""
+// if it cannot be known. It requests only the metadata.
 func (o *observer) version(ctx context.Context, r *requestlog.Request) string {
 	if o == nil || r.Name == "" || r.Resource == "" {
 		return ""
@@ -73,7 +73,7 @@ func (o *observer) version(ctx context.Context, r *requestlog.Request) string {
 	return ""
 }
 
-// newest returns the newest version that there is, 0 where that cannot be known.
+// newest returns the newest existing version, or 0 if it cannot be known.
 func (o *observer) newest(ctx context.Context) uint64 {
 	to := o.target.JoinPath("/api/v1/namespaces")
 	to.RawQuery = "limit=1" // without a version it is the newest
@@ -95,7 +95,7 @@ func (o *observer) newest(ctx context.Context) uint64 {
 	return resourceclient.Revision(meta.ResourceVersion)
 }
 
-// before notes the version of what is about to be written, where the request does not say.
+// before records the version of the object before a write, if the request does not contain it.
 func (p *Proxy) before(ctx context.Context, r *requestlog.Request) {
 	switch r.Verb {
 	case "update", "patch", "delete":
@@ -123,7 +123,7 @@ func (p *Proxy) version(ctx context.Context, r *requestlog.Request) string {
 	return p.observer.version(ctx, r)
 }
 
-// effect tells what a write did that the server has answered.
+// effect determines the effect of a write that the server has answered.
 func (p *Proxy) effect(ctx context.Context, r *requestlog.Request, answer requestlog.Meta) requestlog.Effect {
 	switch {
 	case !r.IsWrite():
@@ -148,7 +148,7 @@ func (p *Proxy) effect(ctx context.Context, r *requestlog.Request, answer reques
 		return requestlog.Changed
 	}
 	if answer.Deleting && r.Before == r.After && p.observer.version(ctx, r) == absent {
-		return requestlog.Changed // the last finalizer went, and the object with it
+		return requestlog.Changed // the last finalizer was removed, and the object with it
 	}
 	return compared(r.Before, r.After)
 }
@@ -167,7 +167,7 @@ func (p *Proxy) deleted(ctx context.Context, r *requestlog.Request, answer reque
 
 // compared reports whether versions differ.
 //
-// Caveats: a change by another client between the two is taken for one by the request.
+// Caveats: a change by another client between the two is attributed to the request.
 func compared(before, after string) requestlog.Effect {
 	switch {
 	case before == "" || after == "":

@@ -28,7 +28,7 @@ func (copies) Compose(_ context.Context, b *box.Box, out *operon.Composition) er
 	return nil
 }
 
-// operated is a stand with an operator behind the proxy, which is started again when it is
+// operated is a stand with an operator behind the proxy, which is restarted when it is
 // killed.
 type operated struct {
 	*stand
@@ -59,7 +59,7 @@ func newOperated(t *testing.T, faults ...fault.Fault) *operated {
 	return o
 }
 
-// run runs the operator, again and again as often as it is killed, until ctx ends.
+// run runs the operator, and restarts it when it is killed, until ctx ends.
 func (o *operated) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		alive, end := context.WithCancel(ctx)
@@ -97,7 +97,7 @@ func (o *operated) ready(b *box.Box) {
 	})
 }
 
-// The operator comes through whatever happens to a write of it, and to its watches.
+// The operator recovers from any fault in one of its writes, and in its watches.
 func TestAnOperatorRecovers(t *testing.T) {
 	t.Parallel()
 	child := fault.Match{Verb: "patch", Resource: "configmaps"}

@@ -103,7 +103,7 @@ func (s *stand) lives(contentType string, protocols []string) {
 	}
 }
 
-// deleteWhatOthersMade deletes an object of which only a witness knows.
+// deleteWhatOthersMade deletes an object that only a witness knows.
 func (s *stand) deleteWhatOthersMade() error {
 	s.write(s.configMaps(s.Env.Config), "x", "1")
 	if err := remove(s.Context(), s.configMaps()); err != nil {
@@ -141,7 +141,7 @@ func pause(ctx context.Context, while time.Duration) error {
 	}
 }
 
-// but wants an error.
+// but expects an error.
 func but(err error, text string) error {
 	if err != nil && strings.Contains(err.Error(), text) {
 		return nil
@@ -179,7 +179,7 @@ func remove(ctx context.Context, c typedcorev1.ConfigMapInterface) error {
 	return c.Delete(ctx, "x", metav1.DeleteOptions{})
 }
 
-// events counts those of a watch until there are enough or it ends.
+// events counts the events of a watch until there are enough or the watch ends.
 func (s *stand) events(client typedcorev1.ConfigMapInterface, of metav1.ListOptions, enough int) int {
 	s.Helper()
 	stream, err := client.Watch(s.Context(), of)
@@ -262,7 +262,7 @@ func (s *stand) next(stream watch.Interface, want watch.EventType) {
 	}
 }
 
-// A list that is long is compressed by the server, and passes as it is.
+// A long list is compressed by the server, and is forwarded unchanged.
 func TestLongListsPass(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -278,8 +278,8 @@ func TestLongListsPass(t *testing.T) {
 	}
 }
 
-// Whom the API server sees is the operator, or whoever a request says it is of, never the
-// proxy's maker.
+// The API server sees the operator, or the user that a request impersonates, never the user that started the
+// proxy.
 func TestIdentity(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)
@@ -322,7 +322,7 @@ func account(t *testing.T, client kubernetes.Interface, namespace, name string) 
 	return granted.Status.Token
 }
 
-// whoAmI is the user that the API server sees, or its refusal.
+// whoAmI returns the user that the API server sees, or its refusal.
 func whoAmI(t *testing.T, config *rest.Config) string {
 	t.Helper()
 	review, err := kubernetes.NewForConfigOrDie(config).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})

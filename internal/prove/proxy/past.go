@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// compactedNote is in the record where a past was asked for that the server has forgotten.
+// compactedNote is recorded if a past was requested that the server no longer has.
 const compactedNote = "the server has no longer the past that was to be shown: it showed the present"
 
 // antedate changes a list that may be old, while a view of it is frozen, to one at the frozen
@@ -43,7 +43,7 @@ func (p *Proxy) antedate(x *exchange) {
 	x.to.RawQuery = query.Encode()
 }
 
-// mayBeOld reports whether a list may be answered with what is not the newest, nor of an exact
+// mayBeOld reports whether a list may be answered with a state that is neither the newest nor an exact
 // version.
 func mayBeOld(query url.Values) bool {
 	asked, match := query.Get("resourceVersion"), query.Get("resourceVersionMatch")
@@ -54,7 +54,7 @@ func mayBeOld(query url.Values) bool {
 	return match == string(metav1.ResourceVersionMatchNotOlderThan) || match == "" && (asked == "0" || !limited)
 }
 
-// send sends a request on. A list of a past that is no longer there becomes one of the present.
+// send forwards a request. A list of a past that no longer exists becomes a list of the present.
 func (p *Proxy) send(r *http.Request) (*http.Response, error) {
 	response, err := p.routes.RoundTrip(r)
 	x := exchangeOf(r)
@@ -77,8 +77,8 @@ type sender func(*http.Request) (*http.Response, error)
 func (s sender) RoundTrip(r *http.Request) (*http.Response, error) { return s(r) }
 
 // refused returns the answer of an API server that does not send lists as watches, to a watch that
-// begins with a list which would have to be of the past. Clients then list, and watch from there.
-// Where the next instance is to see the past, no instance gets such watches.
+// begins with a list which would have to show the past. Clients then list, and watch from there.
+// If the next instance has to see the past, no instance gets such watches.
 func (p *Proxy) refused(x *exchange) (apierrors.APIStatus, bool) {
 	if x.Verb != "watch" {
 		return nil, false

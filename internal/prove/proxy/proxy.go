@@ -19,38 +19,38 @@ import (
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
-// Options say what a proxy stands between, and what it does there.
+// Options configure the two sides of a proxy, and its faults.
 type Options struct {
 	// Server is the API server and the operator's own credentials.
 	Server *rest.Config
-	// Observer may read the metadata of what the operator writes, so that it is known what a write
-	// changed. Where it is nil, that is known only where request and answer tell by themselves.
+	// Observer may read the metadata of the objects that the operator writes, so that the effect of a write
+	// is known. If it is nil, the effect is known only if request and answer contain it.
 	Observer *rest.Config
-	// Script is what goes wrong. Nil: nothing.
+	// Script contains the faults to inject. Nil: none.
 	Script *fault.Script
-	// World is the part of the cluster that the operator takes for the whole.
+	// World is the part of the cluster that the operator sees as the whole cluster.
 	World World
-	// Before tells the resource version of the object that a request is about to change, "0" where there
-	// is none, as far as somebody knows who sees all. It may lag behind by what the operator wrote
-	// itself. Where it does not know, and where it is nil, the Observer is asked, over the network.
+	// Before returns the resource version of the object that a request is about to change, "0" if the object does not
+	// exist, as far as an observer of the whole cluster knows. It may lag behind the operator's own
+	// writes. If it does not know, or is nil, the Observer is queried, over the network.
 	Before func(requestlog.Request) (resourceVersion string, ok bool)
-	// Now tells the newest resource version that there is, as far as somebody knows who sees all. It
-	// is asked when a fault strikes. Nil: the API server is asked.
+	// Now returns the newest resource version, as far as an observer of the whole cluster knows. It
+	// is called when a fault strikes. Nil: the API server is queried.
 	Now func() string
 	// Kill ends the operator, for faults of that kind. It returns when the operator can send no
-	// more: Revoke of its instance sees to that. It must not wait for a request of the operator's
-	// to be answered, nor close the proxy.
+	// more requests: Revoke of its instance ensures that. It must not wait for the answer to a request of the
+	// operator, nor close the proxy.
 	Kill func()
 	// Overlap starts a second instance of the operator beside the first, for faults of that kind, as
-	// a rolling update does. It is called in a goroutine of its own.
+	// a rolling update does. It is called in its own goroutine.
 	Overlap func()
-	// Slowness tells how much slower than usual the cluster is at the moment, from 1 on: a view stays frozen for as much
-	// longer. Nil: 1.
+	// Slowness returns how much slower than usual the cluster currently is, from 1 on: a view stays frozen
+	// longer by that factor. Nil: 1.
 	Slowness func() float64
-	// Admin may change Leases, for faults that take one from the operator.
+	// Admin may change Leases, for faults that take a lease from the operator.
 	Admin *rest.Config
-	// ErrorLog is as that of http.Server: it gets what is wrong with connections. What is wrong with
-	// requests is in the record.
+	// ErrorLog is like ErrorLog of http.Server: it receives errors of connections. Errors of
+	// requests are in the record.
 	ErrorLog *log.Logger
 }
 
@@ -80,7 +80,7 @@ type Proxy struct {
 
 	mu     sync.Mutex
 	closed bool
-	inside sync.WaitGroup // requests on their way; nobody enters once it is closed
+	inside sync.WaitGroup // requests in progress; none are accepted once it is closed
 }
 
 // Start starts a proxy on a free port of the loopback interface. It runs until Close is called.
@@ -114,7 +114,7 @@ func Start(options Options) (*Proxy, error) {
 	return p, nil
 }
 
-// lacks tells what the script's faults need and do not have.
+// lacks reports what the script's faults need and do not have.
 func (o *Options) lacks() error {
 	switch {
 	case o.Kill == nil && o.Script.Has(fault.Kill, fault.Past):
@@ -127,7 +127,7 @@ func (o *Options) lacks() error {
 	return nil
 }
 
-// connect makes the ways to the API server.
+// connect creates the routes to the API server.
 func (p *Proxy) connect() (err error) {
 	if p.routes, err = newRoutes(p.options.Server); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (p *Proxy) connect() (err error) {
 	return nil
 }
 
-// serve begins to take connections.
+// serve begins to accept connections.
 func (p *Proxy) serve() {
 	p.alive, p.end = context.WithCancel(context.Background())
 	p.server = &http.Server{
@@ -171,7 +171,7 @@ const maxStreams = 1000
 // Record returns what the proxy records into.
 func (p *Proxy) Record() *requestlog.Log { return p.record }
 
-// Close cuts all connections, ends the proxy and returns when all that passed is in the log. A
+// Close cuts all connections, ends the proxy and returns when all requests are in the log. A
 // second call does nothing.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
@@ -188,7 +188,7 @@ func (p *Proxy) Close() error {
 	return err
 }
 
-// enter lets a request in, unless the proxy is closed.
+// enter accepts a request, unless the proxy is closed.
 func (p *Proxy) enter() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

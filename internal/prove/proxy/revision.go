@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// clock is what the proxy knows of the course of versions.
+// clock records the sequence of versions that the proxy knows.
 type clock struct {
 	newest atomic.Uint64
 
@@ -31,7 +31,7 @@ type change struct {
 	kind    string
 }
 
-// saw notes a version that passed.
+// saw records a version that passed.
 func (c *clock) saw(one uint64) {
 	for {
 		newest := c.newest.Load()
@@ -41,11 +41,11 @@ func (c *clock) saw(one uint64) {
 	}
 }
 
-// maxKept bounds what a clock remembers of each sort.
+// maxKept limits the number of entries of each kind that a clock stores.
 const maxKept = 1 << 16
 
-// wrote notes an effective write, and the newest version before it. Leases and events do not
-// count: they come at any time.
+// wrote records an effective write, and the newest version before it. Leases and events do not
+// count: they occur at any time.
 func (c *clock) wrote(r *requestlog.Request, before uint64) {
 	if !counts(r) || r.Resource == "events" {
 		return
@@ -58,7 +58,7 @@ func (c *clock) wrote(r *requestlog.Request, before uint64) {
 	c.writes = append(c.writes, write{before, max(resourceclient.Revision(r.After), before+1)}) // a deletion does not say
 }
 
-// note remembers what a write left behind.
+// note records the result of a write.
 func (c *clock) note(r *requestlog.Request) {
 	if r.After == "" || r.Name == "" {
 		return
@@ -71,7 +71,7 @@ func (c *clock) note(r *requestlog.Request) {
 	c.last[key(r)] = r.After
 }
 
-// own returns the version that the operator wrote last of an object.
+// own returns the version of an object that the operator wrote last.
 func (c *clock) own(r *requestlog.Request) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +83,7 @@ func key(r *requestlog.Request) string {
 	return strings.Join([]string{r.Group, r.Resource, r.Namespace, r.Name}, "/")
 }
 
-// first reports whether an event is shown for the first time, by whichever watch.
+// first reports whether an event is shown for the first time, by any watch.
 func (c *clock) first(one change) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,8 +109,8 @@ func (c *clock) before(writes int, by uint64) uint64 {
 	return done[max(0, len(done)-writes)].before
 }
 
-// Mark notes the moment under a name, for faults that lead back to the end of a step. The moment
-// before a request that is chosen by a fault is noted under the choice.
+// Mark records the moment under a name, for faults that lead back to the end of a step. The moment
+// before a request that is chosen by a fault is recorded under the choice.
 func (p *Proxy) Mark(ctx context.Context, step string) {
 	p.clock.mark(step, p.revision(ctx))
 }
@@ -124,7 +124,7 @@ func (c *clock) mark(name string, at uint64) {
 	c.marks[name] = at
 }
 
-// marked returns the version of a mark, the newest where there is none of the name.
+// marked returns the version of a mark, or the newest version if there is no mark with the name.
 func (c *clock) marked(step string) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

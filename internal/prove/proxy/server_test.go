@@ -20,7 +20,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// While the server is away nobody is answered, and then all continues as before.
+// While the server is unavailable no request is answered, and then everything continues as before.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	for _, moment := range []fault.Moment{fault.Before, fault.Effect, fault.Answer} {
@@ -79,8 +79,8 @@ func (v *viewer) has(name string) bool {
 	return ok
 }
 
-// A token that has expired is refused for a while; the new one is in the file, for who reads it.
-// Watches continue, as those of the API server do.
+// An expired token is refused for a while; clients can read the new one from the file.
+// Watches continue, as watches of the API server do.
 func TestExpire(t *testing.T) {
 	t.Parallel()
 	for _, moment := range []fault.Moment{fault.Before, fault.Effect} {
@@ -134,7 +134,7 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// A second instance comes beside the first, whose request continues as if nothing were.
+// A second instance starts beside the first, whose request continues undisturbed.
 func TestOverlap(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 2)
@@ -285,7 +285,7 @@ func TestLoseLease(t *testing.T) {
 	})
 }
 
-// Who leads nothing can lose nothing, which is in the record.
+// An instance that does not lead cannot lose a lease. This is recorded.
 func TestLoseNoLease(t *testing.T) {
 	t.Parallel()
 	s := standWith(t, proxy.Options{Admin: localtest.Shared(t).Config}, fault.Fault{Kind: fault.LoseLease, On: fault.Match{Verb: "create"}})

@@ -20,7 +20,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// careless makes a ConfigMap with a generated name for each Secret, unless its cache has one.
+// careless creates a ConfigMap with a generated name for each Secret, unless its cache has one.
 type careless struct {
 	client.Client
 	// passed is told after each look at the Secret.

@@ -16,7 +16,7 @@ import (
 // errCut ends a request without an answer, on purpose.
 var errCut = errors.New("cut")
 
-// due returns the request's faults of a moment, that which decides the result of it last.
+// due returns the request's faults of a moment. The fault that decides the outcome is last.
 func (x *exchange) due(when fault.Moment) []fault.Fault {
 	var due []fault.Fault
 	for _, f := range x.faults {
@@ -28,8 +28,8 @@ func (x *exchange) due(when fault.Moment) []fault.Fault {
 	return due
 }
 
-// moment is when a fault strikes the request. A view that is not to show the effect of a write has to
-// be frozen before there is one: watches may be faster than the answer.
+// moment returns when a fault strikes the request. A view that must not show the effect of a write has to
+// be frozen before there is an effect: watches may be faster than the answer.
 func (x *exchange) moment(f fault.Fault) fault.Moment {
 	if (f.Kind == fault.Hold || f.Kind == fault.Skip) && x.IsWrite() {
 		return fault.Before
@@ -44,7 +44,7 @@ func rank(f fault.Fault) int {
 	return 0
 }
 
-// struckBy adds to the record what was done to a request, or to events of it.
+// struckBy adds the faults of a request, or of its events, to the record.
 func (x *exchange) struckBy(what string) {
 	switch {
 	case x.Fault == "":
@@ -54,7 +54,7 @@ func (x *exchange) struckBy(what string) {
 	}
 }
 
-// strike lets the faults happen that strike before the request continues. It returns true where the
+// strike executes the faults that strike before the request is forwarded. It returns true if the
 // request has been answered.
 func (p *Proxy) strike(ctx context.Context, w http.ResponseWriter, x *exchange) (answered bool) {
 	for _, f := range x.due(fault.Before) {
@@ -71,7 +71,7 @@ func (p *Proxy) strike(ctx context.Context, w http.ResponseWriter, x *exchange) 
 	return false
 }
 
-// reply answers a request in the server's place.
+// reply answers a request instead of the server.
 func (x *exchange) reply(w http.ResponseWriter, status int, header http.Header, body []byte) {
 	x.Status = status
 	if x.IsWrite() {
@@ -92,7 +92,7 @@ func (x *exchange) reply(w http.ResponseWriter, status int, header http.Header, 
 // moment tells at which version a fault strikes. It is asked only where that matters.
 type moment func(context.Context, *exchange) uint64
 
-// now is the newest version, and after a write that of the write.
+// now returns the newest version, or, after a write, the version of the write.
 func (p *Proxy) now(ctx context.Context, x *exchange) uint64 {
 	if x.Effect == requestlog.Changed && x.After != "" {
 		return resourceclient.Revision(x.After)
@@ -100,8 +100,8 @@ func (p *Proxy) now(ctx context.Context, x *exchange) uint64 {
 	return p.revision(ctx)
 }
 
-// happen lets a fault happen, whether before or after the server's work, or before an event is shown.
-// It returns the answer where the fault is one, and an error where there is to be none.
+// happen executes a fault, before or after the server's work, or before an event is shown.
+// It returns the answer if the fault is an answer, and an error if there must be no answer.
 func (p *Proxy) happen(ctx context.Context, x *exchange, f fault.Fault, at moment) (int, http.Header, []byte, error) {
 	switch f.Kind {
 	case fault.Cut:
@@ -128,7 +128,7 @@ func (p *Proxy) happen(ctx context.Context, x *exchange, f fault.Fault, at momen
 	return p.happenTo(ctx, x, f)
 }
 
-// happenTo lets a fault happen that is about the operator's identity, or is an answer.
+// happenTo executes a fault that concerns the operator's identity, or is an answer.
 func (p *Proxy) happenTo(ctx context.Context, x *exchange, f fault.Fault) (int, http.Header, []byte, error) {
 	switch f.Kind {
 	case fault.Overlap:
@@ -161,13 +161,13 @@ func (p *Proxy) ago(f fault.Fault, now uint64) uint64 {
 	return p.clock.before(f.Back, now)
 }
 
-// outage lets the server be away for a while.
+// outage makes the server unavailable for a while.
 func (p *Proxy) outage(while time.Duration) {
 	p.meter.disturb(while)
 	p.gate.cutAll(while)
 }
 
-// afterwards lets faults happen once the answer has been sent. The context of a request ends
+// afterwards executes faults after the answer has been sent. The context of a request ends
 // when HTTP/2 has sent the end of the answer; in HTTP/1.1 all of it is sent by then.
 func (p *Proxy) afterwards(ctx context.Context, w http.ResponseWriter, x *exchange) {
 	for _, f := range x.due(fault.Answer) {
@@ -189,7 +189,7 @@ func (p *Proxy) afterwards(ctx context.Context, w http.ResponseWriter, x *exchan
 	}
 }
 
-// pause lets a while pass, unless ctx ends before.
+// pause waits for a while, unless ctx ends before.
 func pause(ctx context.Context, while time.Duration) error {
 	timer := time.NewTimer(while)
 	defer timer.Stop()

@@ -7,7 +7,7 @@ var timing = struct{ validity, grace, linger time.Duration }{
 	// validity of a proxy's certificate, before and after now. A proxy lives for minutes.
 	validity: 7 * 24 * time.Hour,
 
-	// grace is how long the server may take to answer a write whose sender is gone: the default timeout of
+	// grace is how long the server may take to answer a write whose sender has ended: the default timeout of
 	// a webhook. It usually takes milliseconds, and seconds on a busy machine.
 	grace: 10 * time.Second,
 

@@ -10,7 +10,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/fault"
 )
 
-// view is a past that an operator sees in place of the present: all at one version.
+// view is a past that an operator sees instead of the present: everything at one version.
 type view struct {
 	fault fault.Fault
 	// at is the newest version that is shown.
@@ -42,7 +42,7 @@ func newViews() *views {
 	return &views{epochs: map[string]int{}, floors: map[string]uint64{}, changed: make(chan struct{})}
 }
 
-// change does something with the views, and wakes the watches.
+// change changes the views, and wakes the watches.
 func (v *views) change(do func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -64,7 +64,7 @@ func (v *views) in(resource string, instance int, version uint64) (by []*view, e
 	return by, v.epochs[""] + v.epochs[resource], v.changed
 }
 
-// at returns the version at which an instance sees a resource, or false where it is the present.
+// at returns the version at which an instance sees a resource, or false if it sees the present.
 func (v *views) at(resource string, instance int) (uint64, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -91,10 +91,10 @@ func (v *views) frozenFor(instance int) bool {
 	return slices.ContainsFunc(v.frozen, func(each *view) bool { return each.isOf(each.fault.View, instance) })
 }
 
-// relist ends the watches of a resource, or of all where that is empty.
+// relist ends the watches of a resource, or of all resources if it is empty.
 func (v *views) relist(resource string) { v.change(func() { v.epochs[resource]++ }) }
 
-// compact lets watches of a resource no longer begin before a version.
+// compact prevents watches of a resource from beginning before a version.
 func (v *views) compact(resource string, before uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -108,7 +108,7 @@ func (v *views) compacted(resource string, at uint64) bool {
 	return at < v.floors[resource]
 }
 
-// come notes that an instance is at work, which is when its view of the past begins.
+// come records that an instance is at work. At that time its view of the past begins.
 func (v *views) come(instance int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -128,7 +128,7 @@ func (v *views) end(one *view) {
 	})
 }
 
-// freeze lets instances from a number on see nothing newer than a version, until they are quiet.
+// freeze hides everything newer than a version from instances from a number on, until they are quiet.
 func (p *Proxy) freeze(f fault.Fault, at uint64, since int) {
 	one := &view{fault: f, at: at, since: since, begun: make(chan struct{})}
 	if since == 0 {
@@ -145,7 +145,7 @@ func (p *Proxy) freeze(f fault.Fault, at uint64, since int) {
 	}()
 }
 
-// slowness is that of the cluster.
+// slowness returns the slowness of the cluster.
 func (p *Proxy) slowness() float64 {
 	if p.options.Slowness == nil {
 		return 1
@@ -157,8 +157,8 @@ func scaled(while time.Duration, slow float64) time.Duration {
 	return time.Duration(float64(while) * slow)
 }
 
-// untilQuiet returns when the operator has been quiet for as long as a view asks for, or the view has
-// lasted long enough. On a slow cluster both are longer: what the operator is to do in the meantime takes longer, too.
+// untilQuiet returns when the operator has been quiet for as long as a view requires, or the view has
+// lasted long enough. On a slow cluster both times are longer, because the operator's work takes longer, too.
 func (p *Proxy) untilQuiet(one *view) {
 	select {
 	case <-one.begun:

@@ -10,7 +10,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/fault"
 )
 
-// A view stays frozen for as much longer as the cluster is slower, whether the operator is quiet or not.
+// A view stays frozen longer in proportion to the slowness of the cluster, whether the operator is quiet or not.
 func TestViewsOfSlowClusters(t *testing.T) {
 	t.Parallel()
 	hold := fault.Fault{Kind: fault.Hold, Quiet: metav1.Duration{Duration: time.Second}, For: metav1.Duration{Duration: 10 * time.Second}}

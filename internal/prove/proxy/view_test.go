@@ -27,7 +27,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// viewer is an informer that writes down what it was shown of the ConfigMaps of the test.
+// viewer is an informer that records the events of the test's ConfigMaps.
 type viewer struct {
 	*stand
 	informer cache.SharedIndexInformer
@@ -282,7 +282,7 @@ func TestHoldOfOneResource(t *testing.T) {
 	})
 }
 
-// What was held back is thrown away: the operator lists, and never sees the states in between.
+// Held events are discarded: the operator lists, and never sees the states in between.
 func TestSkip(t *testing.T) {
 	t.Parallel()
 	f := fault.Fault{Kind: fault.Skip, Quiet: still, For: long, On: ofX}
@@ -399,7 +399,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// expired waits for the event that ends a watch whose past is forgotten.
+// expired waits for the event that ends a watch whose past is no longer available.
 func (s *stand) expired(stream watch.Interface) {
 	s.Helper()
 	select {

@@ -14,20 +14,20 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 )
 
-// World is the part of a cluster that an operator takes for the whole. With many, operators can
-// run side by side on one cluster, each as if it were alone.
+// World is the part of a cluster that an operator sees as the whole cluster. With several worlds, operators can
+// run in parallel on one cluster, each as if it were alone.
 //
-// Guarantees: lists and watches across all namespaces show the world's only, of namespaces only
-// its own. Selectors, encodings and pages are as asked for.
-// Caveats: what names a namespace, and objects that are in none, pass as they are. Rights
-// are those in the namespace: an operator that may not read across all of them does not
-// learn of it; the record says what it asked for.
+// Guarantees: lists and watches across all namespaces show only the world's objects, and of namespaces only
+// its own. Selectors, encodings and pages are as requested.
+// Caveats: requests that name a namespace, and cluster-scoped objects, pass unchanged. Permissions
+// are those in the namespace: an operator that may not read across all namespaces does not
+// notice it; the record contains the original request.
 type World struct {
-	// Namespace is the world's. Empty: the operator sees the cluster as it is.
+	// Namespace is the namespace of the world. Empty: the operator sees the cluster as it is.
 	Namespace string
 }
 
-// narrow changes a list or watch across namespaces to one of the operator's world.
+// narrow changes a list or watch across namespaces to a request for the operator's world.
 func (p *Proxy) narrow(ctx context.Context, x *exchange, to *url.URL) error {
 	own := p.options.World.Namespace
 	if own == "" || x.Namespace != "" || x.Verb != "list" && x.Verb != "watch" || path.Base(to.Path) != x.Resource {

@@ -31,7 +31,7 @@ func (s *stand) everywhere(config *rest.Config) kubernetes.Interface {
 	return kubernetes.NewForConfigOrDie(config)
 }
 
-// What is asked across namespaces is answered from the world's, in each encoding, with selectors.
+// Requests across namespaces are answered from the world's namespace, in each encoding, with selectors.
 func TestAWorldIsAllThereIs(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {

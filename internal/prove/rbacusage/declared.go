@@ -21,7 +21,7 @@ type Granted struct {
 	Unknown bool
 }
 
-// Of reads what a project's Roles grant. Roles that others are composed of are looked for among
+// Of returns what a project's Roles grant. Roles of which others are composed are searched for among
 // the grants.
 func Of(grants []project.Grant) ([]Granted, error) {
 	var all []Granted

@@ -13,14 +13,14 @@ import (
 	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
-// Unused is what a rule grants and no run used.
+// Unused is a permission that a rule grants and no run used.
 type Unused struct {
 	// Grant is the Role, Rule the rule's index in it.
 	Grant project.Grant
 	Rule  int
 	// rbac.Permission is what the rule is about, its verb left out. Group and resource may be wildcards.
 	Right rbac.Permission
-	// Verbs are those that were not used.
+	// Verbs are the verbs that were not used.
 	Verbs []string
 	// Used are the rights that were, where the rule has wildcards and grants more than these.
 	Used []rbac.Permission
@@ -80,7 +80,7 @@ func granted(declared []Granted, need Need) bool {
 	return slices.ContainsFunc(declared, func(g Granted) bool { return g.allows(need) })
 }
 
-// allows reports whether one of the rules allows what is needed.
+// allows reports whether one of the rules allows a need.
 func (g Granted) allows(need Need) bool {
 	if !g.holds(need) {
 		return false
@@ -116,7 +116,7 @@ func (g Granted) unused(needed Needs) []Unused {
 	return all
 }
 
-// allowsSomewhere reports whether one of the rules allows what is needed, be it in one namespace only.
+// allowsSomewhere reports whether one of the rules allows a need, even if only in one namespace.
 func (g Granted) allowsSomewhere(need Need) bool {
 	need.Wide = false
 	return g.allows(need)
@@ -141,7 +141,7 @@ func (g Granted) users(granted rbac.Permission, needed Needs) []rbac.Permission 
 	return slices.Compact(used)
 }
 
-// requests are the verbs that requests have.
+// requests are the verbs that requests can have.
 var requests = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "post", "put", "head", "options", "*"}
 
 // ofWebhooks: what an operator registers its webhooks and policies with, and keeps their certificates in,
@@ -178,7 +178,7 @@ func (g Granted) migrates(right rbac.Permission) bool {
 	})
 }
 
-// excused reports whether a right of the grant is useful though no request needs it.
+// excused reports whether a permission of the grant is useful although no request needs it.
 func (g Granted) excused(right rbac.Permission, needed Needs) bool {
 	if !slices.Contains(requests, right.Verb) {
 		return true

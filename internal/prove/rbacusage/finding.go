@@ -12,11 +12,11 @@ import (
 	"github.com/operon-framework/operon/internal/tools/rbac"
 )
 
-// Findings says what is wrong with the permissions that a project declares: what is missing, and,
-// where the runs showed enough of the operator to tell, what no run used.
+// Findings returns what is wrong with the permissions that a project declares: missing permissions, and,
+// if the runs showed enough of the operator, permissions that no run used.
 //
-// The runs showed enough when objects were created, changed and deleted, and things went wrong
-// in the meantime: an operator that never had to clean up needs less than it has. Where nothing is
+// The runs showed enough when objects were created, changed and deleted, and faults occurred
+// in the meantime: an operator that never had to clean up needs less than it has. If nothing is
 // declared, nothing is found.
 func Findings(needed Needs, declared []Granted, enough bool) []finding.Finding {
 	if len(declared) == 0 {
@@ -65,7 +65,7 @@ func byResource(missing Needs, declared []Granted) []string {
 	return all
 }
 
-// String says what to remove, and where, in a sentence.
+// String returns a sentence that says what to remove, and from which place.
 func (u Unused) String() string {
 	place := ""
 	if at := u.Place(); at != "" {
@@ -129,7 +129,7 @@ func join(words []string) string {
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
-// roleIn names the Role where there is but one, the one to change.
+// roleIn returns a reference to the Role to change, or nil if there is not exactly one.
 func roleIn(declared []Granted) *workload.Ref {
 	if len(declared) != 1 {
 		return nil

@@ -23,7 +23,7 @@ type Need struct {
 	Wide bool
 	// Requests is how many there were, 0 where the right only goes with others.
 	Requests int
-	// Refused is how many of them the API server turned down as forbidden.
+	// Refused is how many of them the API server rejected as forbidden.
 	Refused int
 	// Fixed: the name is always the same one, and a rule may have it.
 	Fixed bool
