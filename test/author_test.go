@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/operon-framework/operon"
+	"github.com/operon-framework/operon/local/localtest"
 )
 
 // finalizes is a composer with a Finalize.
@@ -66,6 +68,53 @@ func TestFinalizeHoldsTheObject(t *testing.T) {
 	})
 	if !mayGo.Load() {
 		t.Error("it went before the cleanup succeeded")
+	}
+}
+
+// Finalize is not called again after it succeeded, even if the cache still shows the object with its finalizer: it would create again
+// what it has just removed.
+func TestFinalizeSucceedsOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	gate := &localtest.Gate{Of: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/boxes") }}
+	defer gate.Open()
+	var calls atomic.Int64
+	requests, _ := w.runAs(gate.Config(w.Config), finalizes{copies, func(ctx context.Context, _ *Box, out *operon.Finalization) error {
+		if found, err := out.Get(ctx, config("read", nil)); err != nil || !found { // its watch requeues the object
+			return errors.Join(err, errors.New("not found"))
+		}
+		gate.Shut()
+		calls.Add(1)
+		return nil
+	}})
+	read := config("read", nil)
+	read.Namespace = w.Namespace
+	w.must(w.client.Create(t.Context(), read))
+	b := w.box("once", map[string]string{"a": "1"})
+	w.isReady(b)
+	w.must(w.client.Delete(t.Context(), b))
+	patched := func(times int) {
+		t.Helper()
+		w.eventually("the finalizer to be removed", func(context.Context) error {
+			found := 0
+			for _, r := range requests.all(true) {
+				if r == "PATCH /apis/test.operon.dev/v1/namespaces/"+w.Namespace+"/boxes/once" {
+					found++
+				}
+			}
+			if found < times {
+				return fmt.Errorf("it was patched %d times", found)
+			}
+			return nil
+		})
+	}
+	patched(2) // it was added, and removed
+	w.gone(b)
+	read.Data = map[string]string{"a": "2"}
+	w.must(w.client.Update(t.Context(), read))
+	patched(3)
+	if calls.Load() != 1 {
+		t.Errorf("Finalize succeeded %d times", calls.Load())
 	}
 }
 

@@ -70,7 +70,7 @@ func cleanUp[T client.Object](ctx context.Context, r *Reconciler[T], p *pass[T])
 	if !controllerutil.ContainsFinalizer(p.object.now, CleanupFinalizer) {
 		return outcome.Done(), nil
 	}
-	if r.Roles.Finalize != nil {
+	if r.Roles.Finalize != nil && !p.known.cleanedUp { // a stale cache may still show the finalizer
 		out := author.NewFinalization(p.object.now, p.reads, r.Direct)
 		if err := r.Roles.Finalize(ctx, p.object.now, out); err != nil {
 			return outcome.Done(), err
@@ -80,6 +80,7 @@ func cleanUp[T client.Object](ctx context.Context, r *Reconciler[T], p *pass[T])
 		if o := found.Outcome(); o.Kind() != outcome.KindDone || o.After() > 0 {
 			return outcome.Combine(o, outcome.Wait(ReasonDeleting, "cleanup has not finished")), nil
 		}
+		p.known.cleanedUp = true
 	}
 	return outcome.Done(), client.IgnoreNotFound(p.object.patchMetadata(ctx, func(o client.Object) {
 		controllerutil.RemoveFinalizer(o, CleanupFinalizer)

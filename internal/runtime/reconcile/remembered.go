@@ -40,6 +40,8 @@ type remembered struct {
 	preview *report.Preview
 	// announced are the author's events of the last reconcile, by the role that recorded them.
 	announced map[string][]author.Event
+	// cleanedUp reports that the author's Finalize has succeeded. It is not called again.
+	cleanedUp bool
 	// stopWork ends the running step of the object's work; nil means that none runs.
 	stopWork context.CancelFunc
 }
@@ -91,7 +93,7 @@ func (o *objects) stopWork(key types.NamespacedName) {
 // becomes records the UID that the object was read with.
 func (k *remembered) becomes(uid types.UID) {
 	if k.uid != uid {
-		k.uid, k.pace, k.duels, k.announced, k.status = uid, queue.Pace{}, dueling.Ledger{}, nil, condition.Detached{}
+		k.uid, k.pace, k.duels, k.announced, k.status, k.cleanedUp = uid, queue.Pace{}, dueling.Ledger{}, nil, condition.Detached{}, false
 	}
 }
 
