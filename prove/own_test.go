@@ -75,6 +75,9 @@ func TestRoleOfMemcached(t *testing.T) {
 				}
 			})
 			for _, f := range found.Findings {
+				if f.Flaky && f.Level == finding.Note {
+					continue // the machine was slow: see docs/prove/properties.md
+				}
 				if f.Property != test.property || !strings.Contains(f.Message, test.says) {
 					t.Errorf("found is %s: %s", f.Property, f.Message)
 				}
