@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/internal/prove/accept"
 	"github.com/operon-framework/operon/internal/prove/finding"
+	"github.com/operon-framework/operon/internal/prove/report"
+	"github.com/operon-framework/operon/internal/prove/testplan"
+	"github.com/operon-framework/operon/internal/prove/workload"
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
@@ -49,44 +51,60 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// A rule of a Role that nothing needs is a note. One that is missing is a finding, which is accepted here.
-func TestRoleOfMemcached(t *testing.T) {
+// A rule of a Role that nothing needs is a note. The runs without faults suffice, as when a note is replayed.
+func TestRoleWithTooMuch(t *testing.T) {
+	skipRaced(t)
+	t.Parallel()
+	options := withRules(t, memcached, func(rules []any) []any {
+		return append(rules, map[string]any{"apiGroups": []any{""}, "resources": []any{"secrets"}, "verbs": []any{"delete"}})
+	})
+	note := &File{Finding: string(finding.Needed) + "|", Settle: DefaultSettle, Plan: testplan.Plan{Workload: workload.Sample(options.Samples, options.CRDs)}}
+	found, err := Replay(t.Context(), options, note)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !says(found, finding.Needed, "delete on secrets") || found.Failures() > 0 {
+		t.Errorf("found is:\n%s", told(t, found))
+	}
+}
+
+// A rule that is missing from a Role is a finding, which is accepted here.
+func TestRoleWithTooLittle(t *testing.T) {
 	skipRaced(t)
 	t.Parallel()
 	missing, err := accept.Parse("accepted.yaml", []byte("accepted:\n- property: permitted\n  message: the operator is not permitted to list deployments\n  reason: a test\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets := map[string]any{"apiGroups": []any{""}, "resources": []any{"secrets"}, "verbs": []any{"delete"}}
-	for name, test := range map[string]struct {
-		change   func(rules []any) []any
-		property finding.Property
-		says     string
-	}{
-		"too much":   {func(rules []any) []any { return append(rules, secrets) }, finding.Needed, "delete on secrets"},
-		"too little": {withoutDeployments, finding.Permitted, "deployments"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			found, _ := proven(t, memcached, func(o *Options) {
-				o.Plans, o.Budget, o.Accept = enoughPlans, 5*time.Minute, missing
-				for _, grant := range o.Grants {
-					changeRules(t, grant, test.change)
-				}
-			})
-			for _, f := range found.Findings {
-				if f.Flaky && f.Level == finding.Note {
-					continue // the machine was slow: see docs/prove/properties.md
-				}
-				if f.Property != test.property || !strings.Contains(f.Message, test.says) {
-					t.Errorf("found is %s: %s", f.Property, f.Message)
-				}
-			}
-			if len(found.Findings) == 0 || found.Failures() > 0 {
-				t.Errorf("%d findings, %d of them failures, in %d plans", len(found.Findings), found.Failures(), found.Plans.Run)
-			}
-		})
+	options := withRules(t, memcached, withoutDeployments)
+	options.Plans, options.Accept = 2, missing
+	found, err := Prove(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
 	}
+	if !says(found, finding.Permitted, "deployments") || found.Failures() > 0 {
+		t.Errorf("found is:\n%s", told(t, found))
+	}
+}
+
+func says(found *report.Report, property finding.Property, message string) bool {
+	return slices.ContainsFunc(found.Findings, func(f finding.Finding) bool {
+		return f.Property == property && strings.Contains(f.Message, message)
+	})
+}
+
+// withRules are the options for a target whose Roles are changed.
+func withRules(t *testing.T, target Target, change func(rules []any) []any) Options {
+	t.Helper()
+	options, err := target.Load(t.Context(), t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testCluster.join(t, &options)
+	for _, grant := range options.Grants {
+		changeRules(t, grant, change)
+	}
+	return options
 }
 
 func withoutDeployments(rules []any) []any {

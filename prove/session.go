@@ -195,6 +195,9 @@ func (s *session) learn(ctx context.Context) error {
 		return err
 	}
 	s.refs = refs
+	if rhythm := refs.Rhythm(); len(rhythm) > 0 {
+		s.report.Notes = append(s.report.Notes, fmt.Sprintf("the operator never becomes silent (%s): a step is over when nothing else happens", rhythm))
+	}
 	for _, note := range s.unready() {
 		s.at(note)
 		s.report.Notes = append(s.report.Notes, note)
@@ -256,7 +259,7 @@ func (s *session) rehearse(ctx context.Context) (fresh map[string]runlog.Trace, 
 				return err
 			}
 			seen, err := s.stage.Carry(both, *s.unharmed(), runner.Pace{
-				Unsure: s.Settle, Settle: s.Settle, Listen: 2 * s.Settle, Patience: timing.referencePatience,
+				Unsure: s.Settle, Settle: s.Settle, Listen: 2 * s.Settle, Patience: timing.referencePatience, Learn: true,
 			})
 			if err == nil {
 				s.learnt[i] = *seen
@@ -276,7 +279,9 @@ func (s *session) rehearse(ctx context.Context) (fresh map[string]runlog.Trace, 
 func (s *session) fresh(ctx context.Context, w workload.Workload) (map[string]runlog.Trace, error) {
 	all := map[string]runlog.Trace{}
 	for step, alone := range oracle.Fresh(w) {
-		seen, err := s.stage.Carry(ctx, testplan.Plan{Name: alone.Name, Workload: alone}, runner.Pace{Unsure: s.Settle, Settle: s.Settle, Patience: timing.referencePatience})
+		seen, err := s.stage.Carry(ctx, testplan.Plan{Name: alone.Name, Workload: alone}, runner.Pace{
+			Unsure: s.Settle, Settle: s.Settle, Patience: timing.referencePatience, Rhythm: s.refs.Rhythm(), Learn: true,
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -347,10 +352,9 @@ func mixed(plans, others []testplan.Plan) []testplan.Plan {
 	return append(all, others...)
 }
 
-// restless reports whether the operator did not become silent in the first step of any run without
-// faults, and not as it only reads all the time.
+// restless reports whether the operator did not become silent in the first step of any run without faults.
 func (s *session) restless() bool {
-	return !s.refs.Reads() && !slices.ContainsFunc(s.learnt, func(t runlog.Trace) bool {
+	return !slices.ContainsFunc(s.learnt, func(t runlog.Trace) bool {
 		return len(t.Steps) > 0 && t.Steps[0].Silent
 	})
 }

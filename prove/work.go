@@ -150,7 +150,7 @@ func (s *session) carry(ctx context.Context, p testplan.Plan, pace runner.Pace) 
 		}
 		refs = refs.For(p.Workload, fresh)
 	}
-	pace.Reads = refs.Reads()
+	pace.Rhythm = refs.Rhythm()
 	pace.Reached, pace.Knows, pace.Unsure = refs.Reached, refs.Knows, max(pace.Unsure, s.Settle)
 	seen, err := s.stage.Carry(ctx, p, pace)
 	if err != nil {

@@ -5,24 +5,26 @@ import (
 	"testing"
 )
 
-// A budget limits a package: its lines of code without tests and generated files, and its exported names (functions and
-// types; constants of closed sets do not count).
+// budget limits a package: its lines of code without tests and generated files, and its exported names (functions and types;
+// constants of closed sets do not count).
 type budget struct{ lines, exported int }
 
 // usual is the budget of a package that is not listed in budgets.
 var usual = budget{lines: 1500, exported: 24}
 
 // totalLines limits all modules and examples together. The goal is 98,000.
-const totalLines = 114_000
+const totalLines = 114_100
 
-// budgets of packages that need more. Raise one only with a reason in its commit message; lower it when a package shrinks.
+// budgets are the budgets of packages that need more. Raise one only with a reason in the commit message. Lower it when a
+// package shrinks.
 var budgets = map[string]budget{
-	// What authors see in one place: the root package and the vocabularies of external resources and roles.
+	// Packages in which authors find everything in one place: the root package and the vocabularies of external resources and
+	// roles.
 	"":                        {3000, 66},
 	"external":                {860, 45},
 	"internal/runtime/author": {730, 42},
 
-	"internal/runtime/reconcile": {3540, 17}, // fifteen steps, a file each
+	"internal/runtime/reconcile": {3540, 17}, // fifteen steps, one file each
 	"internal/runtime/shard":     {1820, 8},
 	"internal/runtime/webhook":   {2780, 17},
 	"operontest":                 {3660, 21},
@@ -30,7 +32,7 @@ var budgets = map[string]budget{
 	"internal/prove/oracle":     {2040, 8},
 	"internal/prove/proxy":      {2870, 8},
 	"internal/prove/report":     {2560, 26},
-	"internal/prove/runner":     {2800, 13},
+	"internal/prove/runner":     {2850, 13},
 	"internal/prove/workload":   {1650, 18},
 	"prove":                     {2000, 14},
 	"internal/ship/deploy":      {2950, 11},
@@ -72,7 +74,7 @@ func TestPackagesStayWithinTheirBudget(t *testing.T) {
 	t.Logf("%d lines of code without tests", total)
 }
 
-// exportedNames counts the exported functions and types of a file, methods left out.
+// exportedNames counts the exported functions and types in a file, without methods.
 func exportedNames(file *ast.File) int {
 	count := 0
 	for _, declaration := range file.Decls {

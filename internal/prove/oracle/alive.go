@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/runlog"
 )
 
-// alive judges the exits of the operator in a step.
+// alive checks the exits of the operator in a step.
 func alive(m *moment) []finding.Finding {
 	var found []finding.Finding
 	unasked := 0
@@ -27,7 +27,7 @@ func alive(m *moment) []finding.Finding {
 			})
 			continue
 		}
-		if exit.Asked || exit.PortTaken() { // another instance on this machine had it, as none has in a cluster
+		if exit.Asked || exit.PortTaken() { // another instance on this machine used the port, which cannot happen in a cluster
 			continue
 		}
 		if unasked++; unasked < often && mayEnd(m, exit) {
@@ -38,22 +38,22 @@ func alive(m *moment) []finding.Finding {
 		})
 	}
 	if len(found) > 1 {
-		found = found[:1] // it was restarted, and ended again
+		found = found[:1] // it was restarted and exited again
 	}
 	return found
 }
 
-// often is the number of exits in a step from which on no excuse is accepted.
+// often is the number of exits in a step at which exits are reported even after a fault that excuses them.
 const often = 3
 
-// startUp is how long an operator may not know yet what to do with an error.
+// startUp is how long after its start an operator may exit because of a failed read.
 const startUp = 10 * time.Second
 
-// excuses are faults after which operators exit on purpose, to be restarted: they lost their
+// excuses contains the faults after which operators exit on purpose, in order to be restarted: they lost their
 // lease, their token, or the API server.
 var excuses = []fault.Kind{"outage", "expire", "lose-lease", "overlap"}
 
-// mayEnd reports whether an operator was allowed to exit: Kubernetes restarts it.
+// mayEnd reports whether the operator was allowed to exit, because Kubernetes restarts it.
 func mayEnd(m *moment, exit runlog.Exit) bool {
 	for _, f := range m.faults {
 		if slices.Contains(excuses, f.Kind) || strings.HasPrefix(f.On.Resource, "leases") {
@@ -66,7 +66,7 @@ func mayEnd(m *moment, exit runlog.Exit) bool {
 	})
 }
 
-// how an operator ended.
+// how describes how an operator exited.
 func how(exit runlog.Exit) string {
 	switch {
 	case exit.Panic != "":
@@ -77,7 +77,7 @@ func how(exit runlog.Exit) string {
 	return fmt.Sprintf("with exit code %d", exit.Code)
 }
 
-// lastWords returns the last output of an operator.
+// lastWords returns the last output of an operator, after a colon, or an empty string if there is no output.
 func lastWords(exit runlog.Exit) string {
 	if exit.Panic != "" {
 		return ": " + exit.Panic

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// heap is how many objects of a kind that an operator makes without an end are too many.
+	// heap is the number of created objects of a kind, minus the deleted ones, that counts as creating objects without end.
 	heap = 10
-	// manyEvents is how many events of one reason about one object are too many: recorders aggregate
+	// manyEvents is the maximum number of events with one reason about one object. Recorders aggregate
 	// equal events.
 	manyEvents = 20
 )
 
-// bounded judges whether the number of objects or events keeps growing.
+// bounded checks whether the number of objects or events keeps growing.
 func bounded(m *moment) []finding.Finding {
 	if f, grows := m.objectsGrow(); grows {
 		return []finding.Finding{f}
@@ -48,7 +48,7 @@ func (m *moment) objectsGrow() (finding.Finding, bool) {
 }
 
 // heaped finds objects with generated names whose number grows each time that a step leads to the
-// same state. Their number may differ between runs, so that a comparison does not find them.
+// same state. Their number may differ between runs, so a comparison of runs does not find them.
 func (m *moment) heaped() (finding.Finding, bool) {
 	i := m.run.index(m.does.Same)
 	if m.does.Same == "" || i < 0 || i >= m.i || !m.settled() || !m.run.Steps[i].Silent || m.normal != nil {
@@ -68,7 +68,7 @@ func (m *moment) heaped() (finding.Finding, bool) {
 	return finding.Finding{}, false
 }
 
-// heaps returns the number of the operator's objects for each generated name and owner.
+// heaps returns the number of the operator's objects by generated name and owner.
 func (r *run) heaps(i int) map[string]int {
 	all := map[string]int{}
 	for _, one := range r.state(i).Objects {

@@ -9,28 +9,28 @@ import (
 	"github.com/operon-framework/operon/internal/prove/testplan"
 )
 
-// Check is a property and its judge.
+// Check is a property and the function that checks it.
 type Check struct {
 	// Property is the property that has to hold.
 	Property finding.Property
-	// Says is the sentence that states the property.
+	// Says is a sentence that states the property.
 	Says string
-	// Explains are the properties whose findings follow from a finding of this one, from the same step on.
+	// Explains contains the properties whose findings follow from a finding of this property, from the same step on.
 	Explains []finding.Property
 
 	judge func(*moment) []finding.Finding
 }
 
-// state are the properties of a state. Any earlier mistake shows there, too.
+// ofState contains the properties of a state. Any earlier mistake also shows in the state.
 var ofState = []finding.Property{
 	finding.Truthful, finding.NothingLeft, finding.Restored, finding.SameFresh, finding.SameState, finding.Refusing, finding.Bounded,
 }
 
-// unfinished are the properties whose findings follow if an operator cannot do its work.
+// unfinished contains the properties whose findings follow if an operator cannot do its work.
 var unfinished = append([]finding.Property{finding.Silent, finding.Deletable}, ofState...)
 
-// Checks are all properties. Properties that explain others come first. Package rbacusage checks that each granted
-// permission is needed.
+// Checks returns the checks of all properties. Properties that explain others come first. Package rbacusage checks that
+// each granted permission is needed.
 func Checks() []Check {
 	return []Check{
 		{finding.Alive, "The operator does not exit on its own and never panics.", unfinished, alive},
@@ -61,7 +61,7 @@ func judge(refs *References, r *run, p *testplan.Plan) []finding.Finding {
 			m.compareWith(refs)
 		}
 		if m.step.Refused != "" && !m.does.Refused {
-			return found // what was not done cannot be judged: nor what follows
+			return found // a step that was not executed cannot be judged, nor can the steps after it
 		}
 		for _, check := range Checks() {
 			for _, one := range check.judge(m) {
@@ -73,7 +73,7 @@ func judge(refs *References, r *run, p *testplan.Plan) []finding.Finding {
 				one.Last = tellingRequests(m, one)
 				found = append(found, one)
 				if one.Level == finding.Note {
-					continue // a design explains no failure
+					continue // a note does not explain a failure
 				}
 				for _, other := range check.Explains {
 					explained[other] = true
@@ -84,7 +84,7 @@ func judge(refs *References, r *run, p *testplan.Plan) []finding.Finding {
 	return found
 }
 
-// faults returns the faults that may be the cause: those that struck, or else all faults of the plan.
+// faults returns the faults that may be the cause: the injected faults, or all faults of the plan if none was injected.
 func faults(p *testplan.Plan, r *run) []fault.Fault {
 	if len(r.Struck) > 0 {
 		return r.Struck
@@ -92,12 +92,12 @@ func faults(p *testplan.Plan, r *run) []fault.Fault {
 	return p.Faults
 }
 
-// repeats reports whether the same was found in an earlier step.
+// repeats reports whether an equal finding was found before.
 func repeats(found []finding.Finding, one finding.Finding) bool {
 	return slices.ContainsFunc(found, func(other finding.Finding) bool { return other.Key() == one.Key() })
 }
 
-// explainedBy reports whether a state differs only in an object's status that was already reported as
+// explainedBy reports whether a state differs only in the status of an object, and that status was already reported as
 // false.
 func explainedBy(found []finding.Finding, one finding.Finding) bool {
 	if one.Property != finding.SameState && one.Property != finding.SameFresh {

@@ -10,7 +10,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
-// ofFault is the class of mistake that a fault uncovers if the state is wrong afterwards.
+// ofFault is the class of the mistake that a fault reveals if the state is wrong afterwards.
 var ofFault = map[fault.Kind]finding.Class{
 	fault.Kill: finding.Intermediate, fault.Cut: finding.LostUpdate, fault.Delay: finding.Stale, fault.CutWatch: finding.Unobserved,
 	fault.Conflict: finding.LostUpdate, fault.AlreadyExists: finding.LostUpdate, fault.NotFound: finding.LostUpdate,
@@ -21,18 +21,18 @@ var ofFault = map[fault.Kind]finding.Class{
 	"overlap": finding.Overlap, "lose-lease": finding.Overlap,
 }
 
-// ofProperty is the class of mistake for a property, regardless of the fault.
+// ofProperty is the class of the mistake for a property, regardless of the fault.
 var ofProperty = map[finding.Property]finding.Class{
 	finding.Alive: finding.Crash, finding.Silent: finding.HotLoop, finding.Truthful: finding.Lie, finding.Permitted: finding.Privilege,
 	finding.Needed: finding.Privilege, finding.Bounded: finding.Leak, finding.Refusing: finding.Misoperation,
 }
 
-// alone is the class of mistake for a property if there was no fault.
+// alone is the class of the mistake for a property if no fault was injected.
 var alone = map[finding.Property]finding.Class{
 	finding.NothingLeft: finding.Leak, finding.Deletable: finding.Leak, finding.NothingForeign: finding.Leak,
 }
 
-// class guesses the kind of mistake.
+// class guesses the class of the mistake.
 func class(f finding.Finding, faults []fault.Fault) finding.Class {
 	if c, certain := ofProperty[f.Property]; certain {
 		return c
@@ -40,7 +40,7 @@ func class(f finding.Finding, faults []fault.Fault) finding.Class {
 	for _, one := range faults {
 		c := ofFault[one.Kind]
 		if c == finding.LostUpdate && len(f.Diff) > 0 && !slices.ContainsFunc(f.Diff, isOld) {
-			return finding.Leak // what was tried again was done twice
+			return finding.Leak // a retried request was executed twice
 		}
 		if c != "" {
 			return c
@@ -52,11 +52,11 @@ func class(f finding.Finding, faults []fault.Fault) finding.Class {
 // isOld reports whether a difference is anything other than an extra object.
 func isOld(d finding.Difference) bool { return d.Path != "" || d.Want != "" }
 
-// most is the maximum number of requests that a finding shows.
+// telling is the maximum number of requests that a finding shows.
 const telling = 8
 
-// tellingRequests returns the few most relevant requests of a step: the request that the fault struck with the
-// writes around it, and the last writes to the object of the finding.
+// tellingRequests returns the few most relevant requests up to the end of a step: the request into which the fault was
+// injected, with the writes around it, and the last writes to the object of the finding.
 func tellingRequests(m *moment, f finding.Finding) []requestlog.Request {
 	var all []requestlog.Request
 	for i := range m.run.Requests[:m.upTo()] {
@@ -94,7 +94,7 @@ func tellingRequests(m *moment, f finding.Finding) []requestlog.Request {
 	return last
 }
 
-// upTo returns how many of the run's requests came before the end of the step.
+// upTo returns the number of requests of the run before the end of the step.
 func (m *moment) upTo() int {
 	n, _ := slices.BinarySearchFunc(m.run.Requests, m.step.Last+1, func(r requestlog.Request, seq int64) int { return cmp.Compare(r.Seq, seq) })
 	return n

@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// bearsData reports whether data is lost with an object of a kind, even if the object is recreated.
+// bearsData reports whether deleting an object of a kind loses data, even if the object is recreated.
 func bearsData(kind schema.GroupKind) bool {
 	switch kind {
 	case schema.GroupKind{Kind: "PersistentVolumeClaim"}, schema.GroupKind{Kind: "Secret"}, schema.GroupKind{Group: "apps", Kind: "StatefulSet"}:
@@ -24,7 +24,7 @@ func bearsData(kind schema.GroupKind) bool {
 	return normalize.IsCustom(kind)
 }
 
-// dataKept judges the deletions of a step.
+// dataKept checks the deletions of a step.
 func dataKept(m *moment) []finding.Finding {
 	if m.normal == nil {
 		return claimsKept(m)
@@ -45,8 +45,8 @@ func dataKept(m *moment) []finding.Finding {
 	return nil
 }
 
-// claimsKept judges a run without faults: an operator may delete a claim, but if it recreates the claim, the data is lost.
-// That is a design if the spec no longer asked for the claim in between.
+// claimsKept checks a run without faults. An operator may delete a claim, but if it recreates the claim, the data is lost.
+// That is reported as a design decision if the spec did not request the claim in between.
 func claimsKept(m *moment) []finding.Finding {
 	if len(m.does.Delete) > 0 || m.does.Drift != nil {
 		return nil
@@ -66,8 +66,9 @@ func claimsKept(m *moment) []finding.Finding {
 	return dropped
 }
 
-// asksToDrop reports whether the spec of the step does not ask for a claim that was deleted in it: it does not exist at
-// the end, nor in a fresh namespace with the same objects, or at the end of the step that this one leads back to.
+// asksToDrop reports whether the spec of the step does not request a claim that was deleted in it. Such a claim does not
+// exist at the end of the step, and neither in a fresh namespace with the same objects nor at the end of the step that
+// this one leads back to.
 func (m *moment) asksToDrop(gone runlog.Change) bool {
 	name := m.run.world.Neutral(gone.Name)
 	if !m.settled() || m.run.hasClaim(m.i, name) {
@@ -98,7 +99,7 @@ func (m *moment) lost(change runlog.Change) finding.Finding {
 	return f
 }
 
-// madeAgain reports whether an object with the name existed after one was deleted.
+// madeAgain reports whether an object with the same name was created after one was deleted.
 func (r *run) madeAgain(gone runlog.Change) bool {
 	for _, change := range r.Changes {
 		if change.Type == added && change.Kind == gone.Kind && change.Name == gone.Name && change.UID != gone.UID && !change.At.Before(gone.At) {
@@ -112,13 +113,13 @@ func (r *run) refOf(change runlog.Change) *workload.Ref {
 	return &workload.Ref{APIVersion: change.APIVersion, Kind: change.Kind, Name: r.world.Neutral(change.Name)}
 }
 
-// deletions are how often objects that bear data were deleted until the end of a step, and the last
-// time. An object that was not deleted is there with 0. Generated names are left out: of two
-// objects that were made by mistake, one has to go. So is what went with its owner, which is a
-// matter of when the garbage collector comes.
+// deletions returns how often each data-bearing object was deleted until the end of a step, and its last
+// deletion. An object that was not deleted is included with 0. Generated names are left out: if two
+// objects were created by mistake, one has to be deleted. Objects that were deleted with their owner are
+// not counted either, because that depends on when the garbage collector runs.
 func (r *run) deletions(i int) (times map[string]int, last map[string]runlog.Change) {
 	times, last = map[string]int{}, map[string]runlog.Change{}
-	// When an object was made, when one with a name was deleted, and whether there is one of the name.
+	// When an object was created, when an object with a name was deleted, and whether an object with the name exists.
 	made, gone, there := map[string]int{}, map[string]int{}, map[string]bool{}
 	for at, change := range r.Changes[:min(r.Steps[i].LastChange, len(r.Changes))] {
 		withOwner := false
@@ -143,7 +144,7 @@ func (r *run) deletions(i int) (times map[string]int, last map[string]runlog.Cha
 	return times, last
 }
 
-// foreign judges the operator's writes to objects of other owners: bystanders, which the workload
+// foreign checks the operator's writes to objects of other owners: bystanders, which the workload
 // created, objects in other namespaces, and cluster-scoped objects.
 func foreign(m *moment) []finding.Finding {
 	for _, r := range m.run.requests(m.i) {
@@ -182,8 +183,8 @@ func foreign(m *moment) []finding.Finding {
 	return m.taken()
 }
 
-// taken finds objects that custom resources only refer to, such as the user's Secrets, and of which the
-// operator took ownership: they are deleted with the custom resource.
+// taken finds objects of the user, such as Secrets, that custom resources only refer to and of which the
+// operator took ownership. They are deleted with the custom resource.
 func (m *moment) taken() []finding.Finding {
 	for _, one := range m.state().Objects {
 		if !one.ByUser || normalize.IsCustom(one.Live().GroupVersionKind().GroupKind()) || one.Owner == "" || !m.run.applied(one, false) || m.run.applied(one, true) {
@@ -198,7 +199,7 @@ func (m *moment) taken() []finding.Finding {
 	return nil
 }
 
-// applied reports whether the workload applies an object, and with owners if that is requested.
+// applied reports whether the workload applies an object. If withOwners is true, it has to apply it with owner references.
 func (r *run) applied(o *normalize.Object, withOwners bool) bool {
 	return slices.ContainsFunc(r.workload.Steps, func(step workload.Step) bool {
 		return slices.ContainsFunc(step.Apply, func(object *unstructured.Unstructured) bool {
@@ -214,7 +215,7 @@ func outside(own, namespace string) string {
 	return namespace
 }
 
-// bystandersGone finds bystanders that were deleted in another way: all of a kind at once, or with an object that
+// bystandersGone finds bystanders that were deleted indirectly: with all objects of a kind at once, or with an object that
 // was made their owner.
 func (m *moment) bystandersGone() []finding.Finding {
 	for _, change := range m.run.changes(m.i) {
@@ -232,7 +233,7 @@ func (m *moment) isBystander(r *requestlog.Request) bool {
 	return r.Namespace == m.run.Namespace && m.isBystanding(r.Resource, r.Name)
 }
 
-// isBystanding reports whether the workload created an object that has to be left alone.
+// isBystanding reports whether the workload created an object that the operator must not touch.
 func (m *moment) isBystanding(resource, name string) bool {
 	for _, step := range m.run.workload.Steps {
 		for _, object := range step.Apply {
@@ -256,12 +257,12 @@ func (r *run) made(of *requestlog.Request) bool {
 	return false
 }
 
-// ofOperators are groups whose objects operators ship and write: their own definitions and
+// ofOperators contains the groups whose objects operators ship and write: their own definitions and
 // webhooks.
 var ofOperators = map[string]bool{"admissionregistration.k8s.io": true, "apiextensions.k8s.io": true, "apiregistration.k8s.io": true}
 
-// isOfCluster reports whether the object of a request belongs neither to a namespace nor to an
-// operator. Volumes are created and deleted with the claims of a namespace.
+// isOfCluster reports whether the object of a request belongs neither to the run's namespace nor to an
+// operator. Persistent volumes are created and deleted with the claims of a namespace.
 func (m *moment) isOfCluster(r *requestlog.Request) bool {
 	custom := normalize.IsCustom(schema.GroupKind{Group: r.Group})
 	return !custom && !ofOperators[r.Group] && r.Resource != "persistentvolumes" && !(r.Resource == "namespaces" && r.Name == m.run.Namespace)

@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// deletable judges whether objects that had to be deleted no longer exist at the end of a step.
+// deletable checks whether objects that had to be deleted no longer exist at the end of a step.
 func deletable(m *moment) []finding.Finding {
 	for _, object := range m.step.State {
 		if object.GetDeletionTimestamp() == nil || normalize.IsEnding(object) {
@@ -48,7 +48,7 @@ func (m *moment) deletes(object *unstructured.Unstructured) bool {
 	return false
 }
 
-// wasGone reports whether an existing object was deleted in the step.
+// wasGone reports whether an object that exists at the end of the step was deleted in it.
 func (m *moment) wasGone(object *unstructured.Unstructured) bool {
 	for _, change := range m.run.changes(m.i) {
 		if change.Type == deleted && change.Kind == object.GetKind() && change.Name == object.GetName() {
@@ -58,7 +58,7 @@ func (m *moment) wasGone(object *unstructured.Unstructured) bool {
 	return false
 }
 
-// stuck reports whether an object like this one waits for finalizers at the end of a step.
+// stuck reports whether an object of the same kind waits for finalizers at the end of a step.
 func (r *run) stuck(i int, like *unstructured.Unstructured) bool {
 	for _, object := range r.Steps[i].State {
 		if object.GetKind() == like.GetKind() && object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) > 0 {
@@ -68,7 +68,7 @@ func (r *run) stuck(i int, like *unstructured.Unstructured) bool {
 	return false
 }
 
-// ref names an object of the cluster in the form that findings use.
+// ref returns a reference to an object of the cluster in the form that findings use.
 func (m *moment) ref(object *unstructured.Unstructured) *workload.Ref {
 	for _, one := range m.state().Objects {
 		if one.Live() == object {
@@ -78,18 +78,18 @@ func (m *moment) ref(object *unstructured.Unstructured) *workload.Ref {
 	return &workload.Ref{APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Name: m.run.world.Neutral(object.GetName())}
 }
 
-// nothingLeft judges the objects that exist after the last custom resource was deleted: the operator's own
-// objects should not. Claims may remain, because data may outlive its user. Objects created before
+// nothingLeft checks the objects that exist after the last custom resource was deleted. The operator's own
+// objects should not exist. Claims may remain, because data may outlive the object that uses it. Objects created before
 // the first custom resource belong to the operator itself.
 func nothingLeft(m *moment) []finding.Finding {
 	if len(m.does.Delete) == 0 || !m.settled() || m.normal != nil {
-		return nil // with faults, the comparison finds what is left
+		return nil // with faults, the comparison finds the remaining objects
 	}
 	var left []*normalize.Object
 	for _, one := range m.state().Objects {
 		switch {
 		case one.ByUser && normalize.IsCustom(one.Live().GroupVersionKind().GroupKind()):
-			return nil // somebody still wants something
+			return nil // a custom resource of the user still exists
 		case one.ByOperator && !one.ByUser && one.Kind != "PersistentVolumeClaim" && !m.run.before(one):
 			left = append(left, one)
 		}
@@ -112,7 +112,7 @@ func (r *run) before(o *normalize.Object) bool {
 			return change.At.Before(r.Steps[0].At)
 		}
 	}
-	return true // its creation was not seen
+	return true // its creation was not recorded
 }
 
 const (

@@ -7,10 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/internal/prove/normalize"
+	"github.com/operon-framework/operon/internal/prove/requestlog"
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// Reached reports whether the objects of a world are the state that a step has to lead to. It is false if
+// Reached reports whether the objects of a world match the state that a step has to lead to. It is false if
 // that state is not known. It may be called during the step.
 func (refs References) Reached(step string, objects []*unstructured.Unstructured) bool {
 	goal := refs.goals[step]
@@ -27,18 +28,13 @@ func (refs References) Reached(step string, objects []*unstructured.Unstructured
 // Knows reports whether the state that a step has to lead to is known.
 func (refs References) Knows(step string) bool { return refs.goals[step] != nil }
 
-// Reads reports whether the operator reads all the time because it watches nothing: then only its
-// writes break the silence.
-func (refs References) Reads() bool {
+// Rhythm returns what the operator repeats without end, without faults.
+func (refs References) Rhythm() requestlog.Rhythm {
+	var all requestlog.Rhythm
 	for _, one := range refs.base {
-		for i, step := range one.Steps {
-			m := moment{run: one, i: i, step: step}
-			if !step.Silent && m.polls() {
-				return true
-			}
-		}
+		all = all.And(one.Rhythm)
 	}
-	return false
+	return all
 }
 
 // Children returns the objects that the operator created in the first step, as they were at its end.
@@ -55,7 +51,7 @@ func (refs References) Children() []*unstructured.Unstructured {
 	return all
 }
 
-// goals returns the states that the steps of a workload lead to, if known: from a run of it, from
+// goals returns the states that the steps of a workload lead to, if known: from a run of the workload, from
 // runs in fresh namespaces, from an equal step of the workload that was run without faults, or from
 // an earlier step that a step leads back to.
 func goals(w workload.Workload, refs *References) map[string]*normalize.State {
@@ -77,7 +73,7 @@ func goals(w workload.Workload, refs *References) map[string]*normalize.State {
 	return known
 }
 
-// silentState returns the state at the end of a step, or nil if the step did not end.
+// silentState returns the state at the end of a step, or nil if the step did not become silent.
 func (r *run) silentState(step string) *normalize.State {
 	i := r.index(step)
 	if i < 0 || !r.Steps[i].Silent {
@@ -86,13 +82,13 @@ func (r *run) silentState(step string) *normalize.State {
 	return r.state(i)
 }
 
-// begins reports whether the run's workload begins with steps.
+// begins reports whether the run's workload begins with the steps.
 func (r *run) begins(steps []workload.Step) bool {
 	return len(steps) <= len(r.workload.Steps) && reflect.DeepEqual(steps, r.workload.Steps[:len(steps)])
 }
 
-// like is the state after the first step of a run, or after its first deletion, where another
-// workload begins, or deletes, in the same way.
+// like returns the state after the first step of the run, or after its first deletion, if another
+// workload begins or deletes in the same way. Otherwise it returns nil.
 func (r *run) like(before []workload.Step, step workload.Step) *normalize.State {
 	if len(r.workload.Steps) == 0 || !reflect.DeepEqual(first(append(slices.Clone(before), step)).Apply, first(r.workload.Steps).Apply) {
 		return nil
@@ -113,7 +109,7 @@ func (r *run) like(before []workload.Step, step workload.Step) *normalize.State 
 
 func first(steps []workload.Step) workload.Step { return steps[0] }
 
-// mostCommon returns the namespace of most of some objects.
+// mostCommon returns the namespace of most of the objects.
 func mostCommon(objects []*unstructured.Unstructured) string {
 	times := map[string]int{}
 	best := ""

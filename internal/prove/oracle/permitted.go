@@ -7,7 +7,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// permitted judges whether the API server rejected a request for lack of permissions.
+// permitted checks whether the API server rejected a request because of missing permissions.
 func permitted(m *moment) []finding.Finding {
 	var found []finding.Finding
 	seen := map[string]bool{}

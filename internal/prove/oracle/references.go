@@ -17,28 +17,28 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// References are the results of a workload without faults. [Reference] creates them. They do not change
-// afterwards and may be used by several goroutines.
+// References contains the results of a workload without faults. [Reference] creates it. It does not change
+// afterwards and is safe for concurrent use.
 type References struct {
-	// Workload is what was done.
+	// Workload is the executed workload.
 	Workload workload.Workload
-	// Noise is what differs between runs.
+	// Noise contains the differences between runs.
 	Noise *normalize.Noise
 
 	runs  []*run // of the workload
 	base  []*run // of the workload that was run without faults
 	fresh map[string]*run
-	known map[string]bool             // what is wrong without faults
-	heaps map[string]bool             // kinds of which there are more and more without faults
-	goals map[string]*normalize.State // what steps lead to, where that is known
+	known map[string]bool             // keys of the findings without faults
+	heaps map[string]bool             // kinds whose number of objects grows even without faults
+	goals map[string]*normalize.State // states that steps lead to, if known
 }
 
 // Reference learns from runs of a workload without faults what is normal, and returns the findings that exist
-// already. At least two runs are needed to learn what differs without faults; they have to be a second
+// already. At least two runs are needed to learn what differs without faults. They have to be at least a second
 // apart, because times of Kubernetes have a resolution of one second.
 //
-// Fresh are runs of the workloads that [Fresh] returns, by the name of the step. They may be nil:
-// then nothing is reported about them. History are fields that are not compared.
+// fresh contains the runs of the workloads that [Fresh] returns, by the name of the step. It may be nil:
+// then nothing is reported about them. history contains the fields that are not compared.
 //
 // An error says why the operator cannot be tested with the workload.
 func Reference(w workload.Workload, traces []runlog.Trace, fresh map[string]runlog.Trace, history normalize.History) (References, []finding.Finding, error) {
@@ -65,8 +65,8 @@ func Reference(w workload.Workload, traces []runlog.Trace, fresh map[string]runl
 	return refs, refs.confirmed(all), nil
 }
 
-// For returns the references for another workload of the same operator, which was not run without
-// faults: the noise and the existing findings are known. Fresh are the runs of the workloads that [Fresh] returns
+// For returns the references for another workload of the same operator that was not run without
+// faults. The noise and the existing findings are known. fresh contains the runs of the workloads that [Fresh] returns
 // for it.
 func (refs References) For(w workload.Workload, fresh map[string]runlog.Trace) References {
 	other := References{Workload: w, Noise: refs.Noise, fresh: map[string]*run{}, known: refs.known, heaps: refs.heaps, base: refs.base}
@@ -79,10 +79,9 @@ func (refs References) For(w workload.Workload, fresh map[string]runlog.Trace) R
 
 // Judge returns the findings of a run that do not occur in runs without faults.
 //
-// Guarantees: findings that follow from another finding are left out. Each has the plan, a guess at its
+// Guarantees: findings that follow from another finding are omitted. Each finding has the plan, a guess at its
 // class, and the most relevant requests.
-// Assumptions: the steps of the plan's workload are those of the references, where not all of them
-// are left.
+// Assumptions: the steps of the plan's workload are the steps of the references, or some of them.
 func Judge(refs References, p testplan.Plan, t runlog.Trace) []finding.Finding {
 	var found []finding.Finding
 	for _, one := range judge(&refs, newRun(p.Workload, t, refs.traces()), &p) {
@@ -94,7 +93,7 @@ func Judge(refs References, p testplan.Plan, t runlog.Trace) []finding.Finding {
 	return found
 }
 
-// heaped reports whether a finding reports only that there are more or fewer objects of a kind
+// heaped reports whether a finding reports only a different number of objects of a kind
 // whose number also grows without faults.
 func (refs *References) heaped(f finding.Finding) bool {
 	return len(f.Diff) > 0 && !slices.ContainsFunc(f.Diff, func(d finding.Difference) bool {
@@ -112,7 +111,7 @@ func (refs *References) traces() []runlog.Trace {
 	return all
 }
 
-// learn finds the noise: what differs between runs at the end of a step that all became silent in.
+// learn learns the noise: the differences between runs at the end of each step that became silent in the compared runs.
 func (refs *References) learn() {
 	first := refs.runs[0]
 	for _, other := range refs.runs[1:] {
@@ -124,7 +123,7 @@ func (refs *References) learn() {
 	}
 }
 
-// confirmed returns findings without repetition. A finding that not all runs show is flaky.
+// confirmed returns the findings without duplicates. A finding that does not occur in all runs is flaky.
 func (refs *References) confirmed(all []finding.Finding) []finding.Finding {
 	times := map[string]int{}
 	var found []finding.Finding
@@ -144,7 +143,7 @@ func (refs *References) confirmed(all []finding.Finding) []finding.Finding {
 	return found
 }
 
-// testable returns why the operator cannot be tested.
+// testable returns an error with the reason if the operator cannot be tested.
 func (refs *References) testable() error {
 	for _, one := range refs.runs {
 		for i, step := range one.Steps {
@@ -159,7 +158,7 @@ func (refs *References) testable() error {
 	return nil
 }
 
-// works returns why a run does not show an operator at work.
+// works returns an error with the reason if a run does not show an operator at work.
 func (r *run) works() error {
 	var asked, acted bool
 	for i := range r.Requests {
@@ -189,7 +188,7 @@ func (r *run) works() error {
 	return errors.New(idle)
 }
 
-// denied returns which requests the API server rejected for lack of permissions, "" if there are none.
+// denied describes which requests the API server rejected because of missing permissions. It returns "" if it rejected none.
 func (r *run) denied() string {
 	var all []string
 	for i := range r.Requests {
@@ -212,10 +211,10 @@ func (r *run) denied() string {
 	return "it is not permitted to " + strings.Join(all, ", ") + more + " (grant it in its Roles)"
 }
 
-// maxDenied is how many permissions a message names.
+// maxDenied is the maximum number of permissions that a message names.
 const maxDenied = 5
 
-// notStarted says how an operator ended that wrote nothing, and what may help.
+// notStarted returns an error for an operator that exited before it wrote anything. It says how it exited and what may help.
 func notStarted(exit runlog.Exit) error {
 	words := lastWords(exit)
 	switch {
@@ -227,8 +226,8 @@ func notStarted(exit runlog.Exit) error {
 	return fmt.Errorf("the operator exited %s before it wrote anything%s (use --setup for objects that must exist before it starts)", how(exit), words)
 }
 
-// Fresh returns, for each step that is compared with a fresh namespace, the one-step workload
-// that leads there: all objects as they are after the step, created at once.
+// Fresh returns a workload with one step for each step that is compared with a fresh namespace. The
+// workload creates all objects at once, as they are after the step.
 func Fresh(w workload.Workload) map[string]workload.Workload {
 	all := map[string]workload.Workload{}
 	var there []*unstructured.Unstructured
@@ -249,7 +248,7 @@ func Fresh(w workload.Workload) map[string]workload.Workload {
 	return all
 }
 
-// laid are objects with others over them.
+// laid returns the objects with other objects added, or put in the place of objects with the same kind, namespace and name.
 func laid(there, over []*unstructured.Unstructured) []*unstructured.Unstructured {
 	there = slices.Clone(there)
 	for _, object := range over {

@@ -97,18 +97,18 @@ func (r *run) resourceOf(kind string) string {
 	return strings.ToLower(kind) + "s"
 }
 
-// moment is the end of a step, as the judges see it.
+// moment is the end of a step and the data that the checks need.
 type moment struct {
 	refs *References
 	run  *run
-	// i is the number of the step, step what came of it, does what was done.
+	// i is the index of the step, step is its result, and does contains the executed actions.
 	i    int
 	step runlog.Step
 	does workload.Step
-	// faults are the faults of the plan, or nil if the run is itself a reference.
+	// faults contains the faults of the plan. It is nil if the run is itself a reference.
 	faults []fault.Fault
-	// normal is the first run without faults, and at is the number of the step there. It is nil if
-	// the run is itself a reference, or the workload was not run without faults.
+	// normal is the first run without faults, and at is the index of the step in it. normal is nil if
+	// the run is itself a reference, or if the workload was not run without faults.
 	normal *run
 	at     int
 }
@@ -124,15 +124,15 @@ func (m *moment) compareWith(refs *References) {
 // state returns the state at the moment.
 func (m *moment) state() *normalize.State { return m.run.state(m.i) }
 
-// wants reports whether the run without faults reached the step, and became silent in it.
+// wants reports whether the run without faults reached the step and became silent in it.
 func (m *moment) wants() bool {
 	return m.normal != nil && m.at >= 0 && m.normal.Steps[m.at].Silent
 }
 
-// settled reports whether there is a state to judge.
+// settled reports whether a stable state exists that can be judged.
 func (m *moment) settled() bool { return m.step.Silent }
 
-// end is when the step was over.
+// end returns the time at which the step ended.
 func (m *moment) end() time.Time { return m.step.At.Add(m.step.Took) }
 
 // changed reports whether a request is a write of the operator that changed something relevant.
@@ -140,7 +140,7 @@ func changed(r *requestlog.Request) bool {
 	return r.IsWrite() && r.Effect == requestlog.Changed && !r.IsBeside()
 }
 
-// isOf reports whether an object is the one that a reference names. The namespace of a reference may
+// isOf reports whether a reference names an object. The namespace of a reference may
 // be omitted.
 func isOf(ref workload.Ref, object *unstructured.Unstructured) bool {
 	return schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == object.GroupVersionKind().GroupKind() &&

@@ -15,7 +15,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
-// sameState compares with the end of the same step without faults.
+// sameState compares the state with the end of the same step without faults.
 func sameState(m *moment) []finding.Finding {
 	if !m.settled() || !m.wants() {
 		return nil
@@ -33,8 +33,9 @@ func sameState(m *moment) []finding.Finding {
 	return []finding.Finding{differing(property, differences, "without faults")}
 }
 
-// sameFresh compares a step that leads back with the one that it leads back to, and one that leads
-// to what a fresh namespace leads to, with that.
+// sameFresh compares the state after a step that leads back to an earlier step with the state after that earlier step. It
+// also compares the state after a step that has to lead to the same state as a fresh namespace with the state in a fresh
+// namespace.
 func sameFresh(m *moment) []finding.Finding {
 	if !m.settled() || m.does.Refused {
 		return nil
@@ -51,8 +52,8 @@ func sameFresh(m *moment) []finding.Finding {
 	return found
 }
 
-// suspended makes findings notes if the spec seems to suspend the operator: then what a new object leads to and what a
-// changed one leads to differ by nature.
+// suspended makes findings notes if the spec seems to suspend the operator. Then the states of a new object and of a
+// changed object differ by design.
 func (m *moment) suspended(found []finding.Finding) []finding.Finding {
 	if !m.standsStill() {
 		return found
@@ -64,8 +65,8 @@ func (m *moment) suspended(found []finding.Finding) []finding.Finding {
 	return found
 }
 
-// standsStill reports whether the operator makes nothing for new objects with the spec of the step, and leaves what it
-// made for others as it is.
+// standsStill reports whether the operator creates nothing for new objects with the spec of the step, and leaves the
+// objects that it created for others unchanged.
 func (m *moment) standsStill() bool {
 	fresh := m.refs.fresh[m.step.Name]
 	if !m.does.Fresh || fresh == nil || fresh.makes(fresh.index(m.step.Name)) || !m.run.makes(0) {
@@ -76,15 +77,16 @@ func (m *moment) standsStill() bool {
 	})
 }
 
-// makes reports whether objects that the operator made for the workload exist at the end of a step.
+// makes reports whether objects that the operator created for the workload exist at the end of a step. It is true if that
+// is not known.
 func (r *run) makes(i int) bool {
 	return i < 0 || !r.Steps[i].Silent || slices.ContainsFunc(r.state(i).Objects, func(o *normalize.Object) bool {
 		return o.ByOperator && !o.ByUser && !r.before(o)
 	})
 }
 
-// makesSense reports whether the state in a fresh namespace is as ready as the state at first.
-// If not, the objects may be allowed and still wrong.
+// makesSense reports whether the state in a fresh namespace has no more objects that are not ready than the state after
+// the first step. If it has more, the objects may be valid for the API server and still be wrong.
 func (m *moment) makesSense(fresh *normalize.State) bool {
 	return m.run.Steps[0].Silent && notReady(fresh) <= notReady(m.run.state(0))
 }
@@ -100,8 +102,8 @@ func notReady(s *normalize.State) int {
 	return n
 }
 
-// differs compares with another state that the same objects led to. Who tells how it got where it is
-// (the reason and message of a condition, when something happened) may tell another story, and claims may have been kept.
+// differs compares the state with another state that the same objects led to. Fields that record how the state was reached
+// (the reason and message of a condition, times of past events) may differ, and claims may have been kept.
 func (m *moment) differs(want *normalize.State, when string) []finding.Finding {
 	differences := slices.DeleteFunc(normalize.Diff(want, m.state(), m.refs.Noise), func(d normalize.Difference) bool {
 		tells := story.MatchString(d.Path) || isStatus(d.Path) && (d.Want == "" && d.Got == aTime || d.Got == "" && d.Want == aTime)
@@ -119,19 +121,19 @@ func (m *moment) differs(want *normalize.State, when string) []finding.Finding {
 
 const claim = "PersistentVolumeClaim"
 
-// aTime is what normalize makes of a time of the run.
+// aTime is the placeholder that normalize uses for a time since the start of the run.
 const aTime = `"{time}"`
 
 var story = regexp.MustCompile(`^status\.conditions\[[^\]]+\]\.(reason|message)$`)
 
-// restored judges whether changes made behind the operator's back were reverted.
+// restored checks whether the operator reverted the changes of another client.
 func restored(m *moment) []finding.Finding {
 	if m.does.Drift == nil || m.i == 0 || !m.settled() || m.normal != nil {
-		return nil // with faults, the comparison finds what is not restored
+		return nil // with faults, the comparison finds what was not restored
 	}
 	of := m.does.Drift.Of
 	differences := slices.DeleteFunc(normalize.Diff(m.run.state(m.i-1), m.state(), m.refs.Noise), func(d normalize.Difference) bool {
-		added := d.Want == "" // what somebody adds is nobody's business
+		added := d.Want == "" // the operator does not have to remove additions of other clients
 		return added || d.Object == nil || !isOf(of, d.Object.Live()) || isStatus(d.Path)
 	})
 	if len(differences) == 0 {
@@ -140,7 +142,7 @@ func restored(m *moment) []finding.Finding {
 	return []finding.Finding{differing(finding.Restored, differences, "before another client changed it")}
 }
 
-// refusing judges the result of an invalid object.
+// refusing checks the result of an invalid object.
 func refusing(m *moment) []finding.Finding {
 	if !m.does.Refused || m.i == 0 || m.step.Refused == "" && !m.settled() {
 		return nil
@@ -172,8 +174,8 @@ func refusing(m *moment) []finding.Finding {
 	return nil
 }
 
-// reported reports whether a mistake is visible to users: the status of a custom resource changed, or
-// there is a warning.
+// reported reports whether users can see the mistake: the status of a custom resource changed, or
+// a warning event exists.
 func (m *moment) reported(differences []normalize.Difference) bool {
 	for _, d := range differences {
 		if d.Object != nil && isStatus(d.Path) && normalize.IsCustom(d.Object.Live().GroupVersionKind().GroupKind()) && !strings.HasSuffix(d.Path, ".observedGeneration") {
@@ -190,7 +192,7 @@ func (m *moment) reported(differences []normalize.Difference) bool {
 	return false
 }
 
-// differing returns a finding about a state that differs from the state at some other time.
+// differing returns a finding about a state that differs from the state at another time.
 func differing(property finding.Property, differences []normalize.Difference, when string) finding.Finding {
 	first := differences[0]
 	f := finding.Finding{Property: property, Diff: cut(normalize.Plain(differences))}

@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/internal/testing/scenario"
 )
 
-// TestScenarios judges the traces in the files of testdata. See script_test.go for their
+// The traces in the files of testdata are judged as the files say. See script_test.go for their
 // format.
 func TestScenarios(t *testing.T) {
 	t.Parallel()
@@ -71,7 +71,7 @@ func told(f finding.Finding) string {
 	return b.String()
 }
 
-// TestWorldsThatSayNothing: what cannot be judged is said, and is no finding.
+// Runs that cannot be judged result in an error, or in no finding.
 func TestWorldsThatSayNothing(t *testing.T) {
 	t.Parallel()
 	s := parsed(t, "do create apply Box/a\n\ntrace reference\nstep create\n")
@@ -83,8 +83,8 @@ func TestWorldsThatSayNothing(t *testing.T) {
 	}
 }
 
-// TestReached: what a run without faults leads to is reached in each of them, and in runs that come
-// to the same; not before, and not where something is missing.
+// The state that a run without faults leads to is reached in each of these runs, and in runs with the same
+// result. It is not reached before that, nor if an object is missing.
 func TestReached(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"intermediate-correct", "misoperation", "names-differ", "pods-counted", "status-behind", "stale-claim", "times"} {
@@ -115,7 +115,7 @@ func TestReached(t *testing.T) {
 	}
 }
 
-// TestOtherWorkloads: knowledge of one workload is used for another, which was not run without
+// Results of one workload are used for another workload that was not run without
 // faults.
 func TestOtherWorkloads(t *testing.T) {
 	t.Parallel()
@@ -127,8 +127,8 @@ func TestOtherWorkloads(t *testing.T) {
 	if children := refs.Children(); len(children) != 2 || children[0].GetKind() != "ConfigMap" {
 		t.Errorf("the operator's children are %v", children)
 	}
-	if refs.Reads() {
-		t.Error("the operator is said to read all the time")
+	if rhythm := refs.Rhythm(); len(rhythm) > 0 {
+		t.Errorf("the operator is said to repeat %s", rhythm)
 	}
 	other := parsed(t, "do create apply Box/a\ndo same apply Box/a same create\ndo delete delete Box/a\n")
 	refs = refs.For(other.workload, nil)
@@ -139,14 +139,14 @@ func TestOtherWorkloads(t *testing.T) {
 	}
 }
 
-// TestReads: an operator that watches nothing and reads now and then is not in a hot loop.
-func TestReads(t *testing.T) {
+// TestPolls: an operator that watches nothing and reads now and then is not in a hot loop.
+func TestPolls(t *testing.T) {
 	t.Parallel()
-	for lines, want := range map[string]bool{"get boxes/a ×12\nwait 500ms\nget boxes/a ×3": true, "patch boxes/a unchanged ×20": false, "wait 1s": false} {
+	for lines, fine := range map[string]bool{"get boxes/a ×12\nwait 500ms\nget boxes/a ×3": true, "patch boxes/a unchanged ×20": false, "wait 1s": false} {
 		s := parsed(t, "do create apply Box/a\n\ntrace reference\nstep create not silent\nobject Box/a user {}\npatch deployments/a\n"+lines)
-		refs, found, err := oracle.Reference(s.workload, s.references, nil, s.history)
-		if err != nil || refs.Reads() != want || want != (len(found) == 0) {
-			t.Errorf("%q: reads is %v, found %v, %v", lines, refs.Reads(), found, err)
+		_, found, err := oracle.Reference(s.workload, s.references, nil, s.history)
+		if err != nil || fine != (len(found) == 0) {
+			t.Errorf("%q: found %v, %v", lines, found, err)
 		}
 	}
 }

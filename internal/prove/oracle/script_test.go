@@ -23,24 +23,25 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// A scenario is lines of words:
+// script is a parsed scenario. A scenario consists of lines of words:
 //
 //	do create apply Box/a Secret/b     a step of the workload; then: same STEP, fresh, refused, bystander
 //	do drift drift Deployment/a        others: delete, fail, heal
-//	history Box status.attempts        a field that the kind's definition calls history
+//	history Box status.attempts        a field that the kind's definition declares as history
 //
-//	trace reference                    a run; those named reference are read twice, in two namespaces
-//	trace fresh STEP                   the run of a step in a namespace of its own
+//	trace reference                    a run; runs named reference are read twice, in two namespaces
+//	trace fresh STEP                   the run of a step in its own namespace
 //	trace faulty kill effect           a run with a fault: its kind and moment
 //	step create                        then: not silent, refused
-//	object Box/a user {…}              an object, and whose fields these are: user, operator, kubernetes
+//	object Box/a user {…}              an object, and the owner of these fields: user, operator, kubernetes
 //	gone Box/a                         an object is deleted
 //	create configmaps/a                a request of the operator; then: unchanged, 403, stale, fault, ×N, in NAMESPACE
-//	exit 1                             the operator ends; or: exit panic MESSAGE; exit asked; exit 1 early; exit 1 port; exit 1 certificate
+//	exit 1                             the operator exits; or: exit panic MESSAGE; exit asked; exit 1 early;
+//	                                   exit 1 port; exit 1 certificate
 //	event Box/a Warning Reason ×N      events
-//	wait 5s                            time goes by
+//	wait 5s                            time passes
 //
-// NS is the namespace's name, RANDOM and TIME are others in each run. An object's JSON may have
+// NS is the namespace's name. RANDOM and TIME are different in each run. The JSON of an object may contain
 // owner: Kind/name, generateName, deleting, generation and finalizers beside its fields.
 type script struct {
 	workload   workload.Workload
@@ -95,7 +96,7 @@ func parsed(t *testing.T, text string) script {
 	return s
 }
 
-// historyOf is what a definition declares whose status may hold anything.
+// historyOf returns the history that a definition declares whose status may contain any field.
 func historyOf(t *testing.T, kind, path string) normalize.History {
 	t.Helper()
 	group, _, _ := strings.Cut(kinds[kind][0], "/")
@@ -172,10 +173,10 @@ func newObject(kind, name string) *unstructured.Unstructured {
 	return object
 }
 
-// teller writes a trace as a scenario tells it.
+// teller builds a trace from a scenario.
 type teller struct {
 	t     *testing.T
-	n     int // the number of the world
+	n     int // the number in the name of the world
 	trace runlog.Trace
 	now   time.Time
 	uid   int
@@ -220,6 +221,8 @@ func (w *teller) line(words []string, line string) {
 		w.exit(words)
 	case "beside":
 		w.trace.Beside = words[1:]
+	case "rhythm":
+		w.trace.Rhythm = append(w.trace.Rhythm, requestlog.Beat{Verb: words[1], Group: "example.com", Resource: words[2]})
 	case "wait":
 		d, err := time.ParseDuration(words[1])
 		if err != nil {
@@ -239,7 +242,7 @@ func (w *teller) line(words []string, line string) {
 	}
 }
 
-// times is N of a word ×N, or else 1.
+// times returns N of a word ×N, or 1 if there is no such word.
 func times(words []string) int {
 	for _, word := range words {
 		if text, ok := strings.CutPrefix(word, "×"); ok {
@@ -353,7 +356,7 @@ func (w *teller) object(id, by, text string) {
 	w.change(object, what)
 }
 
-// special takes what is no field of its own from the fields of an object.
+// special removes the keys that are not fields of the object, such as owner, and applies them to the object.
 func (w *teller) special(object *unstructured.Unstructured, fields map[string]any) {
 	if owner, ok := fields["owner"].(string); ok {
 		kind, name, _ := strings.Cut(owner, "/")

@@ -11,7 +11,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// silent judges whether the operator finished its work.
+// silent checks whether the operator finished its work.
 func silent(m *moment) []finding.Finding {
 	if m.step.Silent || m.normal != nil && !m.wants() {
 		return nil
@@ -22,7 +22,7 @@ func silent(m *moment) []finding.Finding {
 	}
 	requests := m.lately()
 	if len(requests) == 0 && m.sawPast() {
-		return nil // it never saw the present
+		return nil // it never saw the current state
 	}
 	if r, times := most(requests, changed); times >= again {
 		f.Message = fmt.Sprintf("the operator does not become quiescent: it keeps writing %s", r.Target())
@@ -35,7 +35,7 @@ func silent(m *moment) []finding.Finding {
 		return []finding.Finding{f}
 	}
 	if m.polls() {
-		return nil // an operator that has to poll may read now and then
+		return nil // an operator that has to poll may read from time to time
 	}
 	if r, times := most(requests, func(r *requestlog.Request) bool { return !r.IsBeside() && r.Verb != "watch" }); times >= manyReads {
 		f.Message = fmt.Sprintf("the operator does not become quiescent: it keeps sending %s %s without changing anything", r.Verb, r.Target())
@@ -49,8 +49,8 @@ func (m *moment) sawPast() bool {
 	return slices.ContainsFunc(m.run.requests(m.i), func(r requestlog.Request) bool { return r.Stale })
 }
 
-// lately returns the requests of the later part of a step, in which the work could be done. Those that follow from an
-// earlier state are left out: an operator that acts on it is corrected by others until it sees the present.
+// lately returns the requests of the later part of a step, in which the work could be finished. Requests that follow from an
+// earlier state are omitted: other clients correct an operator that acts on it until it sees the current state.
 func (m *moment) lately() []requestlog.Request {
 	since := m.step.At.Add(m.step.Took / 3)
 	var all []requestlog.Request
@@ -62,8 +62,8 @@ func (m *moment) lately() []requestlog.Request {
 	return all
 }
 
-// polls reports whether, in a step that did not end, the operator only reads, and not
-// too often: it watches nothing, and has to poll.
+// polls reports whether, in a step that did not become silent, the operator only reads, and not
+// too often: it watches nothing and has to poll.
 func (m *moment) polls() bool {
 	reads := 0
 	for _, r := range m.lately() {
@@ -80,9 +80,9 @@ func (m *moment) polls() bool {
 }
 
 const (
-	// again is how many equal writes that each change something are too many in a step.
+	// again is the number of equal writes in a step that is too many.
 	again = 6
-	// manyReads is how many equal requests are worth naming.
+	// manyReads is the number of equal requests from which on a finding names them.
 	manyReads = 20
 )
 
@@ -106,7 +106,7 @@ func most(requests []requestlog.Request, of func(*requestlog.Request) bool) (req
 	return best, times[best.Verb+" "+best.Target()]
 }
 
-// about returns the object of a request, or nil if its kind is not known.
+// about returns a reference to the object of a request, or nil if its kind is not known.
 func (m *moment) about(r *requestlog.Request) *workload.Ref {
 	kind := m.run.kindOf(r.Resource)
 	if kind == "" {
@@ -116,15 +116,15 @@ func (m *moment) about(r *requestlog.Request) *workload.Ref {
 }
 
 const (
-	// looksPerSecond is how many reads per second an operator that has to poll may make, and
-	// perSecond how many in the last second of a step, in which many may coincide.
+	// looksPerSecond is the maximum number of reads per second of an operator that has to poll.
+	// perSecond is the maximum in the last second of a step, in which many reads may coincide.
 	looksPerSecond, perSecond = 4, 8
-	// storm is how many requests more than a few times as many as without faults are too many in a
-	// step: who cannot continue has to wait, and each time longer.
+	// storm is the maximum number of requests in a step beyond factor times the number without faults.
+	// An operator that cannot continue has to wait, with increasing delays.
 	storm, factor = 300, 10
 )
 
-// restless judges how many requests the operator made in a step that ended.
+// restless checks how many requests the operator sent in a step that became silent.
 func restless(m *moment) []finding.Finding {
 	if !m.step.Silent {
 		return nil
@@ -151,8 +151,8 @@ func restless(m *moment) []finding.Finding {
 	return []finding.Finding{{Property: finding.Silent, Of: m.about(&r), Message: message}}
 }
 
-// asked returns the requests of a step that say what an operator does, without watches, and without what follows from
-// an earlier state.
+// asked returns the requests of a step that show what the operator does. Watches and requests that follow from
+// an earlier state are omitted.
 func (m *moment) asked() []requestlog.Request {
 	var all []requestlog.Request
 	for _, r := range m.run.requests(m.i) {
@@ -166,11 +166,11 @@ func (m *moment) asked() []requestlog.Request {
 // ago returns how long before the step's end a request was received.
 func (m *moment) ago(r *requestlog.Request) time.Duration { return m.end().Sub(r.At) }
 
-// goesOn reports whether an operator that reads all the time reads too often when all is done: more
-// than it may in the last second, and in either half of it, as who was just started reads much at
-// once, and then no more. With all other operators a step has not ended before they asked for nothing.
+// goesOn reports whether an operator that reads all the time reads too often when its work is done: more
+// than allowed in the last second, and often in both halves of it, because an operator that was just started reads
+// much at once and then stops. With all other operators, a step only ends when they send no requests.
 func (m *moment) goesOn(asked []requestlog.Request) bool {
-	if !m.refs.Reads() || m.step.Took <= time.Second {
+	if !m.refs.Rhythm().Reads() || m.step.Took <= time.Second {
 		return false
 	}
 	early, late := 0, 0

@@ -13,7 +13,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
-// truthful judges what custom resources report about themselves when all is silent.
+// truthful checks what custom resources report about themselves when the step has become silent.
 func truthful(m *moment) []finding.Finding {
 	if !m.settled() {
 		return nil
@@ -33,7 +33,7 @@ func truthful(m *moment) []finding.Finding {
 	return nil
 }
 
-// behind finds a status that reports itself that it is about an older spec.
+// behind finds a status that reports that it is about an older spec.
 func behind(one *normalize.Object) (finding.Finding, bool) {
 	object := one.Live()
 	observed, there, _ := unstructured.NestedInt64(object.Object, "status", "observedGeneration")
@@ -74,7 +74,7 @@ func lies(m *moment, one *normalize.Object) (finding.Finding, bool) {
 }
 
 // passesOver finds a custom resource that reports that it is ready although the operator requested an object
-// that it refers to, and the answer was that the object does not exist.
+// that it refers to, and the response was that this object does not exist.
 func (m *moment) passesOver(one *normalize.Object, path string) (finding.Finding, bool) {
 	unmet := m.does.Unmet
 	if unmet == nil || m.normal != nil {
@@ -93,8 +93,8 @@ func (m *moment) passesOver(one *normalize.Object, path string) (finding.Finding
 	}, applied && looked
 }
 
-// saysReady returns where an object reports that it is ready, empty where it does not, and whether it
-// says so of all that belongs to it: who says only that it is available may mean a part.
+// saysReady returns the path of the field in which an object reports that it is ready, or an empty path if it does not. full
+// is true if the object reports this for all of its parts: an object that only reports that it is available may mean a part.
 func saysReady(object *unstructured.Unstructured) (path string, full bool) {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	is := map[string]bool{}
@@ -129,11 +129,11 @@ func saysReady(object *unstructured.Unstructured) (path string, full bool) {
 	return "", false
 }
 
-// judged are kinds of children that have a readiness.
+// judged contains the kinds of children that have a readiness.
 var judged = []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "Pod", "Service", "PersistentVolumeClaim"}
 
 // children returns the objects that the operator created for a custom resource: the objects that it owns, and,
-// if it is the only one, all objects without an owner.
+// if it is the only custom resource, all objects without an owner.
 func (m *moment) children(of *normalize.Object) []*normalize.Object {
 	single := true
 	for _, one := range m.state().Objects {
@@ -163,10 +163,10 @@ func owns(owner types.UID, object *unstructured.Unstructured) bool {
 	return false
 }
 
-// isReady reports whether a child is ready: all of it, or else some of it.
+// isReady reports whether a child is ready: all of it if full is true, or else at least a part of it.
 func isReady(child *unstructured.Unstructured, full bool) (why string, ready bool) {
 	if child.GetKind() == "PersistentVolumeClaim" {
-		// One that waits for who uses it is as it should be.
+		// A claim that waits for its first consumer is as it should be.
 		phase, _, _ := unstructured.NestedString(child.Object, "status", "phase")
 		return "its volume is lost", phase != "Lost"
 	}
@@ -177,7 +177,7 @@ func isReady(child *unstructured.Unstructured, full bool) (why string, ready boo
 	return is.Message, is.Status == readiness.Ready
 }
 
-// partly reports whether some of a child's workload is running, which Kubernetes itself calls
+// partly reports whether a part of a child's workload is running. Kubernetes calls this
 // available.
 func partly(child *unstructured.Unstructured) bool {
 	wanted, there, _ := unstructured.NestedInt64(child.Object, "spec", "replicas")

@@ -7,25 +7,25 @@ import (
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
-// Activity is what an operator has done, without what it does when it is idle.
-// Requests that count are all except watches, leases, discovery, health, shells and logs.
+// Activity describes what an operator has done, except its requests while it is idle.
+// All requests are counted except watches, leases, discovery, health, shells and logs.
 type Activity struct {
-	// Last is when the last request that counts was received or answered, or the proxy's start
+	// Last is the time when the last counted request was received or answered, or the proxy's start
 	// if there was none.
 	Last time.Time
-	// Open is the number of requests that count and are in progress.
+	// Open is the number of counted requests that are in progress.
 	Open int
-	// Opening is the number of requested watches that have not begun: they are not answered yet, or still show
+	// Opening is the number of requested watches that have not begun: they have no response yet, or still show
 	// the initial state.
 	Opening int
-	// Count is the number of requests received that count.
+	// Count is the number of counted requests that were received.
 	Count int64
-	// Seen is the number of requests of any kind received.
+	// Seen is the number of all requests that were received.
 	Seen int64
-	// Disturbed: a fault is active, so that silence means nothing: a view is frozen, the server is
-	// unavailable, a lease is taken.
+	// Disturbed means that a fault is active, so that silence means nothing: a view is frozen, the server is
+	// unavailable, or a lease is taken.
 	Disturbed bool
-	// Pending is the number of faults of the script that have not struck yet.
+	// Pending is the number of faults of the script that have not been injected yet.
 	Pending int
 }
 
@@ -41,24 +41,15 @@ func (p *Proxy) Activity() (Activity, <-chan struct{}) {
 // disturbed reports whether a fault is active.
 func (p *Proxy) disturbed() bool { return p.meter.disturbed() || p.views.any() || p.leases.any() }
 
-// counts reports whether a request shows that the operator is at work.
-func counts(r *requestlog.Request) bool {
-	switch {
-	case r.Resource == "", r.Verb == "watch", r.Streams():
-		return false
-	}
-	return !r.IsLease()
-}
-
 // meter counts requests.
 type meter struct {
 	mu      sync.Mutex
 	now     Activity
-	until   time.Time     // a fault is active
-	changed chan struct{} // nil while no caller waits
+	until   time.Time     // end of the last disturbance by a fault
+	changed chan struct{} // nil if no caller waits
 }
 
-// disturb records that a fault is active for a while.
+// disturb records that a fault is active for a time.
 func (m *meter) disturb(while time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -83,13 +74,14 @@ func (m *meter) read() (Activity, <-chan struct{}) {
 	return m.now, m.changed
 }
 
-// begin counts a request, where it counts, and returns what ends it: of a watch, its beginning.
+// begin counts a request, if it is of a counted kind, and returns the function that records its end. For a watch, the
+// function records that it has begun.
 func (m *meter) begin(r *requestlog.Request) (end func()) {
 	if r.Verb == "watch" {
 		m.change(func(a *Activity) { a.Seen++; a.Opening++ })
 		return sync.OnceFunc(func() { m.change(func(a *Activity) { a.Opening-- }) })
 	}
-	if !counts(r) {
+	if !r.Counts() {
 		m.change(func(a *Activity) { a.Seen++ })
 		return func() {}
 	}
@@ -97,7 +89,7 @@ func (m *meter) begin(r *requestlog.Request) (end func()) {
 	return func() { m.change(func(a *Activity) { a.Open--; a.Last = time.Now() }) }
 }
 
-// change wakes all waiting callers. A nil do changes nothing that is counted.
+// change wakes all waiting callers. A nil do changes no counter.
 func (m *meter) change(do func(*Activity)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// News is a change of an object, as known to an observer that sees everything.
+// News is a change of an object, as recorded by an observer that sees all changes.
 type News struct {
 	Resource        schema.GroupResource
 	Namespace, Name string
@@ -22,16 +22,16 @@ type News struct {
 	Version string
 }
 
-// Behind reports whether an open watch of the operator would show one of some changes, but has not
-// reached it yet: the API server sends it later, or the operator does not read.
+// Behind reports whether an open watch of the operator would show at least one of the changes, but has not
+// reached it yet: either the API server sends it later, or the operator does not read.
 //
-// Caveats: a watch that selects by other fields than name and namespace is never behind, nor is one in an
-// unknown encoding, or of objects that API servers do not number.
+// Caveats: some watches are never behind: watches that select by other fields than name and namespace, watches in an
+// unknown encoding, and watches of objects without numeric resource versions.
 func (p *Proxy) Behind(all ...News) bool {
 	return slices.ContainsFunc(p.watches.open(), func(f *frames) bool { return slices.ContainsFunc(all, f.lacks) })
 }
 
-// watches are the open watches of the operator.
+// watches contains the open watches of the operator.
 type watches struct {
 	mu  sync.Mutex
 	all map[*frames]bool
@@ -65,12 +65,12 @@ func (w *watches) remove(one *frames) {
 // subject describes the objects of a watch.
 type subject struct {
 	resource  schema.GroupResource
-	namespace string // empty: all, or none
+	namespace string // empty: all namespaces, or cluster-scoped
 	labels    labels.Selector
 	fields    fields.Selector
 }
 
-// subjectOf returns nil if it is not known which objects a watch selects.
+// subjectOf returns the objects that a watch selects, or nil if they are not known.
 func subjectOf(x *exchange) *subject {
 	query := x.to.Query()
 	byLabels, err := labels.Parse(query.Get("labelSelector"))

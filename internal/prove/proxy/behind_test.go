@@ -14,7 +14,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// A watch is behind until it has shown what it is about, and no longer than it is open.
+// A watch is behind until it has shown the changes that it selects, and only while it is open.
 func TestBehind(t *testing.T) {
 	t.Parallel()
 	gate := &localtest.Gate{}
@@ -34,7 +34,7 @@ func TestBehind(t *testing.T) {
 	s.expectBehind(true, before, other)
 	all.Stop()
 	s.oneEnded()
-	s.expectBehind(true, reds) // by the watch that selects it
+	s.expectBehind(true, reds) // because of the watch that selects it
 	s.expectBehind(false, other)
 	s.expectBehind(true, s.news(configMap("one", nil)))
 	elsewhere := reds
@@ -50,7 +50,7 @@ func TestBehind(t *testing.T) {
 	s.expectBehind(false, reds, other)
 }
 
-// A watch that begins with the existing objects has not reached any change before all of them were shown.
+// A watch that begins with the existing objects has not reached any change before it has shown all of them.
 func TestBehindFromTheBeginning(t *testing.T) {
 	t.Parallel()
 	gate := &localtest.Gate{}
@@ -85,7 +85,7 @@ func (s *stand) watchMaps(options metav1.ListOptions) watch.Interface {
 	return w
 }
 
-// news creates a ConfigMap without going through the proxy.
+// news creates a ConfigMap without the proxy and returns this change.
 func (s *stand) news(object *corev1.ConfigMap) proxy.News {
 	s.Helper()
 	made, err := s.configMaps(s.Env.Config).Create(s.Context(), object, metav1.CreateOptions{})

@@ -20,8 +20,8 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// BenchmarkRequest measures requests one after another, each way in turn: without a proxy, with one,
-// with one that is told of versions by who watches, and with one whose observer looks at
+// BenchmarkRequest measures single requests, with each way in turn: without a proxy, with a proxy,
+// with a proxy that gets resource versions from a witness that watches, and with a proxy whose observer reads
 // the object before each patch.
 func BenchmarkRequest(b *testing.B) {
 	env := localtest.Shared(b)
@@ -39,7 +39,7 @@ func BenchmarkRequest(b *testing.B) {
 	b.Run("patch", func(b *testing.B) { inTurn(b, ways, patch) })
 }
 
-// way is a client by its name.
+// way is a client with a name.
 type way struct {
 	name   string
 	client typedcorev1.ConfigMapInterface
@@ -55,7 +55,7 @@ func patch(b *testing.B, c typedcorev1.ConfigMapInterface) error {
 	return err
 }
 
-// witness watches ConfigMaps and reports their versions.
+// witness watches ConfigMaps and returns a function that reports their resource versions.
 func witness(b *testing.B, client typedcorev1.ConfigMapInterface) func(requestlog.Request) (string, bool) {
 	b.Helper()
 	var versions sync.Map
@@ -94,14 +94,14 @@ func started(b *testing.B, options proxy.Options) *rest.Config {
 	return p.Config()
 }
 
-// maps returns the ConfigMaps of a namespace, for a client without a rate limit.
+// maps returns a client without a rate limit for the ConfigMaps of a namespace.
 func maps(config *rest.Config, namespace string) typedcorev1.ConfigMapInterface {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	return kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps(namespace)
 }
 
-// inTurn reports the median request time of each way. Other load of the machine
+// inTurn reports the median request time of each way. Other load on the machine
 // affects all ways.
 func inTurn(b *testing.B, ways []way, request func(*testing.B, typedcorev1.ConfigMapInterface) error) {
 	took := map[string][]time.Duration{}
@@ -122,8 +122,8 @@ func inTurn(b *testing.B, ways []way, request func(*testing.B, typedcorev1.Confi
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkThroughput asks for a thousand requests a second, of which one in ten is a write, without a
-// proxy and with one in turn, and reports how many there were, and which part of them the proxy cost.
+// BenchmarkThroughput tries to send a thousand requests per second, one in ten a write, without a
+// proxy and with a proxy in turn. It reports the actual rates and the percentage that the proxy costs.
 func BenchmarkThroughput(b *testing.B) {
 	env := localtest.Shared(b)
 	direct := maps(env.Config, env.Namespace)
@@ -148,8 +148,8 @@ func BenchmarkThroughput(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// pace sends requests at a rate, by as many workers as an operator may have, as far as they keep up,
-// and returns how long all of them took.
+// pace sends count requests at a rate, as far as the workers achieve it, with as many workers as an operator may have.
+// It returns the total duration.
 func pace(b *testing.B, client typedcorev1.ConfigMapInterface, rate, count int) time.Duration {
 	const workers = 16
 	var next atomic.Int64

@@ -18,14 +18,14 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// bookmarking is a server whose watches show a change, and a later bookmark once somebody gets
-// something, as an API server does once a minute, for which a test cannot wait.
+// bookmarking starts a server whose watches show a change, and a later bookmark after a client has sent a get request.
+// A real API server sends bookmarks once a minute, and a test cannot wait that long.
 func bookmarking(t *testing.T) *rest.Config {
 	t.Helper()
 	asked := make(chan struct{})
 	show := func(w http.ResponseWriter, kind string, version int) {
 		fmt.Fprintf(w, `{"type":%q,"object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"x","resourceVersion":"%d"}}}`+"\n", kind, version)
-		_ = http.NewResponseController(w).Flush() // to whoever is still there
+		_ = http.NewResponseController(w).Flush() // the client may have disconnected
 	}
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -43,7 +43,7 @@ func bookmarking(t *testing.T) *rest.Config {
 	return &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
 }
 
-// A bookmark does not reveal a moment that the operator must not know of.
+// A bookmark does not show a moment that is hidden from the operator.
 func TestBookmarksWait(t *testing.T) {
 	t.Parallel()
 	script, err := fault.NewScript(fault.Fault{Kind: fault.Hold, Quiet: still, On: fault.Match{Verb: "get"}})

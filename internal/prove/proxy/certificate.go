@@ -17,15 +17,15 @@ import (
 const loopback = "127.0.0.1"
 
 // pair is the certificate of a proxy and the authority that signed it. The keys are never
-// written anywhere.
+// written to a file.
 type pair struct {
-	// authority is in PEM.
+	// authority is the certificate of the authority, in PEM.
 	authority []byte
 	server    tls.Certificate
 }
 
-// newPair creates an authority and a server's certificate. One certificate for both would be enough for
-// clients in Go; others refuse an authority as a server.
+// newPair creates an authority and a serving certificate. One certificate for both would be enough for
+// clients in Go, but other clients reject an authority as a serving certificate.
 func newPair() (*pair, error) {
 	authority, authorityKey, err := sign(&x509.Certificate{
 		Subject: pkix.Name{CommonName: "operon-prove"}, IsCA: true, KeyUsage: x509.KeyUsageCertSign,

@@ -20,26 +20,26 @@ import (
 // frame is one watch event, as received.
 type frame struct {
 	raw     []byte
-	err     error // there no longer exists, and why
+	err     error // no more events follow, and why
 	kind    string
 	meta    requestlog.Meta
 	version uint64
-	ends    bool // it is the bookmark that ends the state at the beginning
-	counted bool // it has brought about what it brings about
+	ends    bool // it is the bookmark that ends the initial state
+	counted bool // the faults that it triggers were executed
 }
 
-// tells reports whether the event is about a change.
+// tells reports whether the event shows a change. A bookmark does not.
 func (f frame) tells() bool { return f.kind != string(watch.Bookmark) }
 
-// form is an encoding of events.
+// form is an encoding of watch events.
 type form struct {
 	reader func(io.Reader) func() ([]byte, error)
-	// open returns the type and the object of an event, close builds an event from them.
+	// open returns the type and the object of an event. close builds an event from them.
 	open  func(raw []byte) (kind string, object []byte)
 	close func(kind string, object []byte) []byte
 }
 
-// contentType is the content type of the form's objects.
+// contentType returns the content type of an object in this encoding.
 func (f form) contentType(object []byte) string {
 	if bytes.HasPrefix(object, []byte("{")) {
 		return runtime.ContentTypeJSON
@@ -47,7 +47,7 @@ func (f form) contentType(object []byte) string {
 	return runtime.ContentTypeProtobuf
 }
 
-// read determines the subject of an event.
+// read decodes an event and sets the other fields of the frame.
 func (f form) read(one *frame) {
 	var object []byte
 	one.kind, object = f.open(one.raw)
@@ -56,12 +56,12 @@ func (f form) read(one *frame) {
 	one.ends = one.kind == string(watch.Bookmark) && bytes.Contains(object, []byte(metav1.InitialEventsAnnotationKey))
 }
 
-// gone is the event with which the API server ends a watch that began, or was held up, too long ago.
+// gone returns the event with which the API server ends a watch whose resource version is too old.
 func (f form) gone(at, oldest uint64) []byte {
 	failure := apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", at, oldest))
 	_, _, body, err := fault.Encode(failure, f.contentType(f.close("", nil)[:1]))
 	if err != nil {
-		return nil // a Status can be encoded
+		return nil // cannot happen: a Status can always be encoded
 	}
 	return f.close(string(watch.Error), body)
 }
@@ -81,7 +81,7 @@ func closeJSON(kind string, object []byte) []byte {
 	return fmt.Appendf(nil, "{\"type\":%q,\"object\":%s}\n", kind, bytes.TrimSpace(object))
 }
 
-// lengthBytes is the size of the length before an event in protobuf.
+// lengthBytes is the size of the length field before an event in protobuf.
 const lengthBytes = 4
 
 func openProtobuf(raw []byte) (string, []byte) {
@@ -96,7 +96,7 @@ func closeProtobuf(kind string, object []byte) []byte {
 	event := metav1.WatchEvent{Type: kind, Object: runtime.RawExtension{Raw: object}}
 	raw, err := event.Marshal()
 	if err != nil {
-		return nil // strings and bytes can be encoded
+		return nil // cannot happen: strings and bytes can always be encoded
 	}
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(raw))), raw...)
 }

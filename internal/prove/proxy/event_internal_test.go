@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// FuzzEvents: reading any input does not panic, and an encoded event can be decoded.
+// Reading any input does not panic, and an encoded event can be decoded.
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte(`{"type":"ADDED","object":{"kind":"ConfigMap","metadata":{"resourceVersion":"7"}}}`))
 	f.Add(closeProtobuf("ADDED", []byte("k8s\x00\x0a\x02\x12\x00\x12\x04\x0a\x02\x0a\x00")))

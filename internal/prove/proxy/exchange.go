@@ -18,32 +18,32 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// exchange is one request with its answer.
+// exchange is one request with its response.
 type exchange struct {
 	requestlog.Request
 	sender *Instance // nil if the request has its own credentials
-	leave  func()    // the sender no longer needs to wait for this one
-	begun  func()    // the watch has begun, or nothing is in progress any more
-	to     *url.URL  // what is requested from the server: path and query
+	leave  func()    // marks the request as ended for the revocation of its sender
+	begun  func()    // the watch has begun, or the request has ended
+	to     *url.URL  // path and query of the request to the server
 	faults []fault.Fault
 	accept string
-	head   *head // the beginning of an answer that is streamed
+	head   *head // the beginning of a response that is streamed
 
-	epoch   int    // of the views, when it came
-	present string // the query of a list that is sent on as one of the past
-	seen    uint64 // the newest version when it was sent on
+	epoch   int    // epoch of the views when the request arrived
+	present string // the original query of a list that is forwarded as a list of an earlier state
+	seen    uint64 // the newest version when the request was forwarded
 }
 
-// inContext is the key of an exchange in the context of its request.
+// inContext is the context key of the exchange of a request.
 type inContext struct{}
 
 func exchangeOf(r *http.Request) *exchange { return r.Context().Value(inContext{}).(*exchange) }
 
-// maxSent is how much of a request is read before it is forwarded. The API server refuses more
+// maxSent is the maximum number of bytes of a request that are read before it is forwarded. The API server rejects more
 // than 3 MiB.
 const maxSent = 4 << 20
 
-// handle processes a request of the operator from start to end.
+// handle processes a request of the operator from beginning to end.
 func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 	if !p.enter() {
 		panic(http.ErrAbortHandler)
@@ -73,7 +73,7 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 	if p.strike(r.Context(), w, x) {
 		return
 	}
-	if len(x.faults) > 0 { // what it has brought about itself came before it
+	if len(x.faults) > 0 { // the effects of its own faults count as earlier than the request
 		_, x.epoch, _ = p.views.in(x.Resource, x.Instance, 0)
 	}
 	p.pass(w, r, x)
@@ -81,7 +81,7 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 }
 
 // admit accepts a request, unless its sender was revoked. It reports whether the sender's token is
-// still known.
+// still valid.
 func (p *Proxy) admit(r *http.Request) (x *exchange, known, ok bool) {
 	sender, known := p.senders.of(r)
 	if !sender.enter() {
@@ -93,7 +93,7 @@ func (p *Proxy) admit(r *http.Request) (x *exchange, known, ok bool) {
 		x.Instance = sender.number
 		x.leave = sync.OnceFunc(sender.inside.Done)
 		usedBy(r.Context(), sender)
-		if counts(&x.Request) {
+		if x.Request.Counts() {
 			p.views.come(sender.number)
 		}
 	}
@@ -103,7 +103,7 @@ func (p *Proxy) admit(r *http.Request) (x *exchange, known, ok bool) {
 	return x, known, true
 }
 
-// pass forwards a request, and returns the answer to the sender.
+// pass forwards a request, and returns the response to the sender.
 func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, x *exchange) {
 	ctx, end := x.span(r.Context())
 	defer end()
@@ -128,7 +128,7 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request, x *exchange) {
 	p.forward.ServeHTTP(w, r.WithContext(context.WithValue(ctx, inContext{}, x)))
 }
 
-// refuse answers with an error of the API server.
+// refuse responds with an error of the API server.
 func (p *Proxy) refuse(w http.ResponseWriter, x *exchange, failure apierrors.APIStatus) {
 	status, header, body, err := fault.Encode(failure, x.accept)
 	if err != nil {
@@ -139,7 +139,7 @@ func (p *Proxy) refuse(w http.ResponseWriter, x *exchange, failure apierrors.API
 }
 
 // span returns a context for a request to the server. It ends with the request and with its
-// sender. The context of a write ends a while later, so that the effect of the write is known.
+// sender. The context of a write ends some time later, so that the effect of the write is known.
 func (x *exchange) span(ctx context.Context) (context.Context, func()) {
 	spanned, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	end := cancel
@@ -158,7 +158,7 @@ func (x *exchange) span(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// receive reads the body and puts it back.
+// receive reads the body of a write and restores it.
 func (x *exchange) receive(r *http.Request) error {
 	if !x.IsWrite() || x.Streams() || r.Header.Get("Upgrade") != "" || r.Body == nil {
 		return nil
@@ -173,18 +173,18 @@ func (x *exchange) receive(r *http.Request) error {
 	}
 	x.Sent(sent)
 	body := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(sent)), nil }
-	r.GetBody = body // for another connection, where the server hangs up before anything was sent
+	r.GetBody = body // for another connection, if the server closes this one before anything was sent
 	r.Body, err = body()
 	return err
 }
 
-// readCloser is a body of which a part was already read.
+// readCloser is a body of which a part has already been read.
 type readCloser struct {
 	io.Reader
 	io.Closer
 }
 
-// failed records why there was no answer, unless that was on purpose.
+// failed records why there was no response, unless the response was withheld on purpose.
 func (x *exchange) failed(err error) {
 	x.Status = 0
 	if !errors.Is(err, errCut) {

@@ -20,10 +20,10 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// creations strikes the second creation of a ConfigMap.
+// creations matches the second creation of a ConfigMap.
 var creations = fault.Match{Verb: "create", Resource: "configmaps", Nth: 2}
 
-// answers are the faults that are answers, with how a client knows each.
+// answers contains the faults that are responses, and how a client recognizes each of them.
 var answers = map[fault.Kind]func(error) bool{
 	fault.Conflict:      apierrors.IsConflict,
 	fault.AlreadyExists: apierrors.IsAlreadyExists,
@@ -60,7 +60,7 @@ func TestAnswerAtAChosenOccurrence(t *testing.T) {
 	}
 }
 
-// answered checks the record of a creation that was answered by a fault.
+// answered checks the record of a creation whose response was replaced by a fault.
 func (s *stand) answered(moment fault.Moment) {
 	s.Helper()
 	r := s.recorded("create", "two")
@@ -76,7 +76,7 @@ func (s *stand) answered(moment fault.Moment) {
 	}
 }
 
-// A client of Kubernetes waits as long as Retry-After says, and then retries.
+// A Kubernetes client waits for the time in Retry-After and then retries.
 func TestThrottle(t *testing.T) {
 	t.Parallel()
 	for _, moment := range []fault.Moment{fault.Before, fault.Effect} {
@@ -105,7 +105,7 @@ func TestThrottle(t *testing.T) {
 	}
 }
 
-// protocols are the versions of HTTP that a client may speak.
+// protocols contains the versions of HTTP that a client may use.
 var protocols = map[string][]string{"HTTP/1.1": {"http/1.1"}, "HTTP/2": nil}
 
 func TestCut(t *testing.T) {
@@ -141,7 +141,7 @@ func (s *stand) speaking(protocols []string) *rest.Config {
 	return config
 }
 
-// After the answer the connection is cut, and a watch on it too.
+// After the response the connection is cut, including a watch on it.
 func TestCutAfterTheAnswer(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, fault.Fault{Kind: fault.Cut, Moment: fault.Answer, On: creations})
@@ -224,7 +224,7 @@ func TestDelay(t *testing.T) {
 			started := time.Now()
 			two, err := client.Create(t.Context(), configMap("two", nil), metav1.CreateOptions{})
 			s.must(err)
-			answered, made := time.Now(), two.CreationTimestamp.Time // which is cut to a whole second
+			answered, made := time.Now(), two.CreationTimestamp.Time // truncated to a whole second
 			if took := answered.Sub(started); took < while {
 				t.Errorf("took %s", took)
 			}

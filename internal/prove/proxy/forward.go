@@ -17,14 +17,14 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// newForward returns the handler that forwards requests and answers.
+// newForward returns the handler that forwards requests and responses.
 func (p *Proxy) newForward() *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
 		Rewrite:        p.rewrite,
 		Transport:      sender(p.send),
 		ModifyResponse: p.answer,
 		ErrorHandler:   p.unanswered,
-		ErrorLog:       log.New(io.Discard, "", 0), // all that it has to say is in the record
+		ErrorLog:       log.New(io.Discard, "", 0), // its messages are already in the request log
 		BufferPool:     &buffers{},
 	}
 }
@@ -34,14 +34,14 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	r.Out.URL = x.to
 	r.SetURL(p.target)
 	if x.sender != nil {
-		r.Out.Header.Del("Authorization") // the route has the operator's credentials
+		r.Out.Header.Del("Authorization") // the transport adds the operator's credentials
 	}
 	if x.Verb == "watch" {
 		r.Out.Header.Set("Accept-Encoding", "identity") // API servers since 1.37 compress watches that begin with a list
 	}
 }
 
-// answer receives the server's answer before the operator does.
+// answer receives the server's response before the operator does.
 func (p *Proxy) answer(response *http.Response) error {
 	x := exchangeOf(response.Request)
 	x.Status, x.Served = response.StatusCode, response.StatusCode
@@ -59,7 +59,7 @@ func (p *Proxy) answer(response *http.Response) error {
 	return nil
 }
 
-// look reads an answer. The answer to a write is read to its end; of any other answer the
+// look reads a response. The response to a write is read to its end. Of any other response, the
 // beginning is stored while it is forwarded.
 func (p *Proxy) look(response *http.Response, x *exchange) error {
 	switch {
@@ -86,7 +86,7 @@ func (p *Proxy) look(response *http.Response, x *exchange) error {
 	return nil
 }
 
-// learn reads the answer to a write.
+// learn reads the response to a write.
 func (x *exchange) learn(p *Proxy, response *http.Response, body []byte) {
 	meta, _ := x.Answered(response.StatusCode, response.Header.Get("Content-Type"), plain(response.Header, body))
 	ctx := response.Request.Context()
@@ -99,7 +99,7 @@ func (x *exchange) learn(p *Proxy, response *http.Response, body []byte) {
 	}
 }
 
-// plain returns the available part of a body without its compression.
+// plain returns the available part of a body, decompressed.
 func plain(header http.Header, body []byte) []byte {
 	if header.Get("Content-Encoding") != "gzip" {
 		return body
@@ -108,11 +108,11 @@ func plain(header http.Header, body []byte) []byte {
 	if err != nil {
 		return nil
 	}
-	whole, _ := io.ReadAll(io.LimitReader(reader, maxSent)) // what can be read before an error is what is there
+	whole, _ := io.ReadAll(io.LimitReader(reader, maxSent)) // on an error, the part before it is used
 	return whole
 }
 
-// replace applies a fault to an answer of the server.
+// replace applies a fault to a response of the server.
 func (p *Proxy) replace(response *http.Response, x *exchange, f fault.Fault) error {
 	status, header, body, err := p.happen(response.Request.Context(), x, f, p.now)
 	if err != nil || status == 0 {
@@ -135,17 +135,17 @@ func setBody(response *http.Response, body []byte) {
 	response.Header.Set("Content-Length", strconv.Itoa(len(body)))
 }
 
-// unanswered ends a request without an answer. The operator sees the same as when the
+// unanswered ends a request without a response. The operator sees the same as when the
 // API server is unavailable.
 func (p *Proxy) unanswered(_ http.ResponseWriter, r *http.Request, err error) {
 	exchangeOf(r).failed(err)
 	panic(http.ErrAbortHandler)
 }
 
-// maxHead is how much of a streamed answer is stored.
+// maxHead is the maximum number of bytes of a streamed response that are stored.
 const maxHead = 64 << 10
 
-// head stores the beginning of what is read through it.
+// head stores the beginning of the data that is read through it.
 type head struct {
 	from   io.ReadCloser
 	kept   []byte
@@ -167,7 +167,7 @@ func (h *head) Read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (h *head) Close() error { return h.from.Close() }
 
-// tell adds the information from the beginning of the answer to a request.
+// tell adds the information from the beginning of the response to the record of a request.
 func (h *head) tell(r *requestlog.Request) {
 	r.Answered(h.status, h.header.Get("Content-Type"), plain(h.header, h.kept))
 	if h.broken != nil {
@@ -175,7 +175,7 @@ func (h *head) tell(r *requestlog.Request) {
 	}
 }
 
-// buffers for copying, reused.
+// buffers is a pool of buffers for copying.
 type buffers struct{ pool sync.Pool }
 
 // Get implements httputil.BufferPool.
@@ -189,5 +189,5 @@ func (b *buffers) Get() []byte {
 // Put implements httputil.BufferPool.
 func (b *buffers) Put(buffer []byte) { b.pool.Put(&buffer) }
 
-// errTooLong is the error for an event that is longer than any that an API server sends.
+// errTooLong is the error for a watch event that is longer than any event of an API server.
 var errTooLong = errors.New("an event of a watch is longer than 64 MiB")

@@ -19,7 +19,7 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// frames is the answer to a watch, event by event, as far as the operator may see it.
+// frames is the response to a watch, event by event, as far as the operator may see it.
 type frames struct {
 	p    *Proxy
 	x    *exchange
@@ -27,27 +27,27 @@ type frames struct {
 	body io.Closer
 
 	form  form
-	about *subject      // nil if that is not known
-	come  chan frame    // what the server shows
-	end   func()        // no client reads any more
+	about *subject      // nil if the objects of the watch are not known
+	come  chan frame    // events from the server
+	end   func()        // called when no client reads any more
 	ended chan struct{} // closed by end
 
 	queue []frame // events received and not shown
-	over  error   // why no more events follow
-	ready []byte  // the rest of an event that is being shown
+	over  error   // the reason why no more events follow
+	ready []byte  // the unread rest of the event that is being shown
 
 	reached atomic.Uint64  // the newest version that was shown; 0 during the initial state
-	initial bool           // until the bookmark that ends the initial state
-	start   uint64         // up to here it is the initial state, which is not an event
-	epoch   int            // of the views, when the watch was requested
-	held    map[*view]bool // views that hold something back
+	initial bool           // true until the bookmark that ends the initial state
+	start   uint64         // versions up to this one are the initial state and do not trigger faults
+	epoch   int            // epoch of the views when the watch was requested
+	held    map[*view]bool // views that hold back events of this watch
 	last    bool           // the watch has ended with an error
 }
 
-// maxFrame is more than the length of the longest event.
+// maxFrame is the maximum length of an event. It is larger than any event of an API server.
 const maxFrame = 64 << 20
 
-// newFrames returns the answer to a watch as a reader of events. An answer in an unknown encoding
+// newFrames returns the response to a watch as a reader of events. A response in an unknown encoding
 // is forwarded unchanged, and its events are not counted.
 func (p *Proxy) newFrames(response *http.Response, x *exchange) io.ReadCloser {
 	contentType := response.Header.Get("Content-Type")
@@ -79,7 +79,7 @@ func formOf(contentType string) string {
 	return bare
 }
 
-// begin determines where the watch begins.
+// begin determines the version at which the watch begins.
 func (f *frames) begin() {
 	query := f.x.to.Query()
 	asked := resourceclient.Revision(query.Get("resourceVersion"))
@@ -98,7 +98,7 @@ func (f *frames) begin() {
 	}
 }
 
-// receive reads the server's events until there are no more or no client reads them.
+// receive reads the server's events until the watch ends or no client reads it.
 func (f *frames) receive(next func() ([]byte, error)) {
 	for {
 		raw, err := next()
@@ -136,8 +136,8 @@ func (f *frames) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// advance shows an event if one may be shown. Otherwise it waits until something
-// happens.
+// advance shows an event if one may be shown. Otherwise it waits for an event or for a change of the
+// views.
 func (f *frames) advance() error {
 	if f.last {
 		return io.EOF
@@ -162,7 +162,7 @@ func (f *frames) advance() error {
 	return f.wait(changed)
 }
 
-// wait receives the next event, or returns when the views changed.
+// wait receives the next event, or returns when the views have changed.
 func (f *frames) wait(changed <-chan struct{}) error {
 	come := f.come
 	if f.over != nil {
@@ -182,7 +182,7 @@ func (f *frames) wait(changed <-chan struct{}) error {
 	return nil
 }
 
-// show sends an event to the operator, unless a fault that it triggers holds it.
+// show sends an event to the operator, unless a fault that it triggers holds it back.
 func (f *frames) show(one frame) error {
 	if err := f.struck(&f.queue[0]); err != nil {
 		return err
@@ -203,7 +203,7 @@ func (f *frames) show(one frame) error {
 	return nil
 }
 
-// struck executes the faults that an event triggers, once.
+// struck executes the faults that an event triggers, once per event.
 func (f *frames) struck(one *frame) error {
 	for _, cut := range f.x.faults {
 		if cut.Kind == fault.CutWatch && f.x.Events >= cut.Events {
@@ -229,7 +229,7 @@ func (f *frames) struck(one *frame) error {
 	return nil
 }
 
-// lost ends the watch if its position in the history is no longer known: a fault ended
+// lost ends the watch if its position in the history is no longer valid: a fault ended
 // the watches, or discarded the held events.
 func (f *frames) lost(epoch int) bool {
 	if epoch != f.epoch {
@@ -252,8 +252,8 @@ func (f *frames) lost(epoch int) bool {
 	return false
 }
 
-// expire ends the watch as the API server does when the following history is no longer available. Held
-// events are discarded if they are the reason.
+// expire ends the watch as the API server does when the next events are no longer available. If forget is true, the
+// held events are discarded permanently.
 func (f *frames) expire(forget bool) {
 	newest := f.start
 	for _, one := range f.queue {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// gate accepts and tracks connections. While it is shut, it closes each new
-// connection.
+// gate accepts and tracks connections. While it is shut, it closes all new
+// connections.
 type gate struct {
 	net.Listener
 
@@ -25,7 +25,7 @@ type link struct {
 
 	mu     sync.Mutex
 	user   *Instance
-	shared bool // more than one instance used it
+	shared bool // more than one instance has used it
 }
 
 // Accept implements net.Listener.
@@ -49,12 +49,12 @@ func (g *gate) Accept() (net.Conn, error) {
 	}
 }
 
-// reset closes a connection as one that nobody listens to any more.
+// reset closes a connection with a TCP reset, as if no process listened on the port.
 func reset(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // if the reset fails, the connection is closed
+		_ = tcp.SetLinger(0) // if this fails, the connection is closed without a reset
 	}
-	_ = c.Close() // nobody is there whom an error would tell something
+	_ = c.Close() // no caller could handle an error
 }
 
 // Close implements net.Conn.
@@ -65,7 +65,7 @@ func (l *link) Close() error {
 	return l.Conn.Close()
 }
 
-// cutAll cuts all connections and accepts none for a while.
+// cutAll closes all connections and accepts none for a time.
 func (g *gate) cutAll(while time.Duration) {
 	g.mu.Lock()
 	if until := time.Now().Add(while); until.After(g.shut) {
@@ -75,7 +75,7 @@ func (g *gate) cutAll(while time.Duration) {
 	g.cut(func(*link) bool { return true })
 }
 
-// cutOf cuts the connections that only one instance has used.
+// cutOf closes the connections that only this instance has used.
 func (g *gate) cutOf(i *Instance) {
 	g.cut(func(l *link) bool {
 		l.mu.Lock()
@@ -94,11 +94,11 @@ func (g *gate) cut(which func(*link) bool) {
 	}
 	g.mu.Unlock()
 	for _, l := range chosen {
-		_ = l.Close() // it may be closed already, which is intended
+		_ = l.Close() // it may be closed already, which is fine
 	}
 }
 
-// inLink is the key of a request's connection in its context.
+// inLink is the context key of the connection of a request.
 type inLink struct{}
 
 func withLink(ctx context.Context, c net.Conn) context.Context {
@@ -123,9 +123,9 @@ func usedBy(ctx context.Context, i *Instance) {
 	l.user = i
 }
 
-// hangUp closes the connection of a request after its answer has arrived.
+// hangUp closes the connection of a request after its response has arrived.
 func hangUp(ctx context.Context) {
 	if c, ok := ctx.Value(inLink{}).(net.Conn); ok {
-		time.AfterFunc(timing.linger, func() { _ = c.Close() }) // it may be closed already, which is intended
+		time.AfterFunc(timing.linger, func() { _ = c.Close() }) // it may be closed already, which is fine
 	}
 }

@@ -37,7 +37,7 @@ type stand struct {
 	script *fault.Script
 }
 
-// ownWorld stands for the stand's namespace, in options.
+// ownWorld means the stand's own namespace, in options.
 const ownWorld = "."
 
 func newStand(t *testing.T, faults ...fault.Fault) *stand {
@@ -74,7 +74,7 @@ func (s *stand) must(err error) {
 	}
 }
 
-// configMaps of the test's namespace, through the proxy unless a config says otherwise.
+// configMaps returns a client for the ConfigMaps of the test's namespace. It uses the proxy unless a config is given.
 func (s *stand) configMaps(configs ...*rest.Config) typedcorev1.ConfigMapInterface {
 	s.Helper()
 	config := s.Proxy.Config()
@@ -86,7 +86,7 @@ func (s *stand) configMaps(configs ...*rest.Config) typedcorev1.ConfigMapInterfa
 	return kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps(s.Namespace)
 }
 
-// there reports whether a ConfigMap exists, without going through the proxy.
+// there reports whether a ConfigMap exists. The request does not go through the proxy.
 func (s *stand) there(name string) bool {
 	s.Helper()
 	_, err := s.configMaps(s.Env.Config).Get(s.Context(), name, metav1.GetOptions{})

@@ -19,8 +19,8 @@ import (
 	"github.com/operon-framework/operon/internal/prove/fault"
 )
 
-// Instance is one start of the operator: the clients that send the token created for it. It may be
-// used by several goroutines.
+// Instance is one start of the operator: the clients that send the token created for it. It is safe for
+// concurrent use.
 type Instance struct {
 	proxy  *Proxy
 	number int
@@ -31,14 +31,14 @@ type Instance struct {
 
 	mu      sync.Mutex
 	token   string
-	refused time.Time // until then older tokens are not valid
+	refused time.Time // older tokens are not valid until then
 	revoked bool
-	inside  sync.WaitGroup // requests in progress; none are accepted once it is revoked
+	inside  sync.WaitGroup // requests in progress; a revoked instance does not accept new ones
 }
 
 // NewInstance creates a token for a start of the operator, whose requests are recorded under their own
-// number. With a path, the token is written to that file, and connections read it from
-// there: a token that expires can only be replaced in a file. Its directory has to exist.
+// number. If tokenFile is not empty, the token is written to that file, and connections read it from
+// there: a token that expires can only be replaced in a file. The directory of the file has to exist.
 func (p *Proxy) NewInstance(tokenFile string) (*Instance, error) {
 	if tokenFile == "" && p.options.Script.Has(fault.Expire) {
 		return nil, errors.New("a fault expires the operator's token, and there is no file for the new one: name one")
@@ -56,7 +56,7 @@ func (p *Proxy) newInstance(tokenFile string) (*Instance, error) {
 	return i, nil
 }
 
-// renew creates a new token. The previous token stays valid, unless it is made to expire.
+// renew creates a new token. The previous token remains valid, unless it is made to expire.
 func (i *Instance) renew() error {
 	token := rand.Text()
 	if err := writeToken(i.file, token); err != nil {
@@ -69,8 +69,8 @@ func (i *Instance) renew() error {
 	return nil
 }
 
-// expire creates a new token, and makes the previous one invalid for a while. Clients with other credentials
-// keep them.
+// expire creates a new token and makes the previous token invalid for a time. Requests with other credentials
+// are not affected.
 func (i *Instance) expire(while time.Duration) error {
 	if i == nil {
 		return nil
@@ -89,7 +89,7 @@ func (i *Instance) takes(token string) bool {
 	return i.token == token || !time.Now().Before(i.refused)
 }
 
-// writeToken replaces the file atomically, so that no client reads half of it.
+// writeToken replaces the file atomically, so that no client reads an incomplete token.
 func writeToken(path, token string) error {
 	if path == "" {
 		return nil
@@ -104,7 +104,7 @@ func writeToken(path, token string) error {
 	return nil
 }
 
-// Number is the number in [record.Request.Instance], from 1.
+// Number returns the number of the instance in [requestlog.Request.Instance], counted from 1.
 func (i *Instance) Number() int { return i.number }
 
 // Token returns the current token, which identifies the operator at this proxy.
@@ -114,8 +114,8 @@ func (i *Instance) Token() string {
 	return i.token
 }
 
-// Config returns a connection to the proxy as this instance. Like the config that controller-runtime finds for a
-// program, it does not have a client-side rate limit: the API server slows clients that send too many requests.
+// Config returns a config for connections to the proxy as this instance. Like the config that controller-runtime uses in a
+// program, it does not have a client-side rate limit: the API server slows down clients that send too many requests.
 func (i *Instance) Config() *rest.Config {
 	config := &rest.Config{
 		Host:            i.proxy.Address(),
@@ -130,9 +130,9 @@ func (i *Instance) Config() *rest.Config {
 	return config
 }
 
-// Kubeconfig returns a kubeconfig that leads through the proxy as this instance, whose context
-// has the namespace, or none if that is empty. It grants the operator's permissions: keep it as
-// secret as the operator's own.
+// Kubeconfig returns a kubeconfig for connections to the proxy as this instance. Its context
+// has the namespace, or no namespace if it is empty. It grants the operator's permissions: keep it as
+// secret as the operator's own kubeconfig.
 func (i *Instance) Kubeconfig(namespace string) ([]byte, error) {
 	const name = "operon-prove"
 	config := i.Config()
@@ -146,13 +146,13 @@ func (i *Instance) Kubeconfig(namespace string) ([]byte, error) {
 	})
 }
 
-// Revoke ends all requests of the instance, and accepts no more: requests in progress
-// get no answer, nor do later ones. Connections that no other instance uses are cut a moment
-// later, when the last answers have arrived.
+// Revoke ends all requests of the instance and accepts no new ones: neither requests in progress
+// nor later requests receive a response. Connections that no other instance uses are closed a moment
+// later, when the last responses have arrived.
 //
-// Guarantees: when it returns, no request of the instance is on its way to the API server any more, and
+// Guarantees: when it returns, no request of the instance is on its way to the API server, and
 // the outcome of each request is recorded. A second call does nothing.
-// Caveats: it waits for the server's answers to writes that the server has received, at most [grace].
+// Caveats: it waits for the server's responses to writes that the server has received, at most [grace].
 func (i *Instance) Revoke() {
 	i.mu.Lock()
 	i.revoked = true
@@ -178,7 +178,7 @@ func (i *Instance) enter() bool {
 // gone reports whether the instance was revoked.
 func (i *Instance) gone() bool { return i != nil && i.alive.Err() != nil }
 
-// senders are the instances of a proxy, by their tokens.
+// senders contains the instances of a proxy, by token.
 type senders struct {
 	mu     sync.RWMutex
 	tokens map[string]*Instance
@@ -186,7 +186,7 @@ type senders struct {
 	first  *Instance
 }
 
-// add numbers an instance.
+// add assigns a number to an instance.
 func (s *senders) add(i *Instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,8 +200,8 @@ func (s *senders) grant(token string, i *Instance) {
 	s.tokens[token] = i
 }
 
-// of returns the instance that sent a request, or nil if the request has other credentials or none,
-// and whether its token is valid.
+// of returns the instance that sent a request, or nil if the request has other credentials or none. It also
+// reports whether the token is valid.
 func (s *senders) of(r *http.Request) (sender *Instance, valid bool) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -220,16 +220,16 @@ func (s *senders) last() int {
 	return s.count
 }
 
-// Config returns a connection to the proxy, as an instance that is created with the proxy.
+// Config returns a config for connections to the proxy as the first instance, which is created with the proxy.
 func (p *Proxy) Config() *rest.Config { return p.senders.first.Config() }
 
-// Kubeconfig is like Kubeconfig of [Instance], for an instance that is created with the proxy.
+// Kubeconfig is [Instance.Kubeconfig] of the first instance, which is created with the proxy.
 func (p *Proxy) Kubeconfig(namespace string) ([]byte, error) {
 	return p.senders.first.Kubeconfig(namespace)
 }
 
-// Address is the proxy's URL.
+// Address returns the proxy's URL.
 func (p *Proxy) Address() string { return "https://" + p.gate.Addr().String() }
 
-// Authority is the certificate, in PEM, of the authority that signed the proxy's.
+// Authority returns the certificate of the authority that signed the proxy's certificate, in PEM.
 func (p *Proxy) Authority() []byte { return p.pair.authority }

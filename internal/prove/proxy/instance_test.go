@@ -20,7 +20,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// instance makes one whose token is in a file.
+// instance creates an instance whose token is in a file.
 func (s *stand) instance() (*proxy.Instance, string) {
 	s.Helper()
 	file := filepath.Join(s.TempDir(), "token")
@@ -56,7 +56,7 @@ func TestEachInstanceHasANumberAndAToken(t *testing.T) {
 	}
 }
 
-// A revoked instance gets no more answers, its watches end, and the other one continues.
+// A revoked instance receives no more responses and its watches end. The other instance continues.
 func TestRevoke(t *testing.T) {
 	t.Parallel()
 	for protocol, next := range protocols {
@@ -97,7 +97,7 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
-// watched begins a watch and returns a channel that is closed when that ends.
+// watched starts a watch and returns a channel that is closed when the watch ends.
 func (s *stand) watched(client typedcorev1.ConfigMapInterface) <-chan struct{} {
 	s.Helper()
 	stream, err := client.Watch(s.Context(), metav1.ListOptions{})
@@ -112,8 +112,8 @@ func (s *stand) watched(client typedcorev1.ConfigMapInterface) <-chan struct{} {
 	return ended
 }
 
-// An operator in a test is no slower than a program: client-go's five requests a second would hide an operator
-// that sends too many requests.
+// An operator in a test has no client-side rate limit, like a program. The default limit of client-go, five requests per
+// second, would hide an operator that sends too many requests.
 func TestNoLimitOfTheClient(t *testing.T) {
 	t.Parallel()
 	i, _ := newStand(t).instance()
@@ -126,7 +126,7 @@ func TestNoLimitOfTheClient(t *testing.T) {
 	}
 }
 
-// When Revoke returns, the outcome of each write is known, however many were in progress.
+// When Revoke returns, the result of each write is known, regardless of how many were in progress.
 func TestNothingArrivesAfterRevoke(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -166,7 +166,7 @@ func TestNothingArrivesAfterRevoke(t *testing.T) {
 	}
 }
 
-// made returns the number of objects that clients of the test created.
+// made returns the number of objects that the clients of the test have created.
 func (s *stand) made() (n int) {
 	s.Helper()
 	list, err := s.configMaps(s.Env.Config).List(s.Context(), metav1.ListOptions{})
@@ -179,7 +179,7 @@ func (s *stand) made() (n int) {
 	return n
 }
 
-// What kills the operator revokes its instance, from within one of its own requests.
+// The function that kills the operator can revoke its instance from within a request of that instance.
 func TestRevokeByAKill(t *testing.T) {
 	t.Parallel()
 	for _, moment := range []fault.Moment{fault.Before, fault.Effect, fault.Answer} {
@@ -208,7 +208,7 @@ func TestRevokeByAKill(t *testing.T) {
 	}
 }
 
-// A token of the proxy is not forwarded to the server, whichever client sends it.
+// A token of the proxy is never forwarded to the server, regardless of the client that sends it.
 func TestTokensStayHere(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)

@@ -18,12 +18,12 @@ import (
 	"github.com/operon-framework/operon/internal/prove/fault"
 )
 
-// OtherHolder holds a lease that an operator has lost by a fault.
+// OtherHolder is the holder of a lease that an operator has lost because of a fault.
 const OtherHolder = "operon-prove-other-instance"
 
-// leases are the leases that instances hold, and the number of taken ones.
+// leases contains the leases that instances hold, and the number of leases taken from them.
 type leases struct {
-	client typedcoordinationv1.LeasesGetter // nil: none can be taken
+	client typedcoordinationv1.LeasesGetter // nil: no lease can be taken
 
 	mu    sync.Mutex
 	held  map[*Instance]lease
@@ -46,7 +46,7 @@ func newLeases(admin *rest.Config) (*leases, error) {
 	return l, nil
 }
 
-// note records which lease an instance wrote last.
+// note records the lease that an instance wrote last.
 func (l *leases) note(x *exchange) {
 	if x.sender == nil || x.Resource != "leases" || x.Verb == "delete" || x.Served >= 300 {
 		return
@@ -56,12 +56,12 @@ func (l *leases) note(x *exchange) {
 	l.held[x.sender] = lease{x.Namespace, x.Name}
 }
 
-// errNoLease is the note where a lease was to be taken from who has none.
+// errNoLease is recorded if a fault has to take the lease of an instance that does not hold one.
 var errNoLease = errors.New("the instance holds no lease")
 
 // lose gives the lease of an instance to another holder, as if another instance took it:
-// renewals are conflicts, and reads show the holder. The other holder renews it until the instance is
-// revoked or the fault's time is over, and then releases it, like an instance that stops.
+// renewals result in conflicts, and reads show the other holder. The other holder renews it until the instance is
+// revoked or the duration of the fault is over. Then it releases the lease, like an instance that stops.
 func (p *Proxy) lose(ctx context.Context, i *Instance, f fault.Fault) error {
 	p.leases.mu.Lock()
 	of, ok := p.leases.held[i]
@@ -83,14 +83,14 @@ func (p *Proxy) lose(ctx context.Context, i *Instance, f fault.Fault) error {
 	return nil
 }
 
-// keep renews a taken lease for a while, and releases it.
+// keep renews a taken lease for a time, and then releases it.
 func (p *Proxy) keep(i *Instance, of lease, while time.Duration) {
 	const renewal = time.Second
 	over := time.After(while)
 	for held := true; held; {
 		select {
 		case <-time.After(renewal):
-			_ = p.leases.change(p.alive, of, renew) // if it cannot be renewed, another client has it, or it was deleted
+			_ = p.leases.change(p.alive, of, renew) // if this fails, another client holds the lease, or it was deleted
 			continue
 		case <-i.alive.Done():
 		case <-over:
@@ -116,7 +116,7 @@ func (l *leases) any() bool {
 	return l.taken > 0
 }
 
-// change changes a lease, and retries if another client just changed it.
+// change changes a lease. It retries if another client changed it concurrently.
 func (l *leases) change(ctx context.Context, of lease, edit func(*coordinationv1.LeaseSpec)) error {
 	client := l.client.Leases(of.namespace)
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -130,8 +130,8 @@ func (l *leases) change(ctx context.Context, of lease, edit func(*coordinationv1
 	})
 }
 
-// take takes a lease, whatever its holder writes in the meantime: a holder may renew more often than a busy API server
-// can be asked twice.
+// take takes a lease, regardless of concurrent writes of its holder: a holder may renew it more often than a busy API server
+// can execute two requests.
 func (l *leases) take(ctx context.Context, of lease) error {
 	client := l.client.Leases(of.namespace)
 	found, err := client.Get(ctx, of.name, metav1.GetOptions{})

@@ -20,7 +20,7 @@ type observer struct {
 	target    *url.URL
 }
 
-// newObserver returns nil if there is no config.
+// newObserver returns an observer, or nil if config is nil.
 func newObserver(config *rest.Config) (*observer, error) {
 	if config == nil {
 		return nil, nil
@@ -36,18 +36,18 @@ func newObserver(config *rest.Config) (*observer, error) {
 	return &observer{transport, target}, nil
 }
 
-// absent is the version of an object that does not exist.
+// absent stands for the version of an object that does not exist.
 const absent = "0"
 
-// version returns the resource version of the object of a request, [absent], or ""
-// if it cannot be known. It requests only the metadata.
+// version returns the resource version of the object of a request, [absent] if it does not exist, or ""
+// if that cannot be determined. It requests only the metadata.
 func (o *observer) version(ctx context.Context, r *requestlog.Request) string {
 	if o == nil || r.Name == "" || r.Resource == "" {
 		return ""
 	}
 	path := strings.TrimSuffix(strings.TrimSuffix(r.Path, "/"), "/"+r.Subresource)
 	if !strings.HasSuffix(path, "/"+r.Name) {
-		return "" // it leads beyond the object, to what a proxy in the server reaches
+		return "" // the path continues beyond the object, to a target of the API server's own proxy
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, o.target.JoinPath(path).String(), nil)
 	if err != nil {
@@ -73,10 +73,10 @@ func (o *observer) version(ctx context.Context, r *requestlog.Request) string {
 	return ""
 }
 
-// newest returns the newest existing version, or 0 if it cannot be known.
+// newest returns the newest resource version of the cluster, or 0 if it cannot be determined.
 func (o *observer) newest(ctx context.Context) uint64 {
 	to := o.target.JoinPath("/api/v1/namespaces")
-	to.RawQuery = "limit=1" // without a version it is the newest
+	to.RawQuery = "limit=1" // a list without a resource version returns the newest state
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, to.String(), nil)
 	if err != nil {
 		return 0
@@ -102,15 +102,16 @@ func (p *Proxy) before(ctx context.Context, r *requestlog.Request) {
 		switch {
 		case r.DryRun:
 		case r.Asked != "" && r.Verb != "delete":
-			r.Before = r.Asked // or else the server refuses
+			r.Before = r.Asked // the server rejects the write if the object has another version
 		default:
 			r.Before = p.version(ctx, r)
 		}
 	}
 }
 
-// version returns the resource version of the object that a request is about, [absent], or ""
-// where that cannot be known: from who sees all, except for what the operator wrote a moment ago.
+// version returns the resource version of the object of a request, [absent] if it does not exist, or ""
+// if that cannot be determined. It uses the Before option if possible, or the version of the operator's own last write
+// if that is newer, and otherwise the observer.
 func (p *Proxy) version(ctx context.Context, r *requestlog.Request) string {
 	if p.options.Before != nil {
 		if seen, ok := p.options.Before(*r); ok {
@@ -123,7 +124,7 @@ func (p *Proxy) version(ctx context.Context, r *requestlog.Request) string {
 	return p.observer.version(ctx, r)
 }
 
-// effect determines the effect of a write that the server has answered.
+// effect determines the effect of a write after the response of the server.
 func (p *Proxy) effect(ctx context.Context, r *requestlog.Request, answer requestlog.Meta) requestlog.Effect {
 	switch {
 	case !r.IsWrite():
@@ -139,7 +140,7 @@ func (p *Proxy) effect(ctx context.Context, r *requestlog.Request, answer reques
 		return requestlog.Unknown
 	case r.Verb == "create":
 		if r.After == "" {
-			return requestlog.Unchanged // a review or a token: nothing that is stored
+			return requestlog.Unchanged // a review or a token, which is not stored
 		}
 		return requestlog.Changed
 	case r.Verb == "delete":
@@ -148,24 +149,24 @@ func (p *Proxy) effect(ctx context.Context, r *requestlog.Request, answer reques
 		return requestlog.Changed
 	}
 	if answer.Deleting && r.Before == r.After && p.observer.version(ctx, r) == absent {
-		return requestlog.Changed // the last finalizer was removed, and the object with it
+		return requestlog.Changed // the last finalizer was removed, and the object was deleted
 	}
 	return compared(r.Before, r.After)
 }
 
-// deleted tells what a deletion did. The server answers that it is done, or with the object: as it
-// was, or waiting for its finalizers, since now or before.
+// deleted returns the effect of a deletion. The server responds that it is done, or with the object: either
+// unchanged, or waiting for its finalizers, since this request or an earlier one.
 func (p *Proxy) deleted(ctx context.Context, r *requestlog.Request, answer requestlog.Meta) requestlog.Effect {
 	switch {
 	case answer.Kind == "Status", !answer.Deleting:
 		return requestlog.Changed
 	case r.Before == r.After && p.observer.version(ctx, r) == absent:
-		return requestlog.Changed // it did not have to wait any longer
+		return requestlog.Changed // it no longer had to wait for finalizers
 	}
 	return compared(r.Before, r.After)
 }
 
-// compared reports whether versions differ.
+// compared returns the effect of a write from the versions before and after it.
 //
 // Caveats: a change by another client between the two is attributed to the request.
 func compared(before, after string) requestlog.Effect {

@@ -20,7 +20,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// copies composes a ConfigMap of the Box's name and data.
+// copies composes a ConfigMap with the Box's name and data.
 type copies struct{}
 
 func (copies) Compose(_ context.Context, b *box.Box, out *operon.Composition) error {
@@ -28,7 +28,7 @@ func (copies) Compose(_ context.Context, b *box.Box, out *operon.Composition) er
 	return nil
 }
 
-// operated is a stand with an operator behind the proxy, which is restarted when it is
+// operated is a stand with an operator behind the proxy. The operator is restarted when it is
 // killed.
 type operated struct {
 	*stand
@@ -59,7 +59,7 @@ func newOperated(t *testing.T, faults ...fault.Fault) *operated {
 	return o
 }
 
-// run runs the operator, and restarts it when it is killed, until ctx ends.
+// run runs the operator until ctx ends, and restarts it when it is killed.
 func (o *operated) run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		alive, end := context.WithCancel(ctx)
@@ -79,7 +79,7 @@ func (o *operated) run(ctx context.Context) error {
 	return nil
 }
 
-// ready waits until the Box is ready, and its ConfigMap has its data.
+// ready waits until the Box is ready and its ConfigMap has the data of the Box.
 func (o *operated) ready(b *box.Box) {
 	o.Helper()
 	localtest.Eventually(o, "Box and ConfigMap", func(ctx context.Context) error {
@@ -97,7 +97,7 @@ func (o *operated) ready(b *box.Box) {
 	})
 }
 
-// The operator recovers from any fault in one of its writes, and in its watches.
+// The operator recovers from each fault in one of its writes or watches.
 func TestAnOperatorRecovers(t *testing.T) {
 	t.Parallel()
 	child := fault.Match{Verb: "patch", Resource: "configmaps"}

@@ -24,7 +24,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// life is what a client does with an object, and what the record says of each.
+// life contains the actions of a client on an object, and the expected record of each.
 var life = []struct {
 	name string
 	do   func(context.Context, typedcorev1.ConfigMapInterface) error
@@ -79,7 +79,7 @@ func TestWhatPassesIsRecorded(t *testing.T) {
 		}
 		t.Run(contentType+" witnessed", func(t *testing.T) {
 			t.Parallel()
-			late := func(requestlog.Request) (string, bool) { return "1", true } // who has not seen yet what the operator wrote
+			late := func(requestlog.Request) (string, bool) { return "1", true } // a witness that has not seen the operator's last write yet
 			s := standWith(t, proxy.Options{Before: late})
 			s.lives(contentType, nil)
 			s.must(s.deleteWhatOthersMade())
@@ -87,7 +87,7 @@ func TestWhatPassesIsRecorded(t *testing.T) {
 	}
 }
 
-// lives leads an object through its life, and compares the record.
+// lives executes all actions of life on an object, and compares the record after each.
 func (s *stand) lives(contentType string, protocols []string) {
 	s.Helper()
 	config := s.speaking(protocols)
@@ -103,7 +103,7 @@ func (s *stand) lives(contentType string, protocols []string) {
 	}
 }
 
-// deleteWhatOthersMade deletes an object that only a witness knows.
+// deleteWhatOthersMade deletes an object that another client created and that only a witness has seen.
 func (s *stand) deleteWhatOthersMade() error {
 	s.write(s.configMaps(s.Env.Config), "x", "1")
 	if err := remove(s.Context(), s.configMaps()); err != nil {
@@ -112,7 +112,7 @@ func (s *stand) deleteWhatOthersMade() error {
 	return s.lastIs("delete 200 plain changed")
 }
 
-// lastIs compares the last request of the record. The record is written after the answer.
+// lastIs compares the last request of the record. It waits because the record is written after the response.
 func (s *stand) lastIs(want string) error {
 	var last string
 	for range 200 {
@@ -141,7 +141,7 @@ func pause(ctx context.Context, while time.Duration) error {
 	}
 }
 
-// but expects an error.
+// but returns nil if err contains a text, and an error otherwise.
 func but(err error, text string) error {
 	if err != nil && strings.Contains(err.Error(), text) {
 		return nil
@@ -200,7 +200,7 @@ func (s *stand) events(client typedcorev1.ConfigMapInterface, of metav1.ListOpti
 	}
 }
 
-// Events reach the operator as they come, in all encodings, after a list and in place of one.
+// Events reach the operator immediately, in all encodings, after a list and instead of a list.
 func TestWatchesAreNotHeldBack(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
@@ -253,7 +253,7 @@ func (s *stand) next(stream watch.Interface, want watch.EventType) {
 			if event.Type == want {
 				return
 			}
-			if event.Type != watch.Bookmark { // which come when they will
+			if event.Type != watch.Bookmark { // bookmarks may come at any time
 				s.Fatalf("event %s, want %s: %+v", event.Type, want, event.Object)
 			}
 		case <-time.After(localtest.Patience):
@@ -322,7 +322,7 @@ func account(t *testing.T, client kubernetes.Interface, namespace, name string) 
 	return granted.Status.Token
 }
 
-// whoAmI returns the user that the API server sees, or its refusal.
+// whoAmI returns the user that the API server sees, or its error.
 func whoAmI(t *testing.T, config *rest.Config) string {
 	t.Helper()
 	review, err := kubernetes.NewForConfigOrDie(config).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})

@@ -15,14 +15,14 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// compactedNote is recorded if a past was requested that the server no longer has.
+// compactedNote is recorded if an earlier state was requested that the server no longer stores.
 const compactedNote = "the server has no longer the past that was to be shown: it showed the present"
 
-// antedate changes a list that may be old, while a view of it is frozen, to one at the frozen
-// version, or at that which the operator insists on where it has seen a newer one.
+// antedate changes a list that may be stale, while a view of it is frozen. The new list is at the frozen
+// version, or at the requested version if that is newer.
 //
-// A list without a resource version is consistent: it shows the present, whatever watches show. So
-// does one that continues another, which has its version in the token.
+// A list without a resource version is consistent: it shows the current state, regardless of what watches show. The
+// same holds for a list that continues another list and has its version in the token.
 func (p *Proxy) antedate(x *exchange) {
 	if x.Verb != "list" {
 		return
@@ -36,14 +36,14 @@ func (p *Proxy) antedate(x *exchange) {
 	if asked := resourceclient.Revision(query.Get("resourceVersion")); asked > 0 {
 		at = max(at, asked)
 	} else {
-		query.Del("limit") // as the API server's cache does
+		query.Del("limit") // the API server's cache ignores the limit, too
 	}
 	query.Set("resourceVersion", strconv.FormatUint(at, 10))
 	query.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchExact))
 	x.to.RawQuery = query.Encode()
 }
 
-// mayBeOld reports whether a list may be answered with a state that is neither the newest nor an exact
+// mayBeOld reports whether the response to a list may be a state that is neither the newest nor an exact
 // version.
 func mayBeOld(query url.Values) bool {
 	asked, match := query.Get("resourceVersion"), query.Get("resourceVersionMatch")
@@ -54,7 +54,7 @@ func mayBeOld(query url.Values) bool {
 	return match == string(metav1.ResourceVersionMatchNotOlderThan) || match == "" && (asked == "0" || !limited)
 }
 
-// send forwards a request. A list of a past that no longer exists becomes a list of the present.
+// send forwards a request. A list of an earlier state that no longer exists becomes a list of the current state.
 func (p *Proxy) send(r *http.Request) (*http.Response, error) {
 	response, err := p.routes.RoundTrip(r)
 	x := exchangeOf(r)
@@ -70,15 +70,15 @@ func (p *Proxy) send(r *http.Request) (*http.Response, error) {
 	return p.routes.RoundTrip(again)
 }
 
-// sender is a function as an http.RoundTripper.
+// sender implements http.RoundTripper with a function.
 type sender func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
 func (s sender) RoundTrip(r *http.Request) (*http.Response, error) { return s(r) }
 
-// refused returns the answer of an API server that does not send lists as watches, to a watch that
-// begins with a list which would have to show the past. Clients then list, and watch from there.
-// If the next instance has to see the past, no instance gets such watches.
+// refused returns an error for a watch that begins with a list that would have to show an earlier state: the error of an
+// API server that does not support such watches. Clients then list, and start a watch from there. If the next instance
+// has to see an earlier state, such watches are rejected for all instances.
 func (p *Proxy) refused(x *exchange) (apierrors.APIStatus, bool) {
 	if x.Verb != "watch" {
 		return nil, false

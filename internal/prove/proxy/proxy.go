@@ -19,38 +19,38 @@ import (
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
-// Options configure the two sides of a proxy, and its faults.
+// Options configures the two sides of a proxy, and its faults.
 type Options struct {
-	// Server is the API server and the operator's own credentials.
+	// Server is the config with the API server and the operator's own credentials.
 	Server *rest.Config
 	// Observer may read the metadata of the objects that the operator writes, so that the effect of a write
-	// is known. If it is nil, the effect is known only if request and answer contain it.
+	// is known. If it is nil, the effect is known only if the request and the response contain it.
 	Observer *rest.Config
-	// Script contains the faults to inject. Nil: none.
+	// Script contains the faults to inject. Nil means no faults.
 	Script *fault.Script
 	// World is the part of the cluster that the operator sees as the whole cluster.
 	World World
 	// Before returns the resource version of the object that a request is about to change, "0" if the object does not
 	// exist, as far as an observer of the whole cluster knows. It may lag behind the operator's own
-	// writes. If it does not know, or is nil, the Observer is queried, over the network.
+	// writes. If it returns false or is nil, the Observer is queried over the network.
 	Before func(requestlog.Request) (resourceVersion string, ok bool)
 	// Now returns the newest resource version, as far as an observer of the whole cluster knows. It
-	// is called when a fault strikes. Nil: the API server is queried.
+	// is called when a fault is injected. If it is nil, the API server is queried.
 	Now func() string
-	// Kill ends the operator, for faults of that kind. It returns when the operator can send no
-	// more requests: Revoke of its instance ensures that. It must not wait for the answer to a request of the
-	// operator, nor close the proxy.
+	// Kill stops the operator, for faults of that kind. It returns when the operator can send no
+	// more requests: Revoke of its instance ensures that. It must neither wait for the response to a request of the
+	// operator nor close the proxy.
 	Kill func()
 	// Overlap starts a second instance of the operator beside the first, for faults of that kind, as
 	// a rolling update does. It is called in its own goroutine.
 	Overlap func()
-	// Slowness returns how much slower than usual the cluster currently is, from 1 on: a view stays frozen
-	// longer by that factor. Nil: 1.
+	// Slowness returns how much slower than usual the cluster currently is, at least 1. A view stays frozen
+	// longer by that factor. Nil means 1.
 	Slowness func() float64
-	// Admin may change Leases, for faults that take a lease from the operator.
+	// Admin may change Leases. It is needed for faults that take a lease from the operator.
 	Admin *rest.Config
 	// ErrorLog is like ErrorLog of http.Server: it receives errors of connections. Errors of
-	// requests are in the record.
+	// requests are in the request log.
 	ErrorLog *log.Logger
 }
 
@@ -80,7 +80,7 @@ type Proxy struct {
 
 	mu     sync.Mutex
 	closed bool
-	inside sync.WaitGroup // requests in progress; none are accepted once it is closed
+	inside sync.WaitGroup // requests in progress; a closed proxy does not accept new ones
 }
 
 // Start starts a proxy on a free port of the loopback interface. It runs until Close is called.
@@ -114,7 +114,7 @@ func Start(options Options) (*Proxy, error) {
 	return p, nil
 }
 
-// lacks reports what the script's faults need and do not have.
+// lacks returns an error if an option is missing that the script's faults need.
 func (o *Options) lacks() error {
 	switch {
 	case o.Kill == nil && o.Script.Has(fault.Kill, fault.Past):
@@ -160,18 +160,18 @@ func (p *Proxy) serve() {
 	go func() { p.served <- p.server.ServeTLS(p.gate, "", "") }()
 }
 
-// headerTimeout keeps other processes of the machine from holding connections without a request. It is longer than clients keep
-// connections that they do not use, 90 s.
+// headerTimeout prevents other processes on the machine from holding connections without a request. It is longer than
+// clients keep unused connections, 90 s.
 const headerTimeout = 2 * time.Minute
 
-// maxStreams is how many requests one connection of HTTP/2 may have at once: more than an
+// maxStreams is the maximum number of concurrent requests on one HTTP/2 connection: more than an
 // operator has watches.
 const maxStreams = 1000
 
-// Record returns what the proxy records into.
+// Record returns the log into which the proxy records requests.
 func (p *Proxy) Record() *requestlog.Log { return p.record }
 
-// Close cuts all connections, ends the proxy and returns when all requests are in the log. A
+// Close closes all connections, stops the proxy and returns when all requests are in the log. A
 // second call does nothing.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
@@ -179,7 +179,7 @@ func (p *Proxy) Close() error {
 	p.mu.Unlock()
 	p.end()
 	err := p.server.Close()
-	p.gate.cut(func(*link) bool { return true }) // the server does not know of those that were upgraded
+	p.gate.cut(func(*link) bool { return true }) // the server does not track upgraded connections
 	p.inside.Wait()
 	if served := <-p.served; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)

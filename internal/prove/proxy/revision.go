@@ -11,27 +11,27 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// clock records the sequence of versions that the proxy knows.
+// clock records the order of the resource versions that the proxy knows.
 type clock struct {
 	newest atomic.Uint64
 
 	mu     sync.Mutex
-	writes []write // the effective ones of the operator
+	writes []write // the effective writes of the operator
 	marks  map[string]uint64
-	shown  map[change]bool   // events that were counted
-	last   map[string]string // by the object's path, the version that the operator wrote last
+	shown  map[change]bool   // events that were already counted
+	last   map[string]string // version of the operator's last write, by object
 }
 
-// write is when an effective write was: the newest version before it, and its own.
+// write is the position of an effective write: the newest version before it, and its own version.
 type write struct{ before, after uint64 }
 
-// change is what an event is about: a version is that of one object only.
+// change identifies the change that an event shows: a version belongs to one object only.
 type change struct {
 	version uint64
 	kind    string
 }
 
-// saw records a version that passed.
+// saw records a version from a request, a response or an event.
 func (c *clock) saw(one uint64) {
 	for {
 		newest := c.newest.Load()
@@ -41,13 +41,13 @@ func (c *clock) saw(one uint64) {
 	}
 }
 
-// maxKept limits the number of entries of each kind that a clock stores.
+// maxKept is the maximum number of entries of each kind that a clock stores.
 const maxKept = 1 << 16
 
-// wrote records an effective write, and the newest version before it. Leases and events do not
-// count: they occur at any time.
+// wrote records an effective write and the newest version before it. Leases and events are
+// ignored, because they are written at any time.
 func (c *clock) wrote(r *requestlog.Request, before uint64) {
-	if !counts(r) || r.Resource == "events" {
+	if !r.Counts() || r.Resource == "events" {
 		return
 	}
 	c.mu.Lock()
@@ -55,10 +55,10 @@ func (c *clock) wrote(r *requestlog.Request, before uint64) {
 	if len(c.writes) == maxKept {
 		c.writes = slices.Delete(c.writes, 0, maxKept/2)
 	}
-	c.writes = append(c.writes, write{before, max(resourceclient.Revision(r.After), before+1)}) // a deletion does not say
+	c.writes = append(c.writes, write{before, max(resourceclient.Revision(r.After), before+1)}) // the response to a deletion does not contain its version
 }
 
-// note records the result of a write.
+// note records the version of an object after a write.
 func (c *clock) note(r *requestlog.Request) {
 	if r.After == "" || r.Name == "" {
 		return
@@ -71,19 +71,19 @@ func (c *clock) note(r *requestlog.Request) {
 	c.last[key(r)] = r.After
 }
 
-// own returns the version of an object that the operator wrote last.
+// own returns the version of an object after the operator's last write to it.
 func (c *clock) own(r *requestlog.Request) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.last[key(r)]
 }
 
-// key names an object.
+// key returns a string that identifies an object.
 func key(r *requestlog.Request) string {
 	return strings.Join([]string{r.Group, r.Resource, r.Namespace, r.Name}, "/")
 }
 
-// first reports whether an event is shown for the first time, by any watch.
+// first reports whether an event is shown for the first time, across all watches.
 func (c *clock) first(one change) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,8 +97,8 @@ func (c *clock) first(one change) bool {
 	return true
 }
 
-// before returns the newest version before the last writes, a number of them, of those that were
-// done by a version.
+// before returns the newest version before the last writes. It considers only writes up to the version by, and goes back
+// as many writes as given.
 func (c *clock) before(writes int, by uint64) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,8 +109,8 @@ func (c *clock) before(writes int, by uint64) uint64 {
 	return done[max(0, len(done)-writes)].before
 }
 
-// Mark records the moment under a name, for faults that lead back to the end of a step. The moment
-// before a request that is chosen by a fault is recorded under the choice.
+// Mark records the current version under a name, for faults that go back to the end of a step. The version
+// before a request that a fault goes back to is recorded under the match of the fault.
 func (p *Proxy) Mark(ctx context.Context, step string) {
 	p.clock.mark(step, p.revision(ctx))
 }
@@ -124,7 +124,7 @@ func (c *clock) mark(name string, at uint64) {
 	c.marks[name] = at
 }
 
-// marked returns the version of a mark, or the newest version if there is no mark with the name.
+// marked returns the version of a mark, or the newest version if no mark has that name.
 func (c *clock) marked(step string) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,7 +134,7 @@ func (c *clock) marked(step string) uint64 {
 	return c.newest.Load()
 }
 
-// revision is the newest version that there is: as others say, or else the API server.
+// revision returns the newest known version. It calls the Now option if it is set, or else queries the API server.
 func (p *Proxy) revision(ctx context.Context) uint64 {
 	switch {
 	case p.options.Now != nil:

@@ -7,13 +7,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// route is a way to the API server: as whom, and whether for long. What does not continue for long takes
-// a connection of HTTP/1.1, which costs less time than a stream of HTTP/2 and can be upgraded. Watches
-// share one of HTTP/2.
+// route is a kind of connection to the API server: with or without the operator's credentials, and shared or not. Short
+// requests use HTTP/1.1 connections, which are faster than HTTP/2 streams and can be upgraded. Watches share an HTTP/2
+// connection.
 type route struct{ asOperator, shared bool }
 
-// routes are the ways to the API server. A certificate belongs to a connection, so requests
-// with credentials of their own must not share one with those of the operator.
+// routes contains the transport of each route. A client certificate belongs to a connection, so requests
+// with their own credentials must not share a connection with requests of the operator.
 type routes map[route]http.RoundTripper
 
 func newRoutes(server *rest.Config) (routes, error) {
@@ -23,7 +23,7 @@ func newRoutes(server *rest.Config) (routes, error) {
 		if !way.asOperator {
 			config = rest.AnonymousClientConfig(server)
 		}
-		config.DisableCompression = true // of our own: what the operator asks for is passed on
+		config.DisableCompression = true // the transport does not add compression; if the operator requests it, the header is forwarded
 		if !way.shared {
 			config.NextProtos = []string{"http/1.1"}
 		}

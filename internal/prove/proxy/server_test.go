@@ -20,7 +20,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// While the server is unavailable no request is answered, and then everything continues as before.
+// While the server is unavailable, no request receives a response. Afterwards everything continues as before.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	for _, moment := range []fault.Moment{fault.Before, fault.Effect, fault.Answer} {
@@ -36,7 +36,7 @@ func TestOutage(t *testing.T) {
 				if (err == nil) != (moment == fault.Answer) || v.there("two") != (moment != fault.Before) {
 					t.Errorf("%v, and two is there: %v", err, v.there("two"))
 				}
-				for err = error(nil); err == nil && time.Since(began) < f.For.Duration; { // an answer may still be on its way
+				for err = error(nil); err == nil && time.Since(began) < f.For.Duration; { // a response may still be in transit
 					_, err = client.Create(t.Context(), configMap("zero", nil), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 				}
 				if err == nil {
@@ -62,8 +62,8 @@ func TestOutage(t *testing.T) {
 	}
 }
 
-// disturbed checks that a fault continues which came after a time and lasts for a while. Where the machine
-// took longer until it looks, there is nothing to be seen.
+// disturbed checks that a fault is active that was injected after since and has the duration while. If the machine
+// was so slow that the duration is over, it checks nothing.
 func (s *stand) disturbed(since time.Time, while time.Duration) {
 	s.Helper()
 	if now, _ := s.Activity(); !now.Disturbed && time.Since(since) < while {
@@ -79,7 +79,7 @@ func (v *viewer) has(name string) bool {
 	return ok
 }
 
-// An expired token is refused for a while; clients can read the new one from the file.
+// An expired token is rejected for a time. Clients can read the new token from the file.
 // Watches continue, as watches of the API server do.
 func TestExpire(t *testing.T) {
 	t.Parallel()
@@ -134,7 +134,7 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// A second instance starts beside the first, whose request continues undisturbed.
+// A second instance starts beside the first, whose request continues unaffected.
 func TestOverlap(t *testing.T) {
 	t.Parallel()
 	started := make(chan struct{}, 2)
@@ -154,7 +154,7 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// The next instance sees how things were, until it is quiet; what has to be new is.
+// The next instance sees an earlier state until it is quiet. Requests that must return the newest state return it.
 func TestPast(t *testing.T) {
 	t.Parallel()
 	at := fault.Match{Verb: "create", Name: "four"}
@@ -211,8 +211,8 @@ func TestPast(t *testing.T) {
 	}
 }
 
-// A watch that begins with a list is refused, in a run with a past, as by an API server that does not
-// have the feature.
+// In a run with a Past, a watch that begins with a list is rejected, as by an API server without
+// that feature.
 func TestWatchListsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := standWith(t, proxy.Options{Kill: func() {}}, fault.Fault{Kind: fault.Past, On: fault.Match{Verb: "create"}})
@@ -226,7 +226,7 @@ func TestWatchListsAreRefused(t *testing.T) {
 	stream.Stop()
 }
 
-// election runs for a lease until ctx ends or it is lost.
+// election runs leader election until ctx ends or the lease is lost.
 func (s *stand) election(ctx context.Context, config *rest.Config, name string) (leads, stopped chan struct{}) {
 	s.Helper()
 	lock := &resourcelock.LeaseLock{
@@ -256,7 +256,7 @@ func (s *stand) comes(what string, happened <-chan struct{}) {
 	}
 }
 
-// A leader loses its lease to another holder, and gives up; the next one gets it at once.
+// A leader loses its lease to another holder and stops leading. The next instance gets the lease immediately.
 func TestLoseLease(t *testing.T) {
 	t.Parallel()
 	s := standWith(t, proxy.Options{Admin: localtest.Shared(t).Config}, fault.Fault{Kind: fault.LoseLease, On: fault.Match{Verb: "create", Resource: "configmaps"}})
@@ -285,7 +285,7 @@ func TestLoseLease(t *testing.T) {
 	})
 }
 
-// An instance that does not lead cannot lose a lease. This is recorded.
+// An instance that is not the leader cannot lose a lease. This is recorded.
 func TestLoseNoLease(t *testing.T) {
 	t.Parallel()
 	s := standWith(t, proxy.Options{Admin: localtest.Shared(t).Config}, fault.Fault{Kind: fault.LoseLease, On: fault.Match{Verb: "create"}})

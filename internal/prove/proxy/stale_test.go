@@ -23,7 +23,7 @@ import (
 // careless creates a ConfigMap with a generated name for each Secret, unless its cache has one.
 type careless struct {
 	client.Client
-	// passed is told after each look at the Secret.
+	// passed receives a value after each reconcile of the Secret.
 	passed chan struct{}
 }
 
@@ -47,8 +47,8 @@ func (c careless) Reconcile(ctx context.Context, of ctrl.Request) (ctrl.Result, 
 	return ctrl.Result{}, nil
 }
 
-// runCareless runs the operator behind the proxy until the test ends. It returns what reads the operator's
-// cache, and a client of the cluster itself.
+// runCareless runs the operator behind the proxy until the test ends. It returns the operator with a client that reads its
+// cache, and a client that reads the cluster directly.
 func (s *stand) runCareless() (c careless, direct client.Client) {
 	s.Helper()
 	scheme := runtime.NewScheme()
@@ -74,8 +74,8 @@ func (s *stand) runCareless() (c careless, direct client.Client) {
 	return c, direct
 }
 
-// An operator that trusts its cache makes two of one where the cache is behind when it looks again, as operators
-// do all the time, and one where it is not.
+// An operator that trusts its cache creates two objects instead of one if the cache is stale when it reconciles again, which
+// operators do all the time. It creates one object if the cache is current.
 func TestAStaleReadIsFound(t *testing.T) {
 	t.Parallel()
 	made := fault.Match{Verb: "create", Resource: "configmaps"}
@@ -87,7 +87,7 @@ func TestAStaleReadIsFound(t *testing.T) {
 			t.Parallel()
 			s := newStand(t, faults...)
 			operator, direct := s.runCareless()
-			quiet := s.busy() // so that a view stays frozen
+			quiet := s.busy() // keeps the view frozen
 			defer quiet()
 			parent := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "parent", Namespace: s.Namespace}}
 			s.must(direct.Create(t.Context(), parent))
@@ -105,7 +105,7 @@ func TestAStaleReadIsFound(t *testing.T) {
 	}
 }
 
-// children waits for what a reader shows of them.
+// children waits until a reader shows a number of children.
 func (s *stand) children(reader client.Reader, want int) {
 	s.Helper()
 	localtest.Eventually(s, fmt.Sprintf("%d children", want), func(ctx context.Context) error {

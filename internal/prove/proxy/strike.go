@@ -13,10 +13,10 @@ import (
 	"github.com/operon-framework/operon/internal/runtime/resourceclient"
 )
 
-// errCut ends a request without an answer, on purpose.
+// errCut ends a request without a response, on purpose.
 var errCut = errors.New("cut")
 
-// due returns the request's faults of a moment. The fault that decides the outcome is last.
+// due returns the faults of a request at a moment. The fault that determines the result is last.
 func (x *exchange) due(when fault.Moment) []fault.Fault {
 	var due []fault.Fault
 	for _, f := range x.faults {
@@ -28,8 +28,8 @@ func (x *exchange) due(when fault.Moment) []fault.Fault {
 	return due
 }
 
-// moment returns when a fault strikes the request. A view that must not show the effect of a write has to
-// be frozen before there is an effect: watches may be faster than the answer.
+// moment returns when a fault is injected into the request. A view that must not show the effect of a write has to
+// be frozen before the write takes effect: watches may be faster than the response.
 func (x *exchange) moment(f fault.Fault) fault.Moment {
 	if (f.Kind == fault.Hold || f.Kind == fault.Skip) && x.IsWrite() {
 		return fault.Before
@@ -54,7 +54,7 @@ func (x *exchange) struckBy(what string) {
 	}
 }
 
-// strike executes the faults that strike before the request is forwarded. It returns true if the
+// strike executes the faults that are injected before the request is forwarded. It returns true if the
 // request has been answered.
 func (p *Proxy) strike(ctx context.Context, w http.ResponseWriter, x *exchange) (answered bool) {
 	for _, f := range x.due(fault.Before) {
@@ -71,7 +71,7 @@ func (p *Proxy) strike(ctx context.Context, w http.ResponseWriter, x *exchange) 
 	return false
 }
 
-// reply answers a request instead of the server.
+// reply responds to a request in place of the server.
 func (x *exchange) reply(w http.ResponseWriter, status int, header http.Header, body []byte) {
 	x.Status = status
 	if x.IsWrite() {
@@ -81,7 +81,7 @@ func (x *exchange) reply(w http.ResponseWriter, status int, header http.Header, 
 		w.Header()[name] = values
 	}
 	if status == http.StatusUnauthorized {
-		w.Header().Set("Connection", "close") // as the API server does to who has no name
+		w.Header().Set("Connection", "close") // the API server does this for unauthenticated clients
 	}
 	w.WriteHeader(status)
 	if _, err := w.Write(body); err != nil {
@@ -89,7 +89,7 @@ func (x *exchange) reply(w http.ResponseWriter, status int, header http.Header, 
 	}
 }
 
-// moment tells at which version a fault strikes. It is asked only where that matters.
+// moment returns the version at which a fault is injected. It is called only if the version matters.
 type moment func(context.Context, *exchange) uint64
 
 // now returns the newest version, or, after a write, the version of the write.
@@ -101,7 +101,7 @@ func (p *Proxy) now(ctx context.Context, x *exchange) uint64 {
 }
 
 // happen executes a fault, before or after the server's work, or before an event is shown.
-// It returns the answer if the fault is an answer, and an error if there must be no answer.
+// It returns the response if the fault is a response, and an error if there must be no response.
 func (p *Proxy) happen(ctx context.Context, x *exchange, f fault.Fault, at moment) (int, http.Header, []byte, error) {
 	switch f.Kind {
 	case fault.Cut:
@@ -128,7 +128,7 @@ func (p *Proxy) happen(ctx context.Context, x *exchange, f fault.Fault, at momen
 	return p.happenTo(ctx, x, f)
 }
 
-// happenTo executes a fault that concerns the operator's identity, or is an answer.
+// happenTo executes a fault that concerns the operator's identity or is a response.
 func (p *Proxy) happenTo(ctx context.Context, x *exchange, f fault.Fault) (int, http.Header, []byte, error) {
 	switch f.Kind {
 	case fault.Overlap:
@@ -144,13 +144,13 @@ func (p *Proxy) happenTo(ctx context.Context, x *exchange, f fault.Fault) (int, 
 			return 0, nil, nil, err
 		}
 		if x.Served != 0 {
-			return 0, nil, nil, nil // the token was good when it was asked for
+			return 0, nil, nil, nil // the token was valid when the request was forwarded
 		}
 	}
 	return f.Answer(x.Request, x.accept)
 }
 
-// ago is the version at which a fault shows the past, seen from another one.
+// ago returns the version that a Past shows if it is injected at the version now.
 func (p *Proxy) ago(f fault.Fault, now uint64) uint64 {
 	switch {
 	case f.To != (fault.Match{}):
@@ -161,14 +161,14 @@ func (p *Proxy) ago(f fault.Fault, now uint64) uint64 {
 	return p.clock.before(f.Back, now)
 }
 
-// outage makes the server unavailable for a while.
+// outage makes the server unavailable for a time.
 func (p *Proxy) outage(while time.Duration) {
 	p.meter.disturb(while)
 	p.gate.cutAll(while)
 }
 
-// afterwards executes faults after the answer has been sent. The context of a request ends
-// when HTTP/2 has sent the end of the answer; in HTTP/1.1 all of it is sent by then.
+// afterwards executes faults after the response has been sent. The context of a request ends
+// when HTTP/2 has sent the end of the response. In HTTP/1.1 the whole response has been sent by then.
 func (p *Proxy) afterwards(ctx context.Context, w http.ResponseWriter, x *exchange) {
 	for _, f := range x.due(fault.Answer) {
 		if err := http.NewResponseController(w).Flush(); err != nil {
@@ -182,14 +182,14 @@ func (p *Proxy) afterwards(ctx context.Context, w http.ResponseWriter, x *exchan
 				hangUp(ctx)
 				return
 			case fault.Outage:
-				_ = pause(p.alive, timing.linger) // until the answer has arrived, or the proxy ends
+				_ = pause(p.alive, timing.linger) // until the response has arrived, or the proxy stops
 			}
-			_, _, _, _ = p.happen(context.WithoutCancel(ctx), x, f, p.now) // the answer has been given
+			_, _, _, _ = p.happen(context.WithoutCancel(ctx), x, f, p.now) // the response has already been sent
 		})
 	}
 }
 
-// pause waits for a while, unless ctx ends before.
+// pause waits for a time, or returns an error if ctx ends first.
 func pause(ctx context.Context, while time.Duration) error {
 	timer := time.NewTimer(while)
 	defer timer.Stop()

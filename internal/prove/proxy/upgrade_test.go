@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/proxy"
 )
 
-// loud is a server that upgrades each connection and says twice what it hears.
+// loud starts a server that upgrades each connection and sends each received line back twice.
 func loud(t *testing.T) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +41,7 @@ func loud(t *testing.T) *httptest.Server {
 	return server
 }
 
-// A connection that is upgraded goes both ways, as the operator, until one side ends it.
+// An upgraded connection transfers data in both directions, with the operator's credentials, until one side ends it.
 func TestUpgradesPassBothWays(t *testing.T) {
 	t.Parallel()
 	server := loud(t)
@@ -77,7 +77,7 @@ func TestUpgradesPassBothWays(t *testing.T) {
 	}
 }
 
-// upgrade asks for an upgraded connection as a client does that has no library for it.
+// upgrade requests an upgraded connection like a client without a library for it.
 func upgrade(t *testing.T, p *proxy.Proxy, protocol string) (*tls.Conn, *http.Response, *bufio.Reader) {
 	t.Helper()
 	config := p.Config()

@@ -10,14 +10,14 @@ import (
 	"github.com/operon-framework/operon/internal/prove/fault"
 )
 
-// view is a past that an operator sees instead of the present: everything at one version.
+// view is an earlier state that an operator sees instead of the current one: all objects at one version.
 type view struct {
 	fault fault.Fault
 	// at is the newest version that is shown.
 	at uint64
-	// since is the number of the first instance that sees it.
+	// since is the number of the first instance that sees the view.
 	since int
-	// begun is closed when the first of those comes. beganAt is when.
+	// begun is closed when the first of these instances sends a request. beganAt is the time of that.
 	begun   chan struct{}
 	beganAt time.Time
 	over    bool
@@ -28,21 +28,21 @@ func (v *view) isOf(resource string, instance int) bool {
 	return !v.over && instance >= v.since && (v.fault.View == "" || v.fault.View == resource)
 }
 
-// views are the frozen views of a moment, and what was made unknown: the versions from which
+// views contains the views that are currently frozen, and the versions from which
 // watches can no longer begin.
 type views struct {
 	mu      sync.Mutex
 	frozen  []*view
-	epochs  map[string]int    // how often the watches of a resource were ended, "" for all
-	floors  map[string]uint64 // by resource: what is older was compacted away
-	changed chan struct{}     // closed when anything of this changes
+	epochs  map[string]int    // how often the watches of a resource were ended; "" for all resources
+	floors  map[string]uint64 // by resource: older versions were compacted
+	changed chan struct{}     // closed when any of these fields changes
 }
 
 func newViews() *views {
 	return &views{epochs: map[string]int{}, floors: map[string]uint64{}, changed: make(chan struct{})}
 }
 
-// change changes the views, and wakes the watches.
+// change changes the views and wakes the watches.
 func (v *views) change(do func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -51,8 +51,8 @@ func (v *views) change(do func()) {
 	v.changed = make(chan struct{})
 }
 
-// in tells how far an instance sees a resource, and how often its watches were ended, and
-// returns the views that hold back a version of it and what is closed when that changes.
+// in returns the views that hide a version of a resource from an instance, how often the watches of the resource were
+// ended, and a channel that is closed when that changes.
 func (v *views) in(resource string, instance int, version uint64) (by []*view, epoch int, changed <-chan struct{}) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -64,7 +64,7 @@ func (v *views) in(resource string, instance int, version uint64) (by []*view, e
 	return by, v.epochs[""] + v.epochs[resource], v.changed
 }
 
-// at returns the version at which an instance sees a resource, or false if it sees the present.
+// at returns the version at which an instance sees a resource, or false if it sees the current state.
 func (v *views) at(resource string, instance int) (uint64, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -108,7 +108,7 @@ func (v *views) compacted(resource string, at uint64) bool {
 	return at < v.floors[resource]
 }
 
-// come records that an instance is at work. At that time its view of the past begins.
+// come records that an instance sent a request. At that time its view of an earlier state begins.
 func (v *views) come(instance int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -120,7 +120,7 @@ func (v *views) come(instance int) {
 	}
 }
 
-// end lets the operator see the present again, or what a view that skips leaves of it.
+// end ends a view. The operator sees the current state again, without the discarded events of a Skip.
 func (v *views) end(one *view) {
 	v.change(func() {
 		one.over = true
@@ -128,7 +128,7 @@ func (v *views) end(one *view) {
 	})
 }
 
-// freeze hides everything newer than a version from instances from a number on, until they are quiet.
+// freeze hides everything newer than a version from all instances with at least the number since, until they are quiet.
 func (p *Proxy) freeze(f fault.Fault, at uint64, since int) {
 	one := &view{fault: f, at: at, since: since, begun: make(chan struct{})}
 	if since == 0 {
@@ -157,8 +157,8 @@ func scaled(while time.Duration, slow float64) time.Duration {
 	return time.Duration(float64(while) * slow)
 }
 
-// untilQuiet returns when the operator has been quiet for as long as a view requires, or the view has
-// lasted long enough. On a slow cluster both times are longer, because the operator's work takes longer, too.
+// untilQuiet returns when the operator has been quiet for as long as a view requires, or when the maximum duration of the
+// view is over. On a slow cluster both times are longer, because the operator's work takes longer, too.
 func (p *Proxy) untilQuiet(one *view) {
 	select {
 	case <-one.begun:

@@ -36,7 +36,7 @@ type viewer struct {
 	seen []string
 }
 
-// views starts an informer behind the proxy, and returns when it was shown all that it has listed.
+// views starts an informer behind the proxy. It returns when the informer has received all objects of its first list.
 func (s *stand) views(config *rest.Config) *viewer {
 	s.Helper()
 	client := kubernetes.NewForConfigOrDie(config)
@@ -82,7 +82,7 @@ func (v *viewer) shown() string {
 	return strings.Join(v.seen, " ")
 }
 
-// shows waits until the informer was shown something.
+// shows waits until the informer has received exactly the expected events.
 func (v *viewer) shows(want string) {
 	v.Helper()
 	localtest.Eventually(v, want, func(context.Context) error {
@@ -123,7 +123,7 @@ func (s *stand) write(client typedcorev1.ConfigMapInterface, name, n string) {
 	s.must(err)
 }
 
-// listed is what a list shows of the test's ConfigMaps.
+// listed returns the result of a list of the test's ConfigMaps.
 func (s *stand) listed(client typedcorev1.ConfigMapInterface, of metav1.ListOptions) string {
 	s.Helper()
 	list, err := client.List(s.Context(), of)
@@ -138,14 +138,14 @@ func (s *stand) listed(client typedcorev1.ConfigMapInterface, of metav1.ListOpti
 	return strings.Join(all, " ")
 }
 
-// still is how long the operator has to be quiet until a view ends: long enough to be seen.
+// still is how long the operator has to be quiet before a view ends. It is long enough to be measured.
 var still = metav1.Duration{Duration: 700 * time.Millisecond}
 
-// long is the time of a view that is to end only when the operator is quiet.
+// long is the maximum duration of a view that has to end only when the operator is quiet.
 var long = metav1.Duration{Duration: 2 * localtest.Patience}
 
-// busy keeps the operator at work until the function that it returns is called, so that a view
-// stays frozen: a request of it has not come to its end yet.
+// busy keeps the operator active until the returned function is called, so that a view
+// stays frozen. It does so with a request that does not end.
 func (s *stand) busy() (quiet func()) {
 	s.Helper()
 	client, err := rest.HTTPClientFor(s.Proxy.Config())
@@ -159,7 +159,7 @@ func (s *stand) busy() (quiet func()) {
 	go func() {
 		defer close(ended)
 		if response, err := client.Do(request); err == nil {
-			_ = response.Body.Close() // nobody waits for an answer
+			_ = response.Body.Close() // the response is not needed
 		}
 	}()
 	localtest.Eventually(s, "a request under way", func(context.Context) error {
@@ -177,8 +177,8 @@ func (s *stand) busy() (quiet func()) {
 
 var ofX = fault.Match{Verb: fault.Event, Resource: "configmaps", Name: "x", Type: "MODIFIED"}
 
-// From an event on the operator sees nothing newer, until it is quiet; then it sees all, in order.
-// What has to be the newest is.
+// After an event, the operator sees nothing newer until it is quiet. Then it sees all events, in order.
+// Requests that must return the newest state return it.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	inBoth(t, []fault.Fault{{Kind: fault.Hold, Quiet: still, For: long, On: ofX}}, func(v *viewer, direct typedcorev1.ConfigMapInterface) {
@@ -229,7 +229,7 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// An operator whose view froze before a write does not see what it wrote, nor what came after.
+// An operator whose view was frozen before a write sees neither its own write nor later changes.
 func TestHoldBeforeAWrite(t *testing.T) {
 	t.Parallel()
 	for _, moment := range []fault.Moment{fault.Before, fault.Effect} {
@@ -256,8 +256,8 @@ func TestHoldBeforeAWrite(t *testing.T) {
 	}
 }
 
-// A view of one resource is frozen, others continue; and a view ends at the latest after its time,
-// however busy the operator is.
+// A view of one resource is frozen while other resources are not. A view ends at the latest after its duration,
+// even if the operator is busy.
 func TestHoldOfOneResource(t *testing.T) {
 	t.Parallel()
 	f := fault.Fault{
@@ -282,7 +282,7 @@ func TestHoldOfOneResource(t *testing.T) {
 	})
 }
 
-// Held events are discarded: the operator lists, and never sees the states in between.
+// Held events are discarded: the operator lists, and never sees the intermediate states.
 func TestSkip(t *testing.T) {
 	t.Parallel()
 	f := fault.Fault{Kind: fault.Skip, Quiet: still, For: long, On: ofX}
@@ -316,7 +316,7 @@ func TestSkip(t *testing.T) {
 	})
 }
 
-// Watches end with 410, again and again, and nothing is lost.
+// Watches end with 410 several times, and no change is lost.
 func TestRelist(t *testing.T) {
 	t.Parallel()
 	f := fault.Fault{Kind: fault.Relist, On: fault.Match{Verb: "get", Times: 3}}
@@ -369,7 +369,7 @@ func TestARelistIsAnExpiredEvent(t *testing.T) {
 	}
 }
 
-// A watch that is on its way when watches end is ended, too: what it begins with may have been read before.
+// A watch that was requested but has not begun when watches end is ended, too: its initial state may have been read before.
 func TestARelistEndsAWatchThatBegins(t *testing.T) {
 	t.Parallel()
 	var client typedcorev1.ConfigMapInterface
@@ -394,12 +394,12 @@ func TestARelistEndsAWatchThatBegins(t *testing.T) {
 	s.expired(stream)
 }
 
-// roundTripper is a function as an http.RoundTripper.
+// roundTripper implements http.RoundTripper with a function.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// expired waits for the event that ends a watch whose past is no longer available.
+// expired waits for the event that ends a watch whose resource version is no longer available.
 func (s *stand) expired(stream watch.Interface) {
 	s.Helper()
 	select {

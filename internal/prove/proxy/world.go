@@ -17,13 +17,13 @@ import (
 // World is the part of a cluster that an operator sees as the whole cluster. With several worlds, operators can
 // run in parallel on one cluster, each as if it were alone.
 //
-// Guarantees: lists and watches across all namespaces show only the world's objects, and of namespaces only
-// its own. Selectors, encodings and pages are as requested.
-// Caveats: requests that name a namespace, and cluster-scoped objects, pass unchanged. Permissions
-// are those in the namespace: an operator that may not read across all namespaces does not
-// notice it; the record contains the original request.
+// Guarantees: lists and watches across all namespaces show only the world's objects, and only the world's
+// namespace. Selectors, encodings and pages are as requested.
+// Caveats: requests that name a namespace, and requests for cluster-scoped objects, pass unchanged. The permissions
+// in the namespace apply: an operator without permission to read across all namespaces does not
+// notice that. The request log contains the original request.
 type World struct {
-	// Namespace is the namespace of the world. Empty: the operator sees the cluster as it is.
+	// Namespace is the namespace of the world. If it is empty, the operator sees the cluster as it is.
 	Namespace string
 }
 
@@ -50,7 +50,7 @@ func (p *Proxy) narrow(ctx context.Context, x *exchange, to *url.URL) error {
 	return nil
 }
 
-// only lets a list of namespaces show none but one.
+// only restricts a request for namespaces to one namespace.
 func only(to *url.URL, namespace string) {
 	query := to.Query()
 	selector := fields.OneTermEqualSelector("metadata.name", namespace).String()
@@ -61,17 +61,17 @@ func only(to *url.URL, namespace string) {
 	to.RawQuery = query.Encode()
 }
 
-// scopes knows which resources are in namespaces, from discovery, as far as somebody asked.
+// scopes caches which resources are namespaced, from discovery, for the API versions that were requested.
 type scopes struct {
 	client http.RoundTripper
 	target *url.URL
 
 	mu    sync.RWMutex
-	known map[string]map[string]bool // by the path of a version, then by resource
+	known map[string]map[string]bool // by the path of an API version, then by resource
 }
 
-// namespaced reports whether a request's resource is in namespaces. One that is not known yet is
-// looked for: it may be there since a moment.
+// namespaced reports whether a request's resource is namespaced. It queries discovery if the resource is not
+// known yet, because the resource may be new.
 func (s *scopes) namespaced(ctx context.Context, x *exchange) (bool, error) {
 	version := "/api/" + x.Version
 	if x.Group != "" {
@@ -93,7 +93,7 @@ func (s *scopes) namespaced(ctx context.Context, x *exchange) (bool, error) {
 	return found[x.Resource], nil
 }
 
-// discover asks for the resources of a version. There are none where there is no such version.
+// discover requests the resources of an API version. The result is empty if the version does not exist.
 func (s *scopes) discover(ctx context.Context, version string) (map[string]bool, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.target.JoinPath(version).String(), nil)
 	if err != nil {

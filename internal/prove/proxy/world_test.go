@@ -21,7 +21,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// newWorld is a stand whose operator believes that the test's namespace is the whole cluster.
+// newWorld returns a stand whose operator sees the test's namespace as the whole cluster.
 func newWorld(t *testing.T, faults ...fault.Fault) *stand {
 	t.Helper()
 	return standWith(t, proxy.Options{World: proxy.World{Namespace: ownWorld}}, faults...)
@@ -31,7 +31,7 @@ func (s *stand) everywhere(config *rest.Config) kubernetes.Interface {
 	return kubernetes.NewForConfigOrDie(config)
 }
 
-// Requests across namespaces are answered from the world's namespace, in each encoding, with selectors.
+// Requests across all namespaces return only objects of the world's namespace, in each encoding, with selectors.
 func TestAWorldIsAllThereIs(t *testing.T) {
 	t.Parallel()
 	for _, contentType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
@@ -110,13 +110,13 @@ func TestWorldsAreApart(t *testing.T) {
 	}
 }
 
-// A kind that is defined while the proxy runs is found, and is a world's own from then on.
+// A kind that is defined while the proxy runs is discovered and then also restricted to the world.
 func TestKindsMayComeLater(t *testing.T) {
 	t.Parallel()
 	s := newWorld(t)
 	resource := schema.GroupVersionResource{Group: "test.operon.dev", Version: "v1", Resource: "boxes"}
 	client := dynamic.NewForConfigOrDie(s.Proxy.Config()).Resource(resource)
-	_, _ = client.List(t.Context(), metav1.ListOptions{}) // there may be none yet
+	_, _ = client.List(t.Context(), metav1.ListOptions{}) // the kind may not exist yet
 	s.InstallCRDs(t, "../../../test/testdata/boxes.yaml")
 	for _, namespace := range []string{s.Namespace, "default"} {
 		box := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "test.operon.dev/v1", "kind": "Box", "metadata": map[string]any{"name": s.Namespace}}}

@@ -11,14 +11,14 @@ import (
 	"github.com/operon-framework/operon/internal/testing/scenario"
 )
 
-// given is a scenario: what is observed, one moment after the other, until the step is over. A moment has what differs from the one
-// before it.
+// given is a scenario: observations in order, until the step is over. Each observation lists only the values that differ
+// from the defaults.
 type given struct {
 	Pace struct{ Quiet, Settle, Unsure, Listen, Patience string }
 	Seen []struct {
 		At, Quiet, Left, Failed, Busy, Churns string
 		Slow                                  float64
-		Polls                                 bool
+		Rhythmic                              bool
 		Step                                  []string
 	}
 }
@@ -37,7 +37,7 @@ func TestScenarios(t *testing.T) {
 		var out strings.Builder
 		for _, one := range g.Seen {
 			o := Observation{
-				Failed: one.Failed, Busy: one.Busy, Churns: one.Churns, Polls: one.Polls, Slow: max(one.Slow, 1),
+				Failed: one.Failed, Busy: one.Busy, Churns: one.Churns, Rhythmic: one.Rhythmic, Slow: max(one.Slow, 1),
 				Quiet: duration(t, one.Quiet, 0), Left: duration(t, one.Left, time.Second), Step: stepOf(t, one.Step),
 			}
 			d := Decide(p, o)
@@ -72,7 +72,7 @@ func duration(t *testing.T, text string, otherwise time.Duration) time.Duration 
 	return d
 }
 
-// Time that a slow phase of the cluster cost is not charged after the cluster has recovered.
+// Time lost in a slow phase of the cluster does not count after the cluster has recovered.
 func TestHourglass(t *testing.T) {
 	t.Parallel()
 	at := time.Now()

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// DefaultKeep is how many requests a [Log] keeps where nothing else is said, some 10 MB.
+// DefaultKeep is the default number of requests that a [Log] stores, about 10 MB.
 const DefaultKeep = 20_000
 
-// Log collects requests. It may be used by several goroutines.
+// Log stores requests. It is safe for concurrent use.
 type Log struct {
 	keep int
 
@@ -18,9 +18,10 @@ type Log struct {
 	kept    []Request
 	oldest  int
 	dropped int64
+	ordered []Request // the result of Requests, nil after a change
 }
 
-// NewLog returns a log that keeps the last requests in memory, [DefaultKeep] where keep is 0.
+// NewLog returns a log that stores the last keep requests in memory. 0 means [DefaultKeep].
 func NewLog(keep int) *Log { return &Log{keep: cmp.Or(keep, DefaultKeep)} }
 
 // Number returns the number of the next request.
@@ -35,6 +36,7 @@ func (l *Log) Number() int64 {
 func (l *Log) Add(r Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.ordered = nil
 	if len(l.kept) < l.keep {
 		l.kept = append(l.kept, r)
 		return
@@ -44,12 +46,15 @@ func (l *Log) Add(r Request) {
 	l.dropped++
 }
 
-// Requests returns those in memory, in the order in which they came. A watch is among them once
-// it has ended.
+// Requests returns the requests in memory, in the order in which they were received. A watch is included after
+// it has ended. Callers must not modify the result.
 func (l *Log) Requests() []Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.SortedFunc(slices.Values(l.kept), func(a, b Request) int { return cmp.Compare(a.Seq, b.Seq) })
+	if l.ordered == nil {
+		l.ordered = slices.SortedFunc(slices.Values(l.kept), func(a, b Request) int { return cmp.Compare(a.Seq, b.Seq) })
+	}
+	return l.ordered
 }
 
 // Ended returns how many requests have been added so far.

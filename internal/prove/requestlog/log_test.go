@@ -16,7 +16,7 @@ func TestLogIsBounded(t *testing.T) {
 	for range 5 {
 		all = append(all, requestlog.Request{Seq: log.Number(), At: at, Took: time.Second, Verb: "get", Path: "/x", Status: 200})
 	}
-	for _, i := range []int{1, 0, 2, 4, 3} { // they end in another order
+	for _, i := range []int{1, 0, 2, 4, 3} { // they end in a different order
 		log.Add(all[i])
 	}
 	if got := log.Requests(); !reflect.DeepEqual(got, all[2:]) || log.Dropped() != 2 || log.Ended() != 5 {

@@ -10,21 +10,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Meta is what an object, or a list, says of itself.
+// Meta is the metadata of an object or a list.
 type Meta struct {
 	Kind            string
 	Namespace       string
 	Name            string
 	ResourceVersion string
-	// Deleting: its deletion was requested, and waits for finalizers.
+	// Deleting means that the deletion of the object was requested and waits for finalizers.
 	Deleting bool
 }
 
-// MetaOf finds the metadata of the object or list in a body of a content type.
+// MetaOf returns the metadata of the object or list in a body with a content type.
 //
-// Guarantees: it needs no more of the body than what comes before the end of the metadata.
-// It returns false where there is none to be found.
-// Caveats: YAML is understood as far as it is JSON.
+// Guarantees: it needs the body only up to the end of the metadata.
+// It returns false if it finds no metadata.
+// Caveats: YAML is supported only if it is also JSON.
 func MetaOf(contentType string, body []byte) (Meta, bool) {
 	switch bare := mediaType(contentType); {
 	case bare == runtime.ContentTypeProtobuf:
@@ -69,11 +69,11 @@ func (m *Meta) of(object *metav1.ObjectMeta) {
 	m.Deleting = object.DeletionTimestamp != nil
 }
 
-// magic begins each body in protobuf.
+// magic is the prefix of each body in protobuf.
 var magic = []byte("k8s\x00")
 
-// ofProtobuf reads the envelope, whose first field is the kind and whose second the object. In
-// each object and list the first field is the metadata.
+// ofProtobuf reads the envelope: its first field is the kind, and its second field is the object. In
+// each object and list, the first field is the metadata.
 func ofProtobuf(body []byte) (meta Meta, found bool) {
 	envelope, ok := bytes.CutPrefix(body, magic)
 	if !ok {
@@ -102,8 +102,8 @@ func ofProtobuf(body []byte) (meta Meta, found bool) {
 	return meta, err == nil
 }
 
-// field returns the bytes of a message's first field, which has to have the number, as far as
-// they are there, and what follows them. It returns nil where the field is another one.
+// field returns the available bytes of a message's first field, and the bytes after it. It returns nil if the first field has
+// another number.
 func field(message []byte, number protowire.Number) (content, rest []byte) {
 	got, kind, n := protowire.ConsumeTag(message)
 	if n < 0 || got != number || kind != protowire.BytesType {

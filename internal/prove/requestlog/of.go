@@ -10,10 +10,10 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// located reads paths as the API server's authorizer does.
+// located parses paths as the API server's authorizer does.
 var located = apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// Of returns what a request's method, URL and headers tell. Its body is not touched.
+// Of returns the data in a request's method, URL and headers. It does not read the body.
 func Of(r *http.Request) Request {
 	query := r.URL.Query()
 	request := Request{
@@ -34,7 +34,7 @@ func Of(r *http.Request) Request {
 	return request
 }
 
-// manager is who owns the fields of a write: who it says, or the program's name.
+// manager returns the field manager of a write: the requested one, or else the name of the program.
 func manager(r *http.Request, query url.Values) string {
 	if named := query.Get("fieldManager"); named != "" {
 		return named
@@ -43,7 +43,7 @@ func manager(r *http.Request, query url.Values) string {
 	return program
 }
 
-// mediaType is a content type without its parameters.
+// mediaType returns a content type without its parameters.
 func mediaType(contentType string) string {
 	bare, _, err := mime.ParseMediaType(contentType)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
-// Each request is located as the API server's authorizer does.
+// Each request is parsed as by the API server's authorizer.
 func TestOf(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ method, url, want string }{

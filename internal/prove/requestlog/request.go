@@ -9,87 +9,87 @@ import (
 	"time"
 )
 
-// Effect tells what a write did to the object.
+// Effect is the effect of a write on the object.
 type Effect string
 
-// Effects. That of a read is empty.
+// Effects. The effect of a read is empty.
 const (
-	// Changed: the object is another one after the request.
+	// Changed means that the request changed the object.
 	Changed Effect = "changed"
-	// Unchanged: the request was refused, was a dry run, or found all as it asked for.
+	// Unchanged means that the request was rejected, was a dry run, or that the object already had the requested state.
 	Unchanged Effect = "unchanged"
-	// Unknown: the server did not say, and nothing could be read that tells.
+	// Unknown means that the response does not show the effect, and that it could not be determined otherwise.
 	Unknown Effect = "unknown"
 )
 
-// Request is one request of an operator, and what came of it.
+// Request is one request of an operator, with its result.
 type Request struct {
-	// Seq numbers the requests in the order in which they came, from 1.
+	// Seq is the number of the request in the order of arrival, counted from 1.
 	Seq int64 `json:"seq"`
-	// At is when it came.
+	// At is when the request was received.
 	At time.Time `json:"at"`
-	// Took is the time until the end of the answer, in nanoseconds. That of a watch is its life.
+	// Took is the time until the end of the response, in nanoseconds. For a watch, it is the duration of the watch.
 	Took time.Duration `json:"took"`
-	// Instance is which start of the operator sent it, from 1; 0 where it came with credentials of
-	// its own.
+	// Instance is the number of the operator's start that sent the request, counted from 1. It is 0 if the request had its own
+	// credentials.
 	Instance int `json:"instance,omitempty"`
 
-	// Verb is that of the API server's authorisation (get, list, watch, create, update, patch,
-	// delete, deletecollection), and the method in lower case where there is no resource.
+	// Verb is the verb for authorization in the API server (get, list, watch, create, update, patch,
+	// delete, deletecollection), or the method in lower case if the request is not for a resource.
 	Verb string `json:"verb"`
 	// Group is empty for the core group.
 	Group string `json:"group,omitempty"`
-	// Version is that of the API group.
+	// Version is the version of the API group.
 	Version string `json:"version,omitempty"`
-	// Resource is the plural name, empty for a path that is no resource (discovery, health).
+	// Resource is the plural name. It is empty for a path that is not a resource (discovery, health).
 	Resource string `json:"resource,omitempty"`
-	// Subresource is what follows the object's name: status, scale, exec.
+	// Subresource is the part of the path after the object's name: status, scale, exec.
 	Subresource string `json:"subresource,omitempty"`
-	// Namespace is empty for cluster scope and for all namespaces.
+	// Namespace is empty for cluster-scoped objects and for requests across all namespaces.
 	Namespace string `json:"namespace,omitempty"`
-	// Name is the object's; of a list or watch the one that its field selector asks for; of a
-	// creation with a generated name what the server answered.
+	// Name is the name of the object. For a list or watch, it is the name that the field selector requests. For a
+	// creation with a generated name, it is the name in the response.
 	Name string `json:"name,omitempty"`
-	// Path is the URL's, without the query.
+	// Path is the path of the URL, without the query.
 	Path string `json:"path"`
-	// Within is the one namespace that a list or watch across all of them was sent to, where the
-	// operator lives in a world of its own. All else says what the operator asked for.
+	// Within is the namespace to which a list or watch across all namespaces was restricted, if the
+	// operator runs in its own world. All other fields describe the original request.
 	Within string `json:"within,omitempty"`
 
 	// Manager is the field manager of a write, as the API server would determine it.
 	Manager string `json:"manager,omitempty"`
-	// ContentType is that of what was sent; where nothing was, that of the answer.
+	// ContentType is the content type of the request body, or of the response if the request has no body.
 	ContentType string `json:"contentType,omitempty"`
-	// DryRun: the server was asked to change nothing.
+	// DryRun means that the server was requested not to change anything.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Body is a hash of what was sent, empty where nothing was.
+	// Body is a hash of the request body. It is empty if the request has no body.
 	Body string `json:"body,omitempty"`
 
-	// Asked is the resource version that the request carries: as a precondition of a write, as
-	// the point in time of a read.
+	// Asked is the resource version in the request: the precondition of a write, or
+	// the requested version of a read.
 	Asked string `json:"asked,omitempty"`
-	// Before is the resource version that the object had, where that is known.
+	// Before is the resource version of the object before the request, if it is known.
 	Before string `json:"before,omitempty"`
-	// After is the resource version in the server's answer: the object's, or the list's.
+	// After is the resource version of the object or the list in the server's response.
 	After string `json:"after,omitempty"`
-	// Effect reports whether a write changed something.
+	// Effect is the effect of a write.
 	Effect Effect `json:"effect,omitempty"`
 
-	// Served is the status that the server gave, 0 where the request did not reach it.
+	// Served is the status code from the server. It is 0 if the request did not reach the server.
 	Served int `json:"served,omitempty"`
-	// Status is the status that the operator got, 0 where it got no answer.
+	// Status is the status code that the operator received. It is 0 if it received no response.
 	Status int `json:"status,omitempty"`
-	// Events is how many events a watch showed.
+	// Events is the number of events that a watch showed.
 	Events int `json:"events,omitempty"`
-	// Stale reports that a fault showed the operator an earlier state when it sent the request.
+	// Stale is true if a fault showed the operator an earlier state when it sent the request.
 	Stale bool `json:"stale,omitempty"`
-	// Fault says what was done to the request on purpose.
+	// Fault describes the faults that were injected into the request.
 	Fault string `json:"fault,omitempty"`
-	// Error says why there was no answer, where that was not on purpose.
+	// Error is the reason why there was no response, unless a fault caused that.
 	Error string `json:"error,omitempty"`
 }
 
-// IsWrite reports whether the request is one that may change something.
+// IsWrite reports whether the request may change something.
 func (r *Request) IsWrite() bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection", "post", "put":
@@ -98,7 +98,7 @@ func (r *Request) IsWrite() bool {
 	return false
 }
 
-// Streams reports whether a request's answer is no object but continues as long as somebody reads:
+// Streams reports whether the response is not an object but continues as long as the client reads:
 // a shell, a log, a tunnel.
 func (r *Request) Streams() bool {
 	switch r.Subresource {
@@ -111,16 +111,16 @@ func (r *Request) Streams() bool {
 // IsLease reports whether the request is about a lease.
 func (r *Request) IsLease() bool { return r.Group == "coordination.k8s.io" && r.Resource == "leases" }
 
-// IsBeside reports whether the request shows nothing of what an operator does: leader election,
+// IsBeside reports whether the request is not part of an operator's actual work: leader election,
 // discovery, events, and reviews of permissions.
 func (r *Request) IsBeside() bool {
 	return r.IsLease() || r.Resource == "" || r.Resource == "events" || r.Group == "authorization.k8s.io" || r.Group == "authentication.k8s.io"
 }
 
-// Target is the resource with the subresource: pods/status.
+// Target returns the resource with the subresource: pods/status.
 func (r *Request) Target() string { return strings.TrimSuffix(r.Resource+"/"+r.Subresource, "/") }
 
-// String is the request in a line, for people.
+// String returns the request as one line of text.
 func (r *Request) String() string {
 	what := r.Path
 	if r.Resource != "" {
@@ -133,8 +133,8 @@ func (r *Request) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s", r.Verb, what)) + fmt.Sprintf(" → %d %s", r.Status, r.Effect)
 }
 
-// Sent adds what the body tells of the request: its hash, the name of an object that is created,
-// and the resource version that a write insists on.
+// Sent adds the data in the body of the request: its hash, the name of an object that is created,
+// and the resource version that a write requires.
 func (r *Request) Sent(body []byte) {
 	if len(body) == 0 {
 		return
@@ -154,7 +154,7 @@ func (r *Request) Sent(body []byte) {
 	r.Asked = meta.ResourceVersion
 }
 
-// Answered adds what the server's answer tells, where it is an object or a list.
+// Answered adds the data in the server's response, if it is an object or a list.
 func (r *Request) Answered(status int, contentType string, body []byte) (Meta, bool) {
 	r.Served = status
 	if r.ContentType == "" {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Words is the line of a program's last ones that tells most: the last that is not part of a stack.
-// It is empty where there is none.
+// Words returns the most informative of a program's last lines: the last one that is not part of a stack trace.
+// It is empty if there is no such line.
 func Words(lines []string) string {
 	for i, line := range slices.Backward(lines) {
 		text := strings.TrimSpace(line)
@@ -19,11 +19,11 @@ func Words(lines []string) string {
 	return ""
 }
 
-// taken is what programs in all languages say of a port that they cannot have, in lower case.
+// taken contains the messages of programs in any language about a port that is in use, in lower case.
 var taken = []string{"address already in use", "eaddrinuse"}
 
-// PortTaken reports whether the operator ended as another program listens on its port. Pods do not share
-// their ports, so that in a cluster there is no such end.
+// PortTaken reports whether the operator exited because another program listens on its port. Pods do not share
+// their ports, so this does not happen in a cluster.
 func (e *Exit) PortTaken() bool {
 	return !e.Asked && slices.ContainsFunc(e.Log, func(line string) bool {
 		line = strings.ToLower(line)

@@ -21,15 +21,15 @@ import (
 // account is the name of the operator's ServiceAccount.
 const account = "operator"
 
-// tokenLife is for how long the operator's token is asked, in seconds: longer than any session.
+// tokenLife is the requested lifetime of the operator's token, in seconds. It is longer than any session.
 const tokenLife = 24 * 60 * 60
 
-// home is the namespace of the session's ServiceAccount. All its worlds' operators are one and the
-// same user, so that a world costs no token.
+// home returns the namespace of the session's ServiceAccount. The operators of all worlds are the
+// same user, so that a world does not need its own token.
 func (s *Stage) home() string { return "prove-" + s.session }
 
-// grant makes the operator's identity, and gives it what holds in the whole cluster. It returns
-// the operator's connection.
+// grant creates the operator's identity, and grants it the permissions that apply to the whole cluster. It returns
+// the operator's config.
 func (s *Stage) grant(ctx context.Context) (*rest.Config, error) {
 	if s.Grants == nil {
 		return s.Config, nil
@@ -65,8 +65,8 @@ func (s *Stage) grant(ctx context.Context) (*rest.Config, error) {
 
 func (s *Stage) labels() map[string]string { return map[string]string{Label: s.session} }
 
-// grantOne gives the operator a Role or ClusterRole: in a world where it holds in a namespace, once
-// for the session (the world is "") where it holds in the whole cluster.
+// grantOne grants the operator a Role or ClusterRole: in a world if it applies to a namespace, or once
+// for the session (world is "") if it applies to the whole cluster.
 func (s *Stage) grantOne(ctx context.Context, one project.Grant, world string) error {
 	inWorld := one.Scope == project.NamespaceScope
 	if inWorld != (world != "") {
@@ -87,7 +87,7 @@ func (s *Stage) grantOne(ctx context.Context, one project.Grant, world string) e
 	return s.bind(ctx, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: one.Kind, Name: name}, cmp.Or(one.Namespace, world))
 }
 
-// bind gives a role to the operator, in the whole cluster where there is no namespace.
+// bind binds a role to the operator, in the whole cluster if namespace is empty.
 func (s *Stage) bind(ctx context.Context, role rbacv1.RoleRef, namespace string) error {
 	version := rbacv1.SchemeGroupVersion.String()
 	about := metav1.ObjectMeta{Name: s.home() + "-" + role.Name, Namespace: namespace, Labels: s.labels()}
@@ -109,7 +109,7 @@ func (s *Stage) bind(ctx context.Context, role rbacv1.RoleRef, namespace string)
 	return err
 }
 
-// grantIn gives the operator what holds in a world, and returns when it has that.
+// grantIn grants the operator the permissions that apply to a world. It returns when they are effective.
 func (s *Stage) grantIn(ctx context.Context, world string) error {
 	if s.Grants == nil {
 		return nil

@@ -2,39 +2,42 @@ package runner
 
 import (
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 )
 
-// churnTimes is how often the same must be written within timing.churnFor for an operator to count as one that never
+// churnTimes is how often the same request must be sent within timing.churnFor for an operator to count as one that never
 // settles.
 const churnTimes = 20
 
-// churns says what an operator writes again and again, and changes by it, while nothing happens but
-// what it does itself; "" where that is not so. Who reports how far its pods are writes often, too,
-// but then there are pods that change.
+// churns returns which request an operator sends again and again, successfully, while nothing happens except what it does
+// itself, or "" if there is none. An operator that reports the progress of its pods writes often, too, but then the pods change.
 func (w *world) churns(began time.Time) string {
 	slow := w.Witness.Slowness()
-	if time.Since(began) < scaled(timing.churnAfter, slow) {
+	activity, _ := w.proxy.Activity()
+	if time.Since(began) < scaled(timing.churnAfter, slow) || activity.Disturbed || w.life.busy() != "" {
 		return ""
 	}
 	since := time.Now().Add(-scaled(timing.churnFor, slow))
-	times, written, most := map[string]int{}, map[string]bool{}, ""
-	for _, r := range w.proxy.Record().Requests() { // a lease is renewed all the time
-		if !r.IsWrite() || r.Effect != requestlog.Changed || r.At.Before(since) || r.IsLease() || r.Stale {
+	times, written, most := map[string]int{}, map[string]bool{}, requestlog.Request{}
+	for _, r := range w.proxy.Record().Requests() {
+		if !r.Counts() || r.At.Before(since) || r.Stale || r.Status >= http.StatusMultipleChoices || w.rhythm.Has(&r) {
 			continue
 		}
 		what := r.Verb + " " + r.Resource + " " + r.Subresource
 		if r.Resource != events.Resource {
 			what += " " + r.Name
 		}
-		written[r.Resource+"/"+r.Name] = true
-		if times[what]++; times[what] >= churnTimes {
-			most = r.String()
+		if r.IsWrite() {
+			written[r.Resource+"/"+r.Name] = true
+		}
+		if times[what]++; times[what] >= churnTimes && (most.Verb == "" || r.Effect == requestlog.Changed || !most.IsWrite()) {
+			most = r
 		}
 	}
-	if most == "" {
+	if most.Verb == "" {
 		return ""
 	}
 	for _, change := range w.scene.Changes(0) {
@@ -42,5 +45,9 @@ func (w *world) churns(began time.Time) string {
 			return ""
 		}
 	}
-	return fmt.Sprintf("the operator keeps writing, and nothing else happens: %s", most)
+	does := "reading"
+	if most.IsWrite() {
+		does = "writing"
+	}
+	return fmt.Sprintf("the operator keeps %s, and nothing else happens: %s", does, &most)
 }

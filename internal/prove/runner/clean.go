@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// folderOf takes the files of the world's instances.
+// folderOf returns the directory with the files of the world's instances.
 func (w *world) folderOf() string { return filepath.Join(w.Folder, w.namespace) }
 
-// clean removes a world: its objects, whatever finalizers they have, as the operator that would
-// serve them is gone.
+// clean removes a world and its objects. It removes all finalizers, because the operator that would
+// handle them no longer runs.
 func (w *world) clean(elsewhere []*unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeout(context.Background(), timing.cleaningTimeout)
 	defer cancel()
 	if w.fails() {
-		if err := w.heal(ctx); err != nil { // pods on a lost node could not go
+		if err := w.heal(ctx); err != nil { // pods on a lost node cannot be deleted
 			return err
 		}
 	}
@@ -37,10 +37,10 @@ func (w *world) clean(elsewhere []*unstructured.Unstructured) error {
 		return err
 	}
 	namespaces := w.cluster.Dynamic.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
-	return namespaces.Delete(ctx, w.namespace, metav1.DeleteOptions{}) // it takes its time, and needs nobody for it
+	return namespaces.Delete(ctx, w.namespace, metav1.DeleteOptions{}) // this takes some time but needs no further requests
 }
 
-// release takes the finalizers from the world's objects that have some.
+// release removes the finalizers of all objects in the world.
 func (w *world) release(ctx context.Context) error {
 	for _, object := range w.scene.State() {
 		if len(object.GetFinalizers()) > 0 {
@@ -81,7 +81,7 @@ func (w *world) remove(ctx context.Context, object *unstructured.Unstructured) e
 	return w.strip(ctx, object)
 }
 
-// empty removes all objects of the world from a namespace that stays.
+// empty removes all objects of the world from a namespace that is not deleted.
 func (w *world) empty(ctx context.Context) error {
 	for {
 		left := 0
@@ -106,7 +106,7 @@ func (w *world) empty(ctx context.Context) error {
 	}
 }
 
-// freeLeases takes the leases of the namespace for run out: their holder was killed.
+// freeLeases deletes the leases of the namespace, as if they had expired: their holder was killed.
 func (w *world) freeLeases(ctx context.Context) error {
 	leases := w.cluster.Dynamic.Resource(schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"})
 	return leases.Namespace(w.namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})

@@ -16,17 +16,17 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// failAnnotation lets something fail on a simulated node: see docs/simulated-nodes.md. It is the
-// pods' own, or the world's namespace's, so that nothing fails in other worlds.
+// failAnnotation makes something fail on a simulated node: see docs/simulated-nodes.md. It is an annotation of the
+// pods or of the world's namespace, so that nothing fails in other worlds.
 const failAnnotation = "sim.operon.dev/fail"
 
-// What the simulated node calls what workloads call lost-node and unbound-volume.
+// The names of the simulated node for the failures that workloads call lost-node and unbound-volume.
 const (
 	simLost    = "lost"
 	simUnbound = "unbound"
 )
 
-// fail lets children fail: pods that are there, or claims that are to come.
+// fail makes children fail: existing pods, or claims that are created later.
 func (w *world) fail(ctx context.Context, f *workload.Failure) error {
 	if f.How == workload.UnboundVolume {
 		return w.annotate(ctx, namespaceOf(w.namespace), simUnbound)
@@ -49,8 +49,8 @@ func (w *world) fail(ctx context.Context, f *workload.Failure) error {
 	return nil
 }
 
-// lose lets pods lose their node. What Kubernetes does five minutes later is done at once: it evicts
-// those that do not tolerate it.
+// lose makes pods lose their node. Kubernetes would evict pods that do not tolerate this after five minutes. lose evicts
+// them immediately.
 func (w *world) lose(ctx context.Context, pods []*unstructured.Unstructured) error {
 	for _, pod := range pods {
 		if err := w.annotate(ctx, workload.RefOf(pod), simLost); err != nil {
@@ -72,7 +72,7 @@ func (w *world) lose(ctx context.Context, pods []*unstructured.Unstructured) err
 	return nil
 }
 
-// toleratesLoss reports whether a pod stays on a lost node forever, as those of a DaemonSet do.
+// toleratesLoss reports whether a pod stays on a lost node forever, as the pods of a DaemonSet do.
 func toleratesLoss(pod *unstructured.Unstructured) (bool, error) {
 	var spec struct{ Spec corev1.PodSpec }
 	content, err := pod.MarshalJSON()
@@ -92,7 +92,7 @@ func toleratesLoss(pod *unstructured.Unstructured) (bool, error) {
 	return false, nil
 }
 
-// evict deletes a pod as the controller does that looks after the taints of nodes.
+// evict deletes a pod like the controller for taints of nodes.
 func (w *world) evict(ctx context.Context, pod *unstructured.Unstructured) error {
 	pods, _, err := w.resource(pod.GroupVersionKind(), pod.GetNamespace(), w.namespace)
 	if err != nil {
@@ -111,12 +111,12 @@ func (w *world) evict(ctx context.Context, pod *unstructured.Unstructured) error
 		err = pods.Delete(ctx, pod.GetName(), metav1.DeleteOptions{})
 	}
 	if apierrors.IsNotFound(err) {
-		return nil // it is gone in the meantime
+		return nil // it was deleted in the meantime
 	}
 	return err
 }
 
-// heal ends what failed, also of pods that are being deleted and could not go.
+// heal ends all failures, including failures of pods that are being deleted and could not be removed.
 func (w *world) heal(ctx context.Context) error {
 	for _, object := range w.scene.State() {
 		if !isPod(object) || object.GetAnnotations()[failAnnotation] == "" {
@@ -129,7 +129,7 @@ func (w *world) heal(ctx context.Context) error {
 	return w.annotate(ctx, namespaceOf(w.namespace), nil)
 }
 
-// fails reports whether a step of the plan lets something fail.
+// fails reports whether a step of the plan makes something fail.
 func (w *world) fails() bool {
 	for _, step := range w.plan.Workload.Steps {
 		if step.Fail != nil {
@@ -139,8 +139,8 @@ func (w *world) fails() bool {
 	return false
 }
 
-// podsToCome are the world's pods. Where there are none it waits for some: on a slow cluster the
-// controllers that make them have not come to it yet.
+// podsToCome returns the world's pods. If there are none, it waits for at least one: on a slow cluster, the
+// controllers may not have created them yet.
 func (w *world) podsToCome(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, scaled(w.pace.Patience, w.Witness.Slowness()))
 	defer cancel()
@@ -157,7 +157,7 @@ func (w *world) podsToCome(ctx context.Context) ([]*unstructured.Unstructured, e
 	}
 }
 
-// pods are those of the world that nobody deletes.
+// pods returns the pods of the world that are not being deleted.
 func (w *world) pods() []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	for _, object := range w.scene.State() {
@@ -172,7 +172,7 @@ func isPod(object *unstructured.Unstructured) bool {
 	return object.GetKind() == "Pod" && object.GetAPIVersion() == "v1"
 }
 
-// onLostNode reports whether a pod cannot go before its node is back.
+// onLostNode reports whether a pod cannot be removed before its node is back.
 func onLostNode(object *unstructured.Unstructured) bool {
 	return isPod(object) && object.GetAnnotations()[failAnnotation] == simLost
 }
@@ -181,11 +181,11 @@ func namespaceOf(name string) workload.Ref {
 	return workload.Ref{APIVersion: "v1", Kind: "Namespace", Name: name}
 }
 
-// annotate sets how an object fails, or takes that away.
+// annotate sets how an object fails. A nil value ends the failure.
 func (w *world) annotate(ctx context.Context, of workload.Ref, how any) error {
 	err := w.merge(ctx, of, map[string]any{"metadata": map[string]any{"annotations": map[string]any{failAnnotation: how}}})
 	if apierrors.IsNotFound(err) {
-		return nil // it is gone in the meantime
+		return nil // it was deleted in the meantime
 	}
 	return err
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// running are objects that make pods, and a claim.
+// running contains objects with pods, and one of them with a claim.
 var running = []string{
 	`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 1, ` + template("web") + `}}`,
 	`{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: agent}, spec: {` + template("agent") + `}}`,
@@ -41,7 +41,7 @@ func manifest(t *testing.T, text string) *unstructured.Unstructured {
 	return made
 }
 
-// whole applies all that runs.
+// whole returns a step that applies all objects of running.
 func whole(t *testing.T) workload.Step {
 	t.Helper()
 	step := workload.Step{Name: "create"}
@@ -51,7 +51,7 @@ func whole(t *testing.T) workload.Step {
 	return step
 }
 
-// podCount is what a state has of the pods of an app.
+// podCount contains the numbers of pods of an app in a state.
 type podCount struct{ ready, unready, leaving int }
 
 func count(step runlog.Step, app string) (found podCount) {
@@ -95,8 +95,8 @@ func expect(t *testing.T, seen *runlog.Trace, i int, want map[string]podCount) {
 
 var allWell = map[string]podCount{"web": {ready: 1}, "agent": {ready: 1}, "store": {ready: 1}}
 
-// A lost node takes the pods of its world along, as far as they do not tolerate it, and nothing of
-// another one.
+// A lost node affects the pods of its world that do not tolerate it, and nothing in
+// another world.
 func TestLostNode(t *testing.T) {
 	t.Parallel()
 	stage := newStage(t, runner.Function(boxOperator{}.run))
@@ -119,7 +119,7 @@ func TestLostNode(t *testing.T) {
 	})
 }
 
-// Claims that get no volume let their pods wait, and bind when that is over.
+// Pods wait for claims that get no volume. The claims are bound when the failure ends.
 func TestUnboundVolume(t *testing.T) {
 	t.Parallel()
 	stage := newStage(t, runner.Function(boxOperator{}.run))
@@ -141,7 +141,7 @@ func TestUnboundVolume(t *testing.T) {
 	}
 }
 
-// What is to fail may come only later: controllers of a slow cluster take their time.
+// Pods fail even if they are created after the step began: controllers may be slow on a slow cluster.
 func TestPodsToComeFail(t *testing.T) {
 	t.Parallel()
 	late := runner.Function(func(ctx context.Context, access runner.Access) error {
@@ -152,7 +152,7 @@ func TestPodsToComeFail(t *testing.T) {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(2 * time.Second): // the step has begun, as the operator is silent
+		case <-time.After(2 * time.Second): // the step has begun, because the operator is silent
 		}
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: "late", Labels: map[string]string{"app": "late"}},

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Function is an operator that is a function: it runs a manager, or whatever it is, until its
-// context ends. It must reach the API server by access.Config and by nothing else.
+// Function is an operator that is a function: it runs a manager, or any other code, until its
+// context ends. It must use only access.Config to reach the API server.
 type Function func(ctx context.Context, access Access) error
 
-// Start calls the function in a goroutine. A panic in it ends the instance, as it would a process;
-// one in another goroutine that it started ends the test.
+// Start calls the function in a goroutine. A panic in this goroutine ends the instance, as it would end a process.
+// A panic in another goroutine that the function started ends the test.
 func (f Function) Start(ctx context.Context, access Access) (Running, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &call{cancel: cancel, returned: make(chan struct{}), done: make(chan struct{})}
@@ -25,12 +25,12 @@ func (f Function) Start(ctx context.Context, access Access) (Running, error) {
 	return c, nil
 }
 
-// run calls the function, and says how it ended.
+// run calls the function and returns how it ended.
 func (f Function) run(ctx context.Context, access Access) (end End) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			end = End{Code: 2, Err: fmt.Errorf("panic: %v", cause)}
-			fmt.Fprintf(access.Log, "panic: %v\n%s", cause, debug.Stack()) // a log that cannot be written is told nobody
+			fmt.Fprintf(access.Log, "panic: %v\n%s", cause, debug.Stack()) // an error of the log cannot be reported
 		}
 	}()
 	if err := f(ctx, access); err != nil {
@@ -40,7 +40,7 @@ func (f Function) run(ctx context.Context, access Access) (end End) {
 	return End{}
 }
 
-// call is a function that runs.
+// call is a running function.
 type call struct {
 	cancel   context.CancelFunc
 	returned chan struct{}
@@ -50,7 +50,7 @@ type call struct {
 	end  End // once done
 }
 
-// over ends the instance, if nothing did before.
+// over ends the instance, unless it has already ended.
 func (c *call) over(end End) {
 	c.once.Do(func() {
 		c.end = end
@@ -58,8 +58,8 @@ func (c *call) over(end End) {
 	})
 }
 
-// Kill ends the function's context. What it still does reaches no API server, as its token is
-// worth nothing by now.
+// Kill ends the function's context. Later requests of the function do not reach the API server, because its token is
+// no longer valid.
 func (c *call) Kill() {
 	c.cancel()
 	go func() {
@@ -71,7 +71,7 @@ func (c *call) Kill() {
 	}()
 }
 
-// Stop ends the function's context, and waits.
+// Stop ends the function's context and waits for its end.
 func (c *call) Stop() {
 	c.cancel()
 	<-c.done

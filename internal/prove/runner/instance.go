@@ -14,11 +14,10 @@ import (
 	"github.com/operon-framework/operon/internal/prove/runlog"
 )
 
-// Pauses before an operator that ended by itself is started again.
-// maxExits is how often it may end by itself before the run is given up.
+// maxExits is the number of times that the operator may exit on its own before the run is given up.
 const maxExits = 5
 
-// life is the operator's, over all its instances.
+// life manages all instances of the operator in a run.
 type life struct {
 	world *world
 	ctx   context.Context
@@ -33,11 +32,11 @@ type life struct {
 	failure  error // an instance could not be started
 	changed  time.Time
 	step     string
-	starting int   // instances that are to be started and are not yet
-	heard    int64 // requests before the newest instance was started
+	starting int   // number of instances that will be started
+	heard    int64 // number of requests before the newest instance was started
 }
 
-// instance is one start of the operator. Running and access are nil while it is started.
+// instance is one start of the operator. running and access are nil while it is being started.
 type instance struct {
 	number  int
 	running Running
@@ -45,7 +44,7 @@ type instance struct {
 	log     *tail
 	started time.Time
 	asked   bool
-	killed  bool // at once, also where it was only about to run
+	killed  bool // killed immediately, possibly before it ran
 	ended   bool
 }
 
@@ -54,7 +53,7 @@ func newLife(w *world) *life {
 	return &life{world: w, ctx: ctx, end: end}
 }
 
-// errOver is why nothing is started any more.
+// errOver is the error of a start after the end of the run.
 var errOver = errors.New("the run is over")
 
 // start starts an instance.
@@ -111,8 +110,8 @@ func (l *life) launch(ctx context.Context, i *instance) error {
 	return nil
 }
 
-// runs notes that an instance runs, and ends it where that was asked for in the meantime: it may have brought about a fault by
-// now that kills it.
+// runs records that an instance runs. It kills the instance if that was requested in the meantime: the instance may
+// already have triggered a fault that kills it.
 func (l *life) runs(i *instance, running Running) {
 	l.mu.Lock()
 	i.running = running
@@ -123,7 +122,7 @@ func (l *life) runs(i *instance, running Running) {
 	}
 }
 
-// settings writes the files by which an operator finds the proxy, beside the token.
+// settings writes the files that lead an operator to the proxy, except the token.
 func settings(access *proxy.Instance, kubeconfig, account, namespace string) error {
 	config, err := access.Kubeconfig(namespace)
 	if err != nil {
@@ -137,7 +136,7 @@ func settings(access *proxy.Instance, kubeconfig, account, namespace string) err
 	)
 }
 
-// attend waits for the end of an instance, takes it down, and starts another one.
+// attend waits for the end of an instance, records it, and starts another one.
 func (l *life) attend(i *instance) {
 	<-i.running.Done()
 	l.mu.Lock()
@@ -174,10 +173,10 @@ func (l *life) restart(pause time.Duration) {
 	if err := l.world.freeLeases(l.ctx); err != nil && l.ctx.Err() == nil {
 		l.world.failed(err)
 	}
-	_ = l.start(l.ctx) // what is wrong is in failure, which ends the step
+	_ = l.start(l.ctx) // errors are stored in failure, which ends the step
 }
 
-// another reports whether another instance than this one runs.
+// another reports whether an instance other than this one runs.
 func (l *life) another(i *instance) bool {
 	for _, other := range l.all {
 		if other != i && !other.ended {
@@ -187,8 +186,8 @@ func (l *life) another(i *instance) bool {
 	return false
 }
 
-// note takes down how an instance ended. The end of the run is none, except for a panic that came to
-// light.
+// note records how an instance ended. The end of the run is not recorded as an exit, except if the instance
+// panicked.
 func (l *life) note(i *instance) {
 	end := i.running.End()
 	lines, panicked := i.log.read()
@@ -203,7 +202,7 @@ func (l *life) note(i *instance) {
 	})
 }
 
-// kill ends the instances that run, at once. It returns when nothing of them reaches the API server
+// kill kills all running instances. It returns when none of their requests can reach the API server
 // any more.
 func (l *life) kill() {
 	for _, i := range l.ask() {
@@ -218,7 +217,7 @@ func (l *life) kill() {
 	}
 }
 
-// ask marks the instances that run, or are about to, as ended on purpose, and returns them.
+// ask marks all instances that run, or are about to run, as ended on purpose, and returns them.
 func (l *life) ask() []*instance {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -233,8 +232,8 @@ func (l *life) ask() []*instance {
 	return all
 }
 
-// overlap starts a second instance, as a rolling update does, and asks the first one to end once
-// the second has been at work for a while.
+// overlap starts a second instance, as a rolling update does. It stops the first one after
+// the second has run for a time.
 func (l *life) overlap() {
 	l.mu.Lock()
 	if l.over {
@@ -258,14 +257,14 @@ func (l *life) overlap() {
 	})
 }
 
-// running is what runs of an instance, nil before.
+// running returns the running process or function of an instance, or nil before it runs.
 func (l *life) running(i *instance) Running {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return i.running
 }
 
-// close ends the operator for good.
+// close ends the operator. It is not started again.
 func (l *life) close() {
 	l.mu.Lock()
 	l.over = true
@@ -275,21 +274,21 @@ func (l *life) close() {
 	l.group.Wait()
 }
 
-// ends are the ends so far.
+// ends returns the exits so far.
 func (l *life) ends() []runlog.Exit {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.exits)
 }
 
-// at says which step is under way.
+// at records the current step.
 func (l *life) at(step string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.step = step
 }
 
-// busy says what continues in the operator's life, "" when nothing does.
+// busy describes what is in progress with the operator's instances, or returns "" if nothing is.
 func (l *life) busy() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -311,7 +310,7 @@ func (l *life) busy() string {
 	return ""
 }
 
-// dead says why the operator does not run and will not be started again, nil while it may.
+// dead returns the reason why the operator does not run and will not be started again, or nil.
 func (l *life) dead() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -324,22 +323,22 @@ func (l *life) dead() error {
 	return nil
 }
 
-// failed says why an instance could not be started, nil where all could.
+// failed returns the error of an instance that could not be started, or nil.
 func (l *life) failed() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failure
 }
 
-// lastChange is when an instance started or ended last, and how many requests there had been when
-// the newest was started.
+// lastChange returns when an instance last started or ended, and the number of requests before
+// the newest instance was started.
 func (l *life) lastChange() (at time.Time, heard int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.changed, l.heard
 }
 
-// said are the last lines of what the operator printed, to be put into a sentence.
+// said returns the last relevant line of the operator's output, to be appended to a sentence.
 func (l *life) said() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,8 +13,8 @@ type fakeRunning struct {
 
 func (f *fakeRunning) Kill() { f.killed = true }
 
-// An instance that is started while the run ends does not outlive it, and none is started after that: nobody would end
-// it.
+// An instance that is being started while the run ends is killed, and no other instance is started after that, because it
+// would never be stopped.
 func TestNothingRunsAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	l := newLife(&world{})

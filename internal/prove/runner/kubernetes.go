@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// atWork says what Kubernetes itself has still to do with the world's objects, "" where that is
-// nothing. On a slow machine it takes its time, in which operator and objects are silent.
+// atWork describes what Kubernetes itself still has to do with the world's objects, or returns "" if there is
+// nothing. On a slow machine this takes time during which the operator and the objects are silent.
 func atWork(objects []*unstructured.Unstructured) string {
 	there := map[types.UID]*unstructured.Unstructured{}
 	for _, object := range objects {
@@ -24,7 +24,7 @@ func atWork(objects []*unstructured.Unstructured) string {
 	return ""
 }
 
-// behind says what has still to be done with an object.
+// behind describes what still has to be done with an object.
 func behind(object *unstructured.Unstructured, all []*unstructured.Unstructured, there map[types.UID]*unstructured.Unstructured) string {
 	switch {
 	case abandoned(object, there):
@@ -47,7 +47,8 @@ func behind(object *unstructured.Unstructured, all []*unstructured.Unstructured,
 	return ""
 }
 
-// unfinished tells of a job whose controller has not begun, or does not know yet that a pod is done.
+// unfinished describes a Job whose controller has not begun, has not created its pods, or has not yet seen that a pod is
+// done.
 func unfinished(job *unstructured.Unstructured, all []*unstructured.Unstructured) string {
 	if hasCondition(job, "Complete") || hasCondition(job, "Failed") || flag(job, "spec", "suspend") || number(job, "spec", "parallelism") == 0 {
 		return ""
@@ -70,8 +71,8 @@ func unfinished(job *unstructured.Unstructured, all []*unstructured.Unstructured
 	return ""
 }
 
-// abandoned reports whether all owners of an object are gone, so that the garbage collector will take it.
-// Owners without a namespace are not known here.
+// abandoned reports whether all owners of an object were deleted, so that the garbage collector will delete it.
+// Cluster-scoped owners are not known here.
 func abandoned(object *unstructured.Unstructured, there map[types.UID]*unstructured.Unstructured) bool {
 	owners := object.GetOwnerReferences()
 	if len(owners) == 0 || object.GetDeletionTimestamp() != nil {
@@ -85,17 +86,17 @@ func abandoned(object *unstructured.Unstructured, there map[types.UID]*unstructu
 	return true
 }
 
-// withoutNamespace are kinds of owners that are not in the world's namespace.
+// withoutNamespace contains cluster-scoped kinds of owners.
 var withoutNamespace = map[string]bool{"Node": true, "Namespace": true}
 
-// held reports whether finalizers keep an object that another client has to remove.
+// held reports whether an object has finalizers that a client other than Kubernetes has to remove.
 func held(object *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(object.GetFinalizers(), func(name string) bool {
 		return name != "foregroundDeletion" && name != "orphan" && name != "kubernetes.io/pvc-protection" && name != "batch.kubernetes.io/job-tracking"
 	})
 }
 
-// unseen tells of an object whose controller has not seen it as it is.
+// unseen describes an object whose controller has not observed its current generation.
 func unseen(object *unstructured.Unstructured) string {
 	if number(object, "status", "observedGeneration") < object.GetGeneration() {
 		return "was not seen by its controller yet"
@@ -103,7 +104,7 @@ func unseen(object *unstructured.Unstructured) string {
 	return ""
 }
 
-// miscounted tells of a set whose status does not count its pods as they are.
+// miscounted describes a set whose status does not match its current pods, or that does not have all its pods yet.
 func miscounted(set *unstructured.Unstructured, all []*unstructured.Unstructured) string {
 	if what := unseen(set); what != "" {
 		return what
@@ -124,18 +125,18 @@ func miscounted(set *unstructured.Unstructured, all []*unstructured.Unstructured
 	case pods == number(set, "spec", "replicas"):
 		return ""
 	case set.GetKind() == "ReplicaSet" && !hasCondition(set, "ReplicaFailure"), set.GetKind() == "StatefulSet" && ready == pods:
-		return "has not its pods yet" // a StatefulSet makes or ends one at a time, and waits for those that are not ready
+		return "has not its pods yet" // a StatefulSet creates or deletes one pod at a time, and waits for pods that are not ready
 	}
 	return ""
 }
 
-// counts reports whether a set's status counts a pod. A StatefulSet makes no other before a pod is gone,
-// and counts it as long.
+// counts reports whether a set's status counts a pod. A StatefulSet does not replace a pod before it is removed,
+// and counts it until then.
 func counts(set, pod *unstructured.Unstructured) bool {
 	return pod.GetDeletionTimestamp() == nil || set.GetKind() == "StatefulSet" && onLostNode(pod)
 }
 
-// unready reports whether a pod or anything that has conditions reports that it is not ready.
+// unready reports whether an object with conditions reports that it is not ready, or a pod has no node.
 func unready(objects []*unstructured.Unstructured) bool {
 	return slices.ContainsFunc(objects, func(object *unstructured.Unstructured) bool {
 		return slices.ContainsFunc(conditions(object), func(c map[string]any) bool {
@@ -144,8 +145,8 @@ func unready(objects []*unstructured.Unstructured) bool {
 	})
 }
 
-// unplaced tells of a pod that neither scheduler nor node has looked at, or not since its volumes are
-// there: the scheduler looks again after a second or more.
+// unplaced describes a pod that the scheduler or the node has not processed yet, or that the scheduler has not processed
+// since its volumes exist: the scheduler retries after a second or more.
 func unplaced(pod *unstructured.Unstructured, all []*unstructured.Unstructured) string {
 	statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
 	switch {
@@ -157,7 +158,7 @@ func unplaced(pod *unstructured.Unstructured, all []*unstructured.Unstructured) 
 	return ""
 }
 
-// volumesCame reports whether the scheduler has put a pod off because of its claims, which are bound now.
+// volumesCame reports whether the scheduler postponed a pod because of its claims, and these are bound now.
 func volumesCame(pod *unstructured.Unstructured, all []*unstructured.Unstructured) bool {
 	put := slices.ContainsFunc(conditions(pod), func(c map[string]any) bool {
 		message, _ := c["message"].(string)
@@ -170,7 +171,7 @@ func volumesCame(pod *unstructured.Unstructured, all []*unstructured.Unstructure
 	})
 }
 
-// claimsOf are the names of the claims that a pod mounts.
+// claimsOf returns the names of the claims that a pod mounts.
 func claimsOf(pod *unstructured.Unstructured) []string {
 	volumes, _, _ := unstructured.NestedSlice(pod.Object, "spec", "volumes")
 	var names []string

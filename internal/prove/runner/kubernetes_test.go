@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// read reads objects, divided by lines of three dashes.
+// read reads objects that are separated by lines of three dashes.
 func read(t *testing.T, text string) []*unstructured.Unstructured {
 	t.Helper()
 	var all []*unstructured.Unstructured

@@ -14,14 +14,14 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// deed is what a step did to an object.
+// deed is a change of an object by a step.
 type deed struct {
 	spot
-	version string    // that it led to
-	deleted types.UID // of what was deleted
+	version string    // resource version after the change
+	deleted types.UID // UID of the deleted object
 }
 
-// deedOf is what made an object what the API server answered.
+// deedOf returns the deed of a write to which the API server responded with object.
 func deedOf(of schema.GroupVersionResource, object *unstructured.Unstructured) deed {
 	return deed{
 		spot:    spot{of.GroupResource(), object.GetNamespace(), object.GetName()},
@@ -29,7 +29,7 @@ func deedOf(of schema.GroupVersionResource, object *unstructured.Unstructured) d
 	}
 }
 
-// deletes notes that a step deletes an object, as far as the witness knows it.
+// deletes records that a step deletes an object, if the witness knows the object.
 func (w *world) deletes(mapping *meta.RESTMapping, one workload.Ref) {
 	at := spot{mapping.Resource.GroupResource(), "", one.Name}
 	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
@@ -40,8 +40,8 @@ func (w *world) deletes(mapping *meta.RESTMapping, one workload.Ref) {
 	}
 }
 
-// late tells what a watch has still to show of what happened in a step, "" where that is nothing. Silence means
-// nothing until then: who has not heard of a change does not act on it.
+// late describes which changes of a step a watch still has to show, or returns "" if there are none. Silence means
+// nothing until then: an operator that has not received a change does not act on it.
 func (w *world) late(step time.Time) string {
 	since := time.Now().Add(-scaled(timing.arrives, w.Witness.Slowness()))
 	switch {
@@ -55,7 +55,7 @@ func (w *world) late(step time.Time) string {
 	return ""
 }
 
-// unseen reports whether the witness has still to see what the step did.
+// unseen reports whether the witness still has to see a change by the step.
 func (w *world) unseen() bool {
 	for _, one := range w.deeds {
 		if one.deleted == "" {
@@ -72,7 +72,7 @@ func (w *world) unseen() bool {
 	return false
 }
 
-// unseenOf reports whether the witness has still to see what requests changed since a time.
+// unseenOf reports whether the witness still has to see a change by a request since a time.
 func (w *world) unseenOf(requests []requestlog.Request, since time.Time) bool {
 	for i := len(requests) - 1; i >= 0 && requests[i].At.After(since); i-- {
 		r := &requests[i]
@@ -86,19 +86,19 @@ func (w *world) unseenOf(requests []requestlog.Request, since time.Time) bool {
 	return false
 }
 
-// knows reports whether the witness has seen a version of an object, or a newer one, or never will.
+// knows reports whether the witness has seen a version of an object or a newer one, or does not watch its kind.
 func (w *world) knows(at spot, version string) bool {
 	return !w.Witness.Watches(at.resource) || w.Witness.Scene(at.namespace).Knows(at.resource, at.name, version)
 }
 
-// unheard reports whether the operator watches something that changed since a time, and was not told of it.
+// unheard reports whether the operator watches an object that changed since a time, and has not received the change.
 func (w *world) unheard(since time.Time) bool {
 	var news []proxy.News
 	for _, change := range w.changes() {
 		if !change.At.After(since) {
 			continue
 		}
-		group, _ := schema.ParseGroupVersion(change.APIVersion) // as the API server has it
+		group, _ := schema.ParseGroupVersion(change.APIVersion) // it comes from the API server and is valid
 		news = append(news, proxy.News{
 			Resource:  schema.GroupResource{Group: group.Group, Resource: change.Resource},
 			Namespace: change.Namespace, Name: change.Name, Labels: change.Labels, Version: change.Version,

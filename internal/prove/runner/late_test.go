@@ -12,7 +12,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// An operator is silent as long as it has not heard of a change: that does not end the step.
+// An operator that has not received a change is silent. This does not end the step.
 func TestSilenceOfWhoHasNotHeard(t *testing.T) {
 	t.Parallel()
 	gate := &localtest.Gate{}
@@ -22,12 +22,12 @@ func TestSilenceOfWhoHasNotHeard(t *testing.T) {
 	checkLife(t, carry(t, stage, life))
 }
 
-// Nor does it end while the witness has still to see what the step did.
+// The step does not end while the witness still has to see the changes by the step.
 func TestSilenceBeforeItIsSeen(t *testing.T) {
 	t.Parallel()
 	env := localtest.Shared(t)
 	env.InstallCRDs(t, "../../../test/testdata/boxes.yaml")
-	// The rest is not late, so that the cluster is not known to be slow.
+	// Other requests are not delayed, so that the cluster is not considered slow.
 	gate := &localtest.Gate{Of: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/boxes") }}
 	seer, err := clusterwatch.Start(t.Context(), gate.Config(env.Config))
 	if err != nil {
@@ -40,14 +40,14 @@ func TestSilenceBeforeItIsSeen(t *testing.T) {
 	checkLife(t, carry(t, stage, life))
 }
 
-// slow lets watches show what they have to once in a while.
+// slow delays watches: their events pass only from time to time.
 func slow(gate *localtest.Gate, while time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		for ctx.Err() == nil {
 			gate.Shut()
 			select {
-			case <-time.After(while): // that is what is slow
+			case <-time.After(while): // events are delayed for this time
 			case <-ctx.Done():
 			}
 			gate.Open()

@@ -7,46 +7,46 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Operator is what is tested: something that can be started any number of times.
+// Operator is the operator under test. It can be started any number of times.
 type Operator interface {
-	// Start starts an instance. It returns when that runs, not when it is ready.
+	// Start starts an instance. It returns when the instance runs, not when it is ready.
 	Start(ctx context.Context, access Access) (Running, error)
 }
 
-// Access is what an instance gets to reach the API server, by way of the proxy.
+// Access is the data with which an instance reaches the API server through the proxy.
 type Access struct {
-	// Namespace is the world's. An operator that watches one namespace watches this one.
+	// Namespace is the namespace of the world. An operator that watches one namespace watches this one.
 	Namespace string
-	// Config leads through the proxy. Kubeconfig is a file that says the same.
+	// Config is the config for the proxy. Kubeconfig is a file with the same content.
 	Config     *rest.Config
 	Kubeconfig string
-	// Account is a directory that says it as a pod is told it: a token, ca.crt and the namespace.
+	// Account is a directory with the same data in the form that a pod receives: a token, ca.crt and the namespace.
 	Account string
-	// Folder is the instance's own, for this user alone. It is removed with the world.
+	// Folder is the instance's own directory. Only this user can access it. It is removed with the world.
 	Folder string
-	// Elect: the operator takes part in leader election, as it is tested what comes of two.
+	// Elect means that the operator takes part in leader election, because the behavior of two instances is tested.
 	Elect bool
-	// Log takes what the operator prints.
+	// Log receives the output of the operator.
 	Log io.Writer
 }
 
-// Running is an instance.
+// Running is a running instance.
 type Running interface {
-	// Kill ends it without giving it time for anything.
+	// Kill ends the instance immediately.
 	Kill()
-	// Stop asks it to end in good order, and ends it after a while.
+	// Stop stops the instance gracefully, and kills it after a time.
 	Stop()
-	// Done is closed when it has ended.
+	// Done returns a channel that is closed when the instance has ended.
 	Done() <-chan struct{}
-	// End is how it ended. It is valid once Done is closed.
+	// End returns how the instance ended. It is valid when Done is closed.
 	End() End
 }
 
 // End is how an instance ended.
 type End struct {
-	// Code is the exit code, -1 where a signal ended it. Signal names that.
+	// Code is the exit code. It is -1 if a signal ended the instance. Signal is the name of that signal.
 	Code   int
 	Signal string
-	// Err is what a function returned.
+	// Err is the error that a function returned.
 	Err error
 }

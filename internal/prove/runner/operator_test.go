@@ -24,7 +24,7 @@ var (
 	configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 )
 
-// object is an object of a kind.
+// object returns an object of a kind.
 func object(kind schema.GroupVersionKind, name string) *unstructured.Unstructured {
 	made := &unstructured.Unstructured{}
 	made.SetGroupVersionKind(kind)
@@ -32,13 +32,13 @@ func object(kind schema.GroupVersionKind, name string) *unstructured.Unstructure
 	return made
 }
 
-// boxOperator is written plainly on controller-runtime: a Box's data goes into a ConfigMap, and its
-// status says so.
+// boxOperator is a plain controller-runtime operator: it copies a Box's data into a ConfigMap, and sets the
+// observed generation in the status.
 type boxOperator struct {
 	client client.Client
 	// before is called in each reconcile, for operators that misbehave.
 	before func() error
-	// again is how soon the status is written once more, never where it is 0.
+	// again is the delay after which the Box is written again. 0 means never.
 	again time.Duration
 }
 

@@ -10,18 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/operon-framework/operon/internal/prove/clusterwatch"
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 	"github.com/operon-framework/operon/internal/prove/runlog"
 )
 
-// spot is where an object is.
+// spot identifies an object.
 type spot struct {
 	resource        schema.GroupResource
 	namespace, name string
 }
 
-// outside are the places out of the world's namespace that the operator or the workload wrote to: a
-// world that has some cannot be beside another one.
+// outside returns the objects outside the world's namespace that the operator or the workload wrote. A
+// world with such objects cannot run beside another one.
 func (w *world) outside() []spot {
 	if w.proxy == nil {
 		return nil
@@ -32,16 +33,16 @@ func (w *world) outside() []spot {
 	return w.glance.places
 }
 
-// glance is what the last look at the world has shown: silence is looked for a hundred times a second,
-// and mostly nothing is new.
+// glance caches what is known of the world: silence is checked a hundred times a second, and usually nothing is new.
 type glance struct {
-	ended   int64 // requests, and objects that the workload wrote
+	ended   int64 // the number of requests, and of objects that the workload wrote
 	places  []spot
-	changes int // at the places
+	count   int // of changes in the scenes, and of places
+	changes []runlog.Change
 	last    time.Time
 }
 
-// written are the places of outside.
+// written computes the result of outside.
 func (w *world) written() []spot {
 	all := slices.Clone(w.applied)
 	for _, r := range w.proxy.Record().Requests() {
@@ -56,13 +57,13 @@ func (w *world) written() []spot {
 	return all
 }
 
-// What operators write besides their objects.
+// Resources that operators write besides their objects.
 var (
 	leases = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 	events = schema.GroupResource{Resource: "events"}
 )
 
-// note remembers an object of the workload that is not in the world's namespace.
+// note records an object of the workload that is not in the world's namespace.
 func (w *world) note(object *unstructured.Unstructured) error {
 	_, mapping, err := w.resource(object.GroupVersionKind(), object.GetNamespace(), w.namespace)
 	if err != nil {
@@ -79,7 +80,7 @@ func (w *world) note(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// elsewhere are the objects at places out of the namespace, as they are now.
+// elsewhere returns the current objects outside the namespace.
 func (w *world) elsewhere() []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	for _, at := range w.outside() {
@@ -90,24 +91,7 @@ func (w *world) elsewhere() []*unstructured.Unstructured {
 	return all
 }
 
-// lastChangeElsewhere is when something changed last at places out of the namespace.
-func (w *world) lastChangeElsewhere() time.Time {
-	places := w.outside()
-	changes := len(places)
-	for _, namespace := range namespacesOf(places) {
-		changes += w.Witness.Scene(namespace).Count()
-	}
-	if changes == w.glance.changes {
-		return w.glance.last
-	}
-	w.glance.changes, w.glance.last = changes, time.Time{}
-	for _, change := range w.changesElsewhere() {
-		w.glance.last = latest(w.glance.last, change.At)
-	}
-	return w.glance.last
-}
-
-// namespacesOf are the namespaces of places, each once.
+// namespacesOf returns the namespaces of objects, without duplicates.
 func namespacesOf(places []spot) []string {
 	var all []string
 	for _, at := range places {
@@ -118,11 +102,25 @@ func namespacesOf(places []spot) []string {
 	return all
 }
 
-// changesElsewhere are those at places out of the namespace.
-func (w *world) changesElsewhere() []runlog.Change {
+// changes returns the changes of the world, in the order in which they happened: those in its namespace, and elsewhere those
+// by the operator. So what a step saw is the beginning of what the whole run saw. Callers must not modify the result.
+func (w *world) changes() []runlog.Change {
 	places := w.outside()
+	namespaces := namespacesOf(places)
+	count := w.scene.Count() + len(places)
+	for _, namespace := range namespaces {
+		count += w.Witness.Scene(namespace).Count()
+	}
+	if count == w.glance.count {
+		return w.glance.changes
+	}
 	var all []runlog.Change
-	for _, namespace := range namespacesOf(places) {
+	for _, change := range w.scene.Changes(0) {
+		if !w.first[change.UID] {
+			all = append(all, change)
+		}
+	}
+	for _, namespace := range namespaces {
 		for _, change := range w.Witness.Scene(namespace).Changes(0) {
 			group, _ := schema.ParseGroupVersion(change.APIVersion)
 			of := spot{schema.GroupResource{Group: group.Group, Resource: change.Resource}, change.Namespace, change.Name}
@@ -131,10 +129,14 @@ func (w *world) changesElsewhere() []runlog.Change {
 			}
 		}
 	}
+	w.glance.count, w.glance.changes, w.glance.last = count, clusterwatch.InOrder(all), time.Time{}
+	for _, change := range all {
+		w.glance.last = latest(w.glance.last, change.At)
+	}
 	return all
 }
 
-// made are the objects elsewhere that this run made: those that were there before are not to be
+// made returns the objects outside the namespace that this run created. Objects that existed before must not be
 // removed.
 func (w *world) made() []*unstructured.Unstructured {
 	return slices.DeleteFunc(w.elsewhere(), func(object *unstructured.Unstructured) bool {
@@ -142,7 +144,7 @@ func (w *world) made() []*unstructured.Unstructured {
 	})
 }
 
-// removeAll removes objects elsewhere, and waits until they are gone: the next run would find them.
+// removeAll removes objects outside the namespace and waits until they are deleted. Otherwise the next run would find them.
 func (w *world) removeAll(ctx context.Context, objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		if err := w.remove(ctx, object); err != nil {
@@ -161,7 +163,7 @@ func (w *world) removeAll(ctx context.Context, objects []*unstructured.Unstructu
 	return nil
 }
 
-// vanished waits until an object is gone.
+// vanished waits until an object is deleted.
 func (w *world) vanished(ctx context.Context, at spot) error {
 	scene := w.Witness.Scene(at.namespace)
 	for {

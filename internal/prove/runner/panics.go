@@ -19,7 +19,7 @@ import (
 // would not reach them.
 const labelKey = "operon-prove-instance"
 
-// functions are the logs of running functions, by label.
+// functions contains the logs of running functions, by label.
 var functions sync.Map
 
 // labeled runs a function whose recovered panics are written to a log.
@@ -43,7 +43,7 @@ var handlePanics = sync.OnceFunc(func() {
 	})
 })
 
-// panicking makes sure that one goroutine at a time is in ownLabel.
+// panicking ensures that only one goroutine at a time is in ownLabel.
 var panicking sync.Mutex
 
 var labelValue = regexp.MustCompile(`"` + labelKey + `":"([A-Z0-9]+)"`)

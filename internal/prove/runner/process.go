@@ -15,14 +15,14 @@ import (
 
 // Process is an operator that is a program, in any language.
 type Process struct {
-	// Path of the executable, Args without its name. In Args, each {port} stands for a port on
-	// loopback that is free, {namespace} for the world's namespace.
+	// Path is the path of the executable. Args are its arguments without its name. In Args, each {port} stands for a free port on
+	// loopback, and {namespace} for the world's namespace.
 	Path string
 	Args []string
-	// Go: it is written in Go, which lets ports be kept for it while it starts.
+	// Go means that the program is written in Go. Then ports can be reserved for it while it starts.
 	Go bool
-	// Elect are arguments that are added where the operator takes part in leader election, and
-	// Alone where it does not.
+	// Elect contains arguments that are added if the operator takes part in leader election, and
+	// Alone arguments that are added if it does not.
 	Elect, Alone []string
 	// Dir is the working directory.
 	Dir string
@@ -30,8 +30,8 @@ type Process struct {
 	Env []string
 }
 
-// Start starts the program. It learns of the cluster by $KUBECONFIG and, where [Process.InCluster]
-// says nothing against it, as a pod does; of its namespace by $POD_NAMESPACE.
+// Start starts the program. The program finds the cluster with $KUBECONFIG and, if [Process.InCluster]
+// returns nil, also as in a pod. It finds its namespace in $POD_NAMESPACE.
 func (p Process) Start(_ context.Context, access Access) (Running, error) {
 	arguments := slices.Concat(p.Args, p.Alone)
 	if access.Elect {
@@ -70,26 +70,26 @@ func (p Process) launch(arguments []string, access Access) (*process.Process, er
 	})
 }
 
-// kept are ports that are kept for a program.
+// kept contains ports that are reserved for a program.
 type kept []*ports.Port
 
 func (k kept) giveBack() {
 	for _, port := range k {
-		_ = port.Close() // it was bound, and no more
+		_ = port.Close() // the port was only bound
 	}
 }
 
-// accountFolder is where a pod finds its ServiceAccount.
+// accountFolder is the directory of the ServiceAccount in a pod.
 const accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// InCluster says why a program does not get the settings of a pod on this machine, nil where it
-// does: they are all there, or none is.
+// InCluster returns the reason why a program does not get the settings of a pod on this machine, or nil if it
+// does. It gets either all of them or none.
 func (Process) InCluster() error { return process.CanMount(accountFolder) }
 
-// inside are the settings of a pod: the API server's address in two variables, and a directory.
+// inside returns the settings of a pod: the API server's address in two variables, and a directory.
 func (p Process) inside(access Access) (env []string, mounts []process.Mount, err error) {
 	if p.InCluster() != nil {
-		return nil, nil, nil // the session says so, and $KUBECONFIG is enough for most
+		return nil, nil, nil // the session reports this, and $KUBECONFIG is enough for most operators
 	}
 	server, err := url.Parse(access.Config.Host)
 	if err != nil {
@@ -99,7 +99,8 @@ func (p Process) inside(access Access) (env []string, mounts []process.Mount, er
 	return env, []process.Mount{{Source: access.Account, Target: accountFolder}}, nil
 }
 
-// environment is the user's own, with what tells the operator where and who it is.
+// environment returns the user's environment, with the variables that an operator needs to find the cluster, its
+// namespace and its name.
 func environment(access Access) []string {
 	kept := slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "KUBERNETES_SERVICE_") || strings.HasPrefix(variable, "KUBECONFIG=")
@@ -108,11 +109,11 @@ func environment(access Access) []string {
 		"KUBECONFIG="+access.Kubeconfig,
 		"POD_NAMESPACE="+access.Namespace,
 		"POD_NAME=operator",
-		"ENABLE_WEBHOOKS=false", // kubebuilder's switch: there are no certificates here
+		"ENABLE_WEBHOOKS=false", // kubebuilder's switch: certificates are not available here
 	)
 }
 
-// fill replaces the places of an argument that are kept for what is known only now.
+// fill replaces the placeholders in an argument.
 func (p Process) fill(argument string, access Access, kept *kept) (string, error) {
 	argument = strings.ReplaceAll(argument, "{namespace}", access.Namespace)
 	for strings.Contains(argument, "{port}") {
@@ -121,7 +122,7 @@ func (p Process) fill(argument string, access Access, kept *kept) (string, error
 			return "", err
 		}
 		if *kept = append(*kept, port); !p.Go {
-			kept.giveBack() // in some languages it could not listen there
+			kept.giveBack() // programs in some languages could not listen on a reserved port
 			*kept = nil
 		}
 		argument = strings.Replace(argument, "{port}", strconv.Itoa(port.Number), 1)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -14,13 +15,14 @@ import (
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 	"github.com/operon-framework/operon/internal/prove/runlog"
 	"github.com/operon-framework/operon/internal/prove/runner"
+	"github.com/operon-framework/operon/internal/prove/testplan"
 	"github.com/operon-framework/operon/internal/testing/testaid"
 )
 
-// The test binary plays operators that are programs.
+// role is the variable that makes the test binary act as an operator program.
 const role = "WORLD_TEST_ROLE"
 
-// inPod is an operator that knows nothing but the settings of a pod.
+// inPod is the role of an operator that uses only the settings of a pod.
 const inPod = "in-pod"
 
 func play(name string) {
@@ -37,7 +39,7 @@ func play(name string) {
 	}
 }
 
-// pod is that operator. It skips the test on machines that show a process no files of its own.
+// pod returns that operator. It skips the test on machines that cannot mount files for a single process.
 func pod(t *testing.T) runner.Process {
 	t.Helper()
 	operator := runner.Process{Path: os.Args[0], Env: []string{role + "=" + inPod, "KUBECONFIG="}}
@@ -47,7 +49,7 @@ func pod(t *testing.T) runner.Process {
 	return operator
 }
 
-// An operator that takes its cluster from the settings of a pod goes through.
+// An operator that reads its cluster from the settings of a pod uses the proxy.
 func TestInCluster(t *testing.T) {
 	t.Parallel()
 	stage := newStage(t, pod(t))
@@ -62,7 +64,7 @@ func TestInCluster(t *testing.T) {
 	}
 }
 
-// One that is killed gets settings of its own, and a token that expires is replaced in the directory.
+// After a kill, the new instance gets its own settings. An expired token is replaced in the directory.
 func TestInClusterFaults(t *testing.T) {
 	t.Parallel()
 	stage := newStage(t, pod(t))
@@ -77,7 +79,11 @@ func TestInClusterFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			seen := carry(t, stage, life, one.fault)
+			pace := runner.Pace{Unsure: 3 * time.Second, Patience: time.Minute} // a start, and a retry after a new token, are not quick
+			seen, err := stage.Carry(t.Context(), testplan.Plan{Name: t.Name(), Workload: life, Faults: []fault.Fault{one.fault}}, pace)
+			if err != nil {
+				t.Fatal(err)
+			}
 			checkLife(t, seen)
 			checkInstances(t, seen, one.instances)
 			refused := slices.ContainsFunc(seen.Requests, func(r requestlog.Request) bool { return r.Status == 401 })
@@ -88,7 +94,7 @@ func TestInClusterFaults(t *testing.T) {
 	}
 }
 
-// checkInstances checks that all requests came with the tokens of that many instances.
+// checkInstances checks that all requests were sent with the tokens of that many instances.
 func checkInstances(t *testing.T, seen *runlog.Trace, want int) {
 	t.Helper()
 	instances := map[int]bool{}

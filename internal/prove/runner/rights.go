@@ -13,8 +13,8 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// awaitRights returns when the API server knows of what the operator was granted in a world. It hears of Roles and
-// bindings a moment after it has stored them, and would refuse what an operator asks for that is quicker.
+// awaitRights returns when the API server has applied the permissions of the operator in a world. It applies Roles and
+// bindings a moment after it has stored them, and would reject earlier requests of the operator.
 func (s *Stage) awaitRights(ctx context.Context, world string) error {
 	client, err := kubernetes.NewForConfig(s.identity)
 	if err != nil {
@@ -41,8 +41,8 @@ func (s *Stage) awaitRights(ctx context.Context, world string) error {
 	}
 }
 
-// unknown tells of a rule of the grants that is not among those that the API server knows of. What holds in another
-// namespace, Roles that others wrote, and those whose rules Kubernetes puts together from others' are left out.
+// unknown returns an error for a rule of the grants that the API server has not applied yet. It ignores grants in another
+// namespace, Roles that are not part of the project, and aggregated ClusterRoles.
 func unknown(grants []project.Grant, known []authorizationv1.ResourceRule) error {
 	for _, one := range grants {
 		if one.Role.Unstructured == nil || one.Namespace != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// Rights are there when each rule of each Role is, except for those of which nothing can be said.
+// Permissions are applied when each rule of each Role is, except Roles that cannot be checked.
 func TestUnknownRights(t *testing.T) {
 	t.Parallel()
 	role := project.Object{Unstructured: read(t, "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: r}\nrules:\n"+

@@ -9,34 +9,38 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/internal/prove/fault"
+	"github.com/operon-framework/operon/internal/prove/proxy"
 	"github.com/operon-framework/operon/internal/prove/quiesce"
 	"github.com/operon-framework/operon/internal/prove/requestlog"
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// Pace says when a step is over.
+// Pace defines when a step is over.
 type Pace struct {
-	// Reached reports whether what there is at the end of a step is what is expected, and Knows whether
-	// anything is. Nil: nothing is expected.
+	// Reached reports whether the state at the end of a step is the expected one. Knows reports whether a state is
+	// expected. If Reached is nil, no state is expected.
 	Reached func(step string, state []*unstructured.Unstructured) bool
 	Knows   func(step string) bool
-	// Quiet is how long nothing may happen once that is reached, by default 150 ms.
+	// Quiet is how long nothing may happen when the expected state is reached. The default is 150 ms.
 	Quiet time.Duration
-	// Settle is how long nothing may happen where it is not reached, as the operator may try again
-	// later; by default 3 s.
+	// Settle is how long nothing may happen while it is not reached, because the operator may retry
+	// later. The default is 3 s.
 	Settle time.Duration
-	// Unsure is how long nothing may happen where nothing is expected, by default 1 s.
+	// Unsure is how long nothing may happen if no state is expected. The default is 1 s.
 	Unsure time.Duration
-	// Patience bounds a step, by default 30 s.
+	// Patience is the maximum duration of a step. The default is 30 s.
 	Patience time.Duration
-	// Listen is how long an operator is listened to in the end of the first step, after it became
-	// silent, to see what it does when there is nothing to do. By default it is not.
+	// Listen is how long the operator is observed at the end of the first step, after it became
+	// silent, to record its activity when it is idle. By default it is not observed.
 	Listen time.Duration
-	// Reads tells that the operator reads all the time: only what it writes breaks the silence.
-	Reads bool
+	// Rhythm is what the operator repeats without end: only other requests, and what does not follow from it, break the silence.
+	Rhythm requestlog.Rhythm
+	// Learn adds to the rhythm what the operator repeats in this run. Without it, a repetition that is not known is
+	// waited for until Patience ends, because it may be the result of a fault.
+	Learn bool
 }
 
-// times returns what decides when a step is over.
+// times returns the durations that decide when a step is over.
 func (p Pace) times() quiesce.Pace {
 	return quiesce.Pace{Quiet: p.Quiet, Settle: p.Settle, Unsure: p.Unsure, Listen: p.Listen, Patience: p.Patience}
 }
@@ -52,7 +56,7 @@ func (p Pace) withDefaults() Pace {
 	return p
 }
 
-// settle waits until a step is over that began at a time.
+// settle waits until a step that began at a time is over.
 func (w *world) settle(ctx context.Context, s *workload.Step, began time.Time) (quiesce.Decision, error) {
 	tick := time.NewTicker(timing.look)
 	defer tick.Stop()
@@ -75,7 +79,8 @@ type observer struct {
 	step     *workload.Step
 	began    time.Time
 	patience quiesce.Hourglass
-	// looked is how many changes there were when the objects were looked at last, and working which of them are being rolled out.
+	// looked is the number of changes at the last evaluation of the objects. working describes the work of Kubernetes at that
+	// time.
 	looked  int
 	reached bool
 	working string
@@ -83,20 +88,20 @@ type observer struct {
 	churned time.Time
 }
 
-// observe returns what is known now.
+// observe returns the current observation.
 func (o *observer) observe() quiesce.Observation {
 	if err := o.life.dead(); err != nil {
 		return quiesce.Observation{Failed: err.Error()}
 	}
 	busy, quiet := o.quiet(o.began)
-	seen := quiesce.Observation{Quiet: quiet, Slow: o.Witness.Slowness(), Polls: o.onlyReads(o.began)}
+	seen := quiesce.Observation{Quiet: quiet, Slow: o.Witness.Slowness()}
 	if busy == "" && quiet >= o.pace.Quiet/quiesce.Brief {
 		o.look()
 		busy = o.working
 	}
 	if time.Since(o.churned) > timing.churnFor/10 {
 		o.churned = time.Now()
-		seen.Churns = o.churns(o.began)
+		seen.Churns, seen.Rhythmic = o.churns(o.began), o.learns(o.began)
 	}
 	seen.Busy, seen.Step = busy, o.known(o.step)
 	seen.Step.Reached, seen.Step.Unready = o.reached, o.unready
@@ -106,7 +111,7 @@ func (o *observer) observe() quiesce.Observation {
 	return seen
 }
 
-// look looks at the objects, if any has changed since the last look.
+// look evaluates the objects, if any of them has changed since the last evaluation.
 func (o *observer) look() {
 	if count := o.scene.Count() + o.wide.Count(); count != o.looked {
 		o.looked, o.reached = count, !o.expects(o.step) || o.pace.Reached(o.step.Name, o.state())
@@ -114,7 +119,7 @@ func (o *observer) look() {
 	}
 }
 
-// known returns what is known of a step before the objects are looked at.
+// known returns the known facts about a step before the objects are evaluated.
 func (w *world) known(s *workload.Step) quiesce.Step {
 	steps := w.trace.Steps
 	return quiesce.Step{
@@ -123,20 +128,20 @@ func (w *world) known(s *workload.Step) quiesce.Step {
 	}
 }
 
-// scaled is a time on a cluster that is slower than usual.
+// scaled returns a duration scaled for a cluster that is slower than usual.
 func scaled(while time.Duration, slow float64) time.Duration { return quiesce.Scaled(while, slow) }
 
-// awaits reports whether a fault has still to strike in a step, or may.
+// awaits reports whether a fault still has to be injected in a step, or may still be.
 func (w *world) awaits(step string) bool {
 	return slices.ContainsFunc(w.script.Pending(), func(f fault.Fault) bool { return f.On.Step == "" || f.On.Step == step })
 }
 
-// expects reports whether it is known what a step leads to.
+// expects reports whether the state that a step leads to is known.
 func (w *world) expects(s *workload.Step) bool {
 	return w.pace.Reached != nil && (w.pace.Knows == nil || w.pace.Knows(s.Name))
 }
 
-// quiet tells for how long nothing has happened, or what is under way.
+// quiet returns how long nothing has happened, or a description of what is in progress.
 func (w *world) quiet(since time.Time) (busy string, quiet time.Duration) {
 	if busy := w.life.busy(); busy != "" {
 		return busy, 0
@@ -146,76 +151,76 @@ func (w *world) quiet(since time.Time) (busy string, quiet time.Duration) {
 	switch {
 	case activity.Disturbed:
 		return "a fault is in progress", 0
-	case activity.Open > 0 && !w.pace.Reads:
+	case activity.Open > 0 && len(w.rhythm) == 0:
 		return "a request is under way", 0
 	case activity.Opening > 0:
-		w.waited = time.Now() // as long as it is not shown what there is, silence does not count
+		w.waited = time.Now() // silence does not count while the watch has not shown the initial state
 		return "a watch begins", 0
 	case activity.Seen <= heard && time.Since(changed) < w.firstRequest():
 		return "the operator starts", 0
 	}
-	last := latest(since, changed, w.lastChange(), w.waited)
-	if w.pace.Reads {
-		last = latest(last, w.lastWrite())
-	} else {
-		last = latest(last, activity.Last)
-	}
+	last := latest(since, changed, w.lastActivity(activity), w.waited)
 	quiet = time.Since(last)
 	if quiet < w.pace.Quiet/quiesce.Brief {
-		return "", quiet // it is too early to ask for more
+		return "", quiet // the step cannot be over yet, so further checks are not needed
 	}
 	if late := w.late(since); late != "" {
-		w.waited = time.Now()
+		if len(w.rhythm) == 0 { // with a rhythm, there is always something that is a moment late
+			w.waited = time.Now()
+		}
 		return late, 0
 	}
 	return "", quiet
 }
 
-// onlyReads reports whether nothing has happened for long but that the operator read.
-func (w *world) onlyReads(since time.Time) bool {
-	long := scaled(timing.reading, quiesce.Mild(w.Witness.Slowness()))
-	if w.pace.Reads || w.life.busy() != "" || time.Since(since) < long {
-		return false
+// lastActivity is when the operator sent a request last, or an object changed, apart from its rhythm.
+func (w *world) lastActivity(activity proxy.Activity) time.Time {
+	if len(w.rhythm) == 0 {
+		return latest(activity.Last, w.lastChange())
 	}
-	activity, _ := w.proxy.Activity()
-	changed, _ := w.life.lastChange()
-	return !activity.Disturbed && time.Since(activity.Last) < time.Second &&
-		time.Since(latest(since, changed, w.lastChange(), w.lastWrite())) > long &&
-		reads(w.proxy.Record().Requests(), time.Now().Add(-long)) > int(long/timing.often)
-}
-
-// reads is how often the operator has read since a time.
-func reads(requests []requestlog.Request, since time.Time) (times int) {
-	for _, r := range requests {
-		if r.At.After(since) && !r.IsWrite() && !r.Streams() && r.Verb != "watch" && r.Resource != "" && r.Resource != "leases" {
-			times++
-		}
-	}
-	return times
-}
-
-// firstRequest is how long the operator may take until it asks for something.
-func (w *world) firstRequest() time.Duration {
-	return scaled(timing.firstRequest, w.Witness.Slowness())
-}
-
-// lastChange is when an object of the world changed last.
-func (w *world) lastChange() time.Time {
-	return latest(w.scene.LastChange(), w.lastChangeElsewhere())
-}
-
-// lastWrite is when the operator wrote last.
-func (w *world) lastWrite() time.Time {
-	last := time.Time{}
-	for _, r := range w.proxy.Record().Requests() {
-		if r.IsWrite() {
-			last = latest(last, r.At)
+	requests := w.proxy.Record().Requests()
+	last, made := w.rhythm.Last(requests), w.rhythm.Made(requests)
+	for _, change := range w.changes() {
+		if !made[change.Version] {
+			last = latest(last, change.At)
 		}
 	}
 	return last
 }
 
-// noise says what breaks the silence, for people.
+// learns reports whether all that has happened for long is what the operator repeats, and adds it to the rhythm.
+func (w *world) learns(since time.Time) bool {
+	now := time.Now()
+	window := now.Add(-scaled(timing.rhythm, quiesce.Mild(w.Witness.Slowness())))
+	activity, _ := w.proxy.Activity()
+	changed, _ := w.life.lastChange()
+	if !w.pace.Learn || since.After(window) || changed.After(window) || w.life.busy() != "" || activity.Disturbed || activity.Opening > 0 {
+		return false
+	}
+	var versions []string
+	for _, change := range w.changes() {
+		if change.At.After(window) {
+			versions = append(versions, change.Version)
+		}
+	}
+	learned := requestlog.LearnRhythm(w.proxy.Record().Requests(), versions, window, now, w.Witness.Slowness())
+	w.rhythm = w.rhythm.And(learned)
+	w.trace.Rhythm = w.rhythm
+	return len(learned) > 0
+}
+
+// firstRequest returns how long the operator may take until its first request.
+func (w *world) firstRequest() time.Duration {
+	return scaled(timing.firstRequest, w.Witness.Slowness())
+}
+
+// lastChange returns when an object of the world last changed.
+func (w *world) lastChange() time.Time {
+	w.changes()
+	return latest(w.scene.LastChange(), w.glance.last)
+}
+
+// noise describes what breaks the silence, for people.
 func (w *world) noise() string {
 	requests := w.proxy.Record().Requests()
 	for i := len(requests) - 1; i >= 0; i-- {
@@ -236,7 +241,7 @@ func latest(times ...time.Time) time.Time {
 	return newest
 }
 
-// awake waits until the operator has read what it reads at its start.
+// awake waits until the operator has finished the reads at its start.
 func (w *world) awake(ctx context.Context) error {
 	began := time.Now()
 	tick := time.NewTicker(timing.look)
@@ -248,13 +253,13 @@ func (w *world) awake(ctx context.Context) error {
 		case w.life.failed() != nil:
 			return w.life.failed()
 		case w.life.dead() != nil:
-			return nil // the steps will show it
+			return nil // the steps will report it
 		case busy == "" && activity.Seen > 0 && quiet >= w.pace.Quiet:
 			return nil
 		case activity.Seen == 0 && time.Since(began) > w.firstRequest():
 			return fmt.Errorf("the operator has sent no requests through the proxy for %s%s: does it get its cluster from %s?", w.firstRequest().Round(time.Second), w.life.said(), w.ways())
-		case activity.Seen > 0 && time.Since(began) > w.pace.Patience:
-			return nil // it is never silent: the steps will show it
+		case activity.Seen > 0 && (time.Since(began) > w.pace.Patience || w.learns(began)):
+			return nil // it does not become silent: the steps will report it
 		}
 		select {
 		case <-ctx.Done():
@@ -264,7 +269,7 @@ func (w *world) awake(ctx context.Context) error {
 	}
 }
 
-// ways are those by which the operator can learn of the cluster, for people.
+// ways describes for people how the operator can find the cluster.
 func (w *world) ways() string {
 	program, is := w.Operator.(Process)
 	switch {

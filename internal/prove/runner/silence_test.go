@@ -2,19 +2,17 @@ package runner
 
 import (
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/operon-framework/operon/internal/prove/fault"
 	"github.com/operon-framework/operon/internal/prove/quiesce"
-	"github.com/operon-framework/operon/internal/prove/requestlog"
 	"github.com/operon-framework/operon/internal/prove/runlog"
 	"github.com/operon-framework/operon/internal/prove/testplan"
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// What is known of a step: its place among the steps, what is expected, and whether a fault may still strike.
+// The known facts about a step are its position, whether a state is expected, and whether a fault may still be injected.
 func TestKnown(t *testing.T) {
 	t.Parallel()
 	pace := Pace{
@@ -45,19 +43,6 @@ func TestKnown(t *testing.T) {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
 		})
-	}
-}
-
-// Watches, leases and what is no object are not read, and what was read before does not count.
-func TestReads(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	requests := []requestlog.Request{
-		{Verb: "list", Resource: "boxes", At: now.Add(-time.Minute)}, {Verb: "list", Resource: "boxes", At: now}, {Verb: "get", Resource: "boxes", At: now},
-		{Verb: "watch", Resource: "boxes", At: now}, {Verb: "get", Resource: "leases", At: now}, {Verb: "get", At: now}, {Verb: "create", Resource: "boxes", At: now},
-	}
-	if got := reads(requests, now.Add(-time.Second)); got != 2 {
-		t.Errorf("%d reads, want 2", got)
 	}
 }
 

@@ -22,53 +22,53 @@ import (
 	"github.com/operon-framework/operon/internal/tools/project"
 )
 
-// Manager is the field manager of everything that a workload writes.
+// Manager is the field manager of all objects that a workload writes.
 const Manager = "operon-prove"
 
-// Label marks what a session puts into a cluster beside its workloads, with the session's name.
+// Label marks the objects that a session creates in a cluster besides its workloads. Its value is the session's name.
 const Label = "operon.dev/prove"
 
-// Settings of a session.
+// Settings contains the settings of a session.
 type Settings struct {
-	// Config is an administrator's connection to the cluster.
+	// Config is the config of an administrator of the cluster.
 	Config *rest.Config
 	// Witness watches that cluster.
 	Witness *clusterwatch.Witness
-	// Operator is what is tested.
+	// Operator is the operator under test.
 	Operator Operator
-	// Setup are objects that every world has before the operator starts.
+	// Setup contains objects that exist in every world before the operator starts.
 	Setup []*unstructured.Unstructured
-	// Grants are what the operator may do. Nil: whatever an administrator may.
+	// Grants contains the operator's permissions. Nil means the permissions of an administrator.
 	Grants []project.Grant
-	// Namespace is one that the operator insists on. Worlds follow one another then. Empty: each world
-	// has a namespace of its own.
+	// Namespace is set if the operator requires a certain namespace. Worlds run one after another then. If it is empty, each
+	// world has its own namespace.
 	Namespace string
-	// Disposable: the cluster is thrown away after the session, so that nothing need be removed
-	// from it before.
+	// Disposable means that the cluster is deleted after the session, so that the session does not have to
+	// clean it up.
 	Disposable bool
-	// Turns bounds how many worlds there are at once, those of other sessions among them. Nil: nobody
-	// does.
+	// Turns limits the number of concurrent worlds, including worlds of other sessions. Nil means no
+	// limit.
 	Turns Turns
-	// Folder takes files of the operators, for this user alone.
+	// Folder is the directory for files of the operators. Only this user can access it.
 	Folder string
 }
 
-// Stage is a cluster on which a session's plans are executed, any number at once.
+// Stage is a cluster on which a session's plans are executed, any number of them concurrently.
 type Stage struct {
 	Settings
 	session  string
 	cluster  *kube.Client
 	identity *rest.Config
 	worlds   atomic.Int64
-	alone    sync.Mutex // held by the world that has the Namespace
+	alone    sync.Mutex // held by the world that uses Namespace
 
 	cleaning sync.WaitGroup
 	mu       sync.Mutex
 	problems []error
 }
 
-// Open prepares a session: who the operator is, and what it may do. The kinds it needs have to be
-// there. Close ends it.
+// Open prepares a session: the identity and the permissions of the operator. The kinds that it needs must
+// exist. Close ends the session.
 func Open(ctx context.Context, settings Settings) (*Stage, error) {
 	config := rest.CopyConfig(settings.Config)
 	config.QPS, config.Burst = -1, 0
@@ -84,7 +84,7 @@ func Open(ctx context.Context, settings Settings) (*Stage, error) {
 	return s, nil
 }
 
-// Close removes what the session put into the cluster, unless that is thrown away.
+// Close removes the objects of the session from the cluster, unless the cluster is disposable.
 func (s *Stage) Close(ctx context.Context) error {
 	s.cleaning.Wait()
 	if !s.Disposable {
@@ -107,7 +107,8 @@ func (s *Stage) failed(err error) {
 	s.problems = append(s.problems, err)
 }
 
-// resource finds the API of an object, and the namespace that it belongs into.
+// resource returns the client and the mapping for objects of a kind. A namespaced object without a namespace is in the
+// world's namespace.
 func (s *Stage) resource(kind schema.GroupVersionKind, namespace, world string) (dynamic.ResourceInterface, *meta.RESTMapping, error) {
 	mapping, err := s.cluster.Mapping(kind)
 	if err != nil {
@@ -123,7 +124,7 @@ func (s *Stage) resource(kind schema.GroupVersionKind, namespace, world string) 
 	return objects.Namespace(namespace), mapping, nil
 }
 
-// Serves returns an error that names the first kind of some objects that the cluster does not have.
+// Serves returns an error that names the first kind among the objects that the cluster does not have.
 func (s *Stage) Serves(objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		kind := object.GroupVersionKind()
@@ -138,7 +139,7 @@ func (s *Stage) Serves(objects []*unstructured.Unstructured) error {
 	return nil
 }
 
-// apply applies an object, in the world's namespace unless it names another one.
+// apply applies an object, in the world's namespace unless the object names another one.
 func (s *Stage) apply(ctx context.Context, object *unstructured.Unstructured, world string) (deed, error) {
 	object = object.DeepCopy()
 	if err := s.cluster.Place(object, world); err != nil {
@@ -155,13 +156,13 @@ func (s *Stage) apply(ctx context.Context, object *unstructured.Unstructured, wo
 	return deedOf(mapping.Resource, applied), nil
 }
 
-// folder makes a folder for an instance.
+// folder creates a directory for an instance.
 func (s *Stage) folder(name string) (string, error) {
 	path := filepath.Join(s.Folder, name)
 	return path, os.MkdirAll(path, 0o700)
 }
 
-// name is that of the next world. All are of one length, so that what is cut off is the same.
+// name returns the name of the next world. All names have the same length, so that truncated names lose the same part.
 func (s *Stage) name() string {
 	if s.Namespace != "" {
 		return s.Namespace
@@ -169,13 +170,13 @@ func (s *Stage) name() string {
 	return fmt.Sprintf("prove-%s-%04d", s.session, s.worlds.Add(1))
 }
 
-// Turns are given to runs, so that no more are under way at once than a machine can bear.
+// Turns limits the number of concurrent runs to the number that a machine can execute.
 type Turns chan struct{}
 
 // NewTurns returns turns for n runs at once.
 func NewTurns(n int) Turns { return make(Turns, n) }
 
-// take waits for a turn. The function gives it back.
+// take waits for a turn. The returned function gives it back.
 func (t Turns) take(ctx context.Context) (back func(), err error) {
 	if t == nil {
 		return func() {}, nil

@@ -17,8 +17,8 @@ import (
 	"github.com/operon-framework/operon/internal/prove/workload"
 )
 
-// step executes one step and waits until it is over. It returns false where the run is to end
-// with it: what comes after would only show the same again.
+// step executes one step and waits until it is over. It returns false if the run has to end
+// with it, because later steps would only show the same again.
 func (w *world) step(ctx context.Context, s *workload.Step) (on bool, err error) {
 	w.life.at(s.Name)
 	w.script.At(s.Name)
@@ -42,7 +42,7 @@ func (w *world) step(ctx context.Context, s *workload.Step) (on bool, err error)
 	return err == nil && end.Quiescent && end.Reached, err
 }
 
-// do does what a step says, and returns the API server's message where that refused it.
+// do executes the actions of a step. It returns the API server's message if the server rejected them.
 func (w *world) do(ctx context.Context, s *workload.Step) (refused string, err error) {
 	switch {
 	case len(s.Apply) > 0:
@@ -62,8 +62,8 @@ func (w *world) do(ctx context.Context, s *workload.Step) (refused string, err e
 	return "", err
 }
 
-// refuses reports whether an error reports that the object is at fault. Server-side apply tells of a value
-// that is not of the schema's type by an internal error.
+// refuses reports whether an error means that the API server rejected the object. Server-side apply reports a value
+// of the wrong type as an internal error.
 func refuses(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to create typed patch object")
@@ -105,15 +105,15 @@ func (w *world) drift(ctx context.Context, d *workload.Drift) error {
 	}
 	err := w.merge(ctx, d.Of, d.Patch)
 	if apierrors.IsNotFound(err) {
-		return nil // there is nothing to drift
+		return nil // the object does not exist, so it cannot drift
 	}
 	return err
 }
 
-// somebodyElse is the field manager of what neither the operator nor the workload does.
+// somebodyElse is the field manager of writes by neither the operator nor the workload.
 const somebodyElse = "somebody-else"
 
-// merge changes an object by a JSON merge patch, as somebody who is not the workload.
+// merge changes an object with a JSON merge patch, as a client other than the workload.
 func (w *world) merge(ctx context.Context, of workload.Ref, patch map[string]any) error {
 	objects, mapping, err := w.resource(schema.FromAPIVersionAndKind(of.APIVersion, of.Kind), of.Namespace, w.namespace)
 	if err != nil {

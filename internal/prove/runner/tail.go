@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// How much is kept of what an operator prints.
+// Limits of the operator output that is stored.
 const (
 	keptLines = 60
 	maxLine   = 4 << 10
 )
 
-// tail keeps the last lines of what an operator prints, and its first panic.
+// tail stores the last lines of an operator's output, and its first panic.
 type tail struct {
 	mu    sync.Mutex
 	rest  []byte
@@ -21,7 +21,7 @@ type tail struct {
 	panic string
 }
 
-// Write implements io.Writer. It takes all.
+// Write implements io.Writer. It never fails.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -45,8 +45,8 @@ func (t *tail) take(line string) {
 	}
 }
 
-// panics reports whether a line tells of a panic: Go's own, one that controller-runtime or
-// apimachinery caught and went on after, or one of Rust.
+// panics reports whether a line shows a panic: a panic of Go, a panic that controller-runtime or
+// apimachinery recovered, or a panic of Rust.
 func panics(line string) bool {
 	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") ||
 		strings.Contains(line, "Observed a panic") || strings.Contains(line, "[recovered]") ||

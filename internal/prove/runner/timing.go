@@ -4,9 +4,9 @@ import "time"
 
 // timing holds the durations of this package.
 var timing = struct {
-	cleaningTimeout, lingering, firstPause, lastPause, overlapFor, arrives    time.Duration
-	stopGrace, clusterPatience, defaultQuiet, defaultSettle, defaultUnsure    time.Duration
-	defaultPatience, look, firstRequest, reading, often, churnAfter, churnFor time.Duration
+	cleaningTimeout, lingering, firstPause, lastPause, overlapFor, arrives time.Duration
+	stopGrace, clusterPatience, defaultQuiet, defaultSettle, defaultUnsure time.Duration
+	defaultPatience, look, firstRequest, rhythm, churnAfter, churnFor      time.Duration
 }{
 	// cleaningTimeout limits the removal of a world.
 	cleaningTimeout: 60 * time.Second,
@@ -15,11 +15,11 @@ var timing = struct {
 	// process does. Otherwise a function that waits for its work would keep the next instance from starting.
 	lingering: time.Second,
 
-	// firstPause and lastPause bound the backoff before an operator that exited by itself is restarted.
+	// firstPause and lastPause bound the backoff before an operator that exited on its own is restarted.
 	firstPause: 200 * time.Millisecond,
 	lastPause:  3 * time.Second,
 
-	// overlapFor is how long two instances run side by side: several starts of a controller-runtime operator, and
+	// overlapFor is how long two instances run concurrently: several starts of a controller-runtime operator, and
 	// longer than one second, the resolution of times in Kubernetes. It is scaled up on a slow cluster.
 	overlapFor: 2200 * time.Millisecond,
 
@@ -34,7 +34,7 @@ var timing = struct {
 	// the operator starts.
 	clusterPatience: 2 * time.Minute,
 
-	// The defaults of Paces.
+	// The default values of Pace.
 	defaultQuiet:    150 * time.Millisecond,
 	defaultSettle:   3 * time.Second,
 	defaultUnsure:   time.Second,
@@ -46,10 +46,9 @@ var timing = struct {
 	// firstRequest is how long an operator may take to send its first request, on an otherwise idle machine.
 	firstRequest: 20 * time.Second,
 
-	// An operator counts as polling if for the time of reading it sends nothing but reads, which are on average at most
-	// often apart. A single further read, caused by a late watch event, does not count.
-	reading: 5 * time.Second,
-	often:   2 * time.Second,
+	// rhythm is for how long nothing may happen but what the operator repeats, for it to count as its rhythm. What is less
+	// frequent than three times in it leaves silences that are long enough for steps to end.
+	rhythm: 5 * time.Second,
 
 	// churnAfter is how long a step may take before it is checked for endless writes, and churnFor is the window of that check.
 	churnAfter: 10 * time.Second,

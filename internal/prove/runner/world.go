@@ -24,20 +24,21 @@ import (
 	"github.com/operon-framework/operon/internal/prove/testplan"
 )
 
-// world is one run.
+// world is one run of a plan.
 type world struct {
 	*Stage
 	plan      testplan.Plan
 	pace      Pace
 	namespace string
 	scene     *clusterwatch.Scene
-	wide      *clusterwatch.Scene // what has no namespace
+	wide      *clusterwatch.Scene // the cluster-scoped objects
 	began     time.Time
 	first     map[string]bool
-	applied   []spot // what the workload wrote out of the namespace
+	applied   []spot // objects outside the namespace that the workload wrote
 	glance    glance
 	deeds     []deed    // of the step
-	waited    time.Time // when something was seen to be late at last
+	waited    time.Time // when a change was last found to be late
+	rhythm    requestlog.Rhythm
 
 	proxy  *proxy.Proxy
 	script *fault.Script
@@ -45,8 +46,8 @@ type world struct {
 	trace  *runlog.Trace
 }
 
-// Carry carries a plan out and returns what was seen. An error says why the plan could not be
-// executed; whatever the operator did wrong is in the trace. Where ctx ends before, the trace
+// Carry executes a plan and returns the trace of the run. An error says why the plan could not be
+// executed. Mistakes of the operator are not errors: they are in the trace. If ctx ends earlier, the trace
 // so far is returned with the error.
 func (s *Stage) Carry(ctx context.Context, p testplan.Plan, pace Pace) (*runlog.Trace, error) {
 	if s.Namespace != "" {
@@ -62,7 +63,7 @@ func (s *Stage) Carry(ctx context.Context, p testplan.Plan, pace Pace) (*runlog.
 	if err != nil {
 		return nil, fmt.Errorf("plan %q: %w", p.Name, err)
 	}
-	w := &world{Stage: s, plan: p, pace: pace.withDefaults(), namespace: s.name(), script: script}
+	w := &world{Stage: s, plan: p, pace: pace.withDefaults(), namespace: s.name(), script: script, rhythm: pace.Rhythm}
 	w.scene, w.wide = s.Witness.Scene(w.namespace), s.Witness.Scene("")
 	w.began = time.Now()
 	w.trace = &runlog.Trace{Namespace: w.namespace, Began: w.began}
@@ -76,7 +77,7 @@ func (s *Stage) Carry(ctx context.Context, p testplan.Plan, pace Pace) (*runlog.
 	return w.trace, err
 }
 
-// build makes the namespace with all that an operator finds in one.
+// build creates the namespace with everything that an operator needs in it.
 func (w *world) build(ctx context.Context) error {
 	if err := w.makeNamespace(ctx); err != nil {
 		return err
@@ -113,7 +114,7 @@ func (w *world) makeNamespace(ctx context.Context) error {
 	return err
 }
 
-// furniture is what Kubernetes itself puts into each namespace. Pods are refused before.
+// furniture contains the objects that Kubernetes itself creates in each namespace. Pods are rejected before they exist.
 var furniture = []struct {
 	resource schema.GroupResource
 	name     string
@@ -122,7 +123,7 @@ var furniture = []struct {
 	{schema.GroupResource{Resource: "configmaps"}, "kube-root-ca.crt"},
 }
 
-// furnished waits until Kubernetes has put its own into the namespace.
+// furnished waits until Kubernetes has created its own objects in the namespace.
 func (w *world) furnished(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, timing.clusterPatience)
 	defer cancel()
@@ -165,19 +166,19 @@ func (w *world) perform(ctx context.Context) (err error) {
 	return nil
 }
 
-// open puts the proxy between the operator and the API server.
+// open starts the proxy between the operator and the API server.
 func (w *world) open() (err error) {
 	w.life = newLife(w)
 	w.proxy, err = proxy.Start(proxy.Options{
 		Server: w.identity, Observer: w.Config, Admin: w.Config, Script: w.script,
-		ErrorLog: log.New(io.Discard, "", 0), // connections are cut on purpose
+		ErrorLog: log.New(io.Discard, "", 0), // connections are closed on purpose, so errors are expected
 		Before:   w.version, World: proxy.World{Namespace: w.namespace}, Kill: w.life.kill, Overlap: w.life.overlap,
 		Slowness: w.Witness.Slowness,
 	})
 	return err
 }
 
-// version is that of the object of a request, "0" where there is none, as the witness knows it.
+// version returns the version of the object of a request that the witness has recorded, or "0" if the object does not exist.
 func (w *world) version(r requestlog.Request) (version string, known bool) {
 	of := schema.GroupResource{Group: r.Group, Resource: r.Resource}
 	if r.Name == "" || !w.Witness.Watches(of) {
@@ -189,7 +190,7 @@ func (w *world) version(r requestlog.Request) (version string, known bool) {
 	return "0", true
 }
 
-// close ends the operator and takes the proxy away.
+// close stops the operator and the proxy.
 func (w *world) close() {
 	w.life.close()
 	if err := w.proxy.Close(); err != nil {
@@ -197,14 +198,15 @@ func (w *world) close() {
 	}
 }
 
-// elects reports whether the operator has to take part in leader election: where two run at once.
+// elects reports whether the operator has to take part in leader election, because the plan runs two instances at once or
+// takes its lease.
 func (w *world) elects() bool {
 	return slices.ContainsFunc(w.plan.Faults, func(f fault.Fault) bool {
 		return f.Kind == "overlap" || f.Kind == "lose-lease"
 	})
 }
 
-// collect takes down what the proxy and the witness saw.
+// collect adds the records of the proxy and the witness to the trace.
 func (w *world) collect() {
 	w.trace.Requests, w.trace.Dropped = w.proxy.Record().Requests(), w.proxy.Record().Dropped()
 	w.trace.Changes = w.changes()
@@ -213,23 +215,10 @@ func (w *world) collect() {
 	w.trace.Beside = w.beside()
 }
 
-// changes are those of the world: what happened in its namespace, and elsewhere by the operator, in
-// the order in which it happened. So what a step saw is the beginning of what the whole run saw.
-func (w *world) changes() []runlog.Change {
-	var all []runlog.Change
-	for _, change := range w.scene.Changes(0) {
-		if !w.first[change.UID] {
-			all = append(all, change)
-		}
-	}
-	all = append(all, w.changesElsewhere()...)
-	return clusterwatch.InOrder(all)
-}
-
-// own reports whether an object is of Operon's own making, and not part of the world.
+// own reports whether an object was created by Operon itself and is not part of the world.
 func own(object *unstructured.Unstructured) bool { return object.GetLabels()[Label] != "" }
 
-// state are the objects of the world, as they are now.
+// state returns the current objects of the world.
 func (w *world) state() []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	for _, object := range w.scene.State() {
@@ -240,7 +229,7 @@ func (w *world) state() []*unstructured.Unstructured {
 	return append(all, w.elsewhere()...)
 }
 
-// beside are writes of the operator's field managers that did not pass the proxy.
+// beside returns the objects that the operator's field managers created without the proxy.
 func (w *world) beside() []string {
 	managers, passed := map[string]bool{}, map[string]bool{}
 	for _, r := range w.trace.Requests {
@@ -258,7 +247,7 @@ func (w *world) beside() []string {
 	return all
 }
 
-// leave removes the world, unless the whole cluster is thrown away.
+// leave removes the world, unless the whole cluster is disposable.
 func (w *world) leave() {
 	if err := os.RemoveAll(w.folderOf()); err != nil {
 		w.failed(err)
@@ -273,7 +262,7 @@ func (w *world) leave() {
 		w.Witness.Forget(w.namespace)
 	}
 	if w.Namespace != "" || len(made) > 0 {
-		clean() // the next world would find it
+		clean() // the next world must not find these objects
 		return
 	}
 	w.cleaning.Go(clean)

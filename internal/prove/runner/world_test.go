@@ -25,7 +25,7 @@ import (
 	"github.com/operon-framework/operon/local/localtest"
 )
 
-// TestMain lets more tests run side by side than there are processors: mostly they wait.
+// TestMain allows more parallel tests than there are processors, because tests mostly wait.
 func TestMain(m *testing.M) {
 	if os.Getenv(role) != "" {
 		play(os.Getenv(role))
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// shared is the witness of all tests here.
+// shared is the witness of all tests in this package.
 var shared = struct {
 	sync.Mutex
 	witness *clusterwatch.Witness
@@ -49,7 +49,7 @@ func newStage(t *testing.T, operator runner.Operator) *runner.Stage {
 	return newStageBehind(t, &localtest.Gate{}, operator)
 }
 
-// newStageBehind is a stage on which the operator's watches go through a gate.
+// newStageBehind returns a stage on which the operator's watches pass through a gate.
 func newStageBehind(t *testing.T, gate *localtest.Gate, operator runner.Operator) *runner.Stage {
 	t.Helper()
 	env := localtest.Shared(t)
@@ -94,7 +94,7 @@ var life = workload.Workload{Name: "life", Steps: []workload.Step{
 	{Name: "delete", Delete: []workload.Ref{{APIVersion: "test.operon.dev/v1", Kind: "Box", Name: "one"}}},
 }}
 
-// quick is a pace for operators that are known to be quick.
+// quick is a pace for operators that react quickly.
 var quick = runner.Pace{Unsure: 700 * time.Millisecond, Patience: 20 * time.Second}
 
 func carry(t *testing.T, stage *runner.Stage, w workload.Workload, faults ...fault.Fault) *runlog.Trace {
@@ -106,7 +106,7 @@ func carry(t *testing.T, stage *runner.Stage, w workload.Workload, faults ...fau
 	return seen
 }
 
-// found is an object of a state.
+// found returns the first object of a kind in a state, or nil.
 func found(state []*unstructured.Unstructured, kind string) *unstructured.Unstructured {
 	at := slices.IndexFunc(state, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind })
 	if at < 0 {
@@ -153,7 +153,7 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// An operator that is killed is started again and comes to the same end, wherever that happens.
+// An operator that is killed at any moment is started again and reaches the same final state.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	stage := newStage(t, runner.Function(boxOperator{}.run))
@@ -172,8 +172,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// A function that does not return when it is killed keeps no other from starting, as a killed process
-// does not.
+// A function that does not return when it is killed does not prevent the start of another instance. In this it is like a
+// killed process.
 func TestKilledAndLingering(t *testing.T) {
 	t.Parallel()
 	stage := newStage(t, runner.Function(func(ctx context.Context, access runner.Access) error {
@@ -188,7 +188,7 @@ func TestKilledAndLingering(t *testing.T) {
 	}
 }
 
-// hasty is an operator whose first instance brings about a fault before its start has returned.
+// hasty is an operator whose first instance triggers a fault before its Start has returned.
 type hasty struct{ first sync.Once }
 
 // Start implements world.Operator.
@@ -215,7 +215,7 @@ func (h *hasty) Start(ctx context.Context, access runner.Access) (running runner
 	return run.Start(ctx, access)
 }
 
-// An instance that is killed while it is started is killed.
+// An instance for which a kill is requested while it is being started is killed.
 func TestKilledWhileStarted(t *testing.T) {
 	t.Parallel()
 	stage := newStage(t, &hasty{})
@@ -226,7 +226,7 @@ func TestKilledWhileStarted(t *testing.T) {
 	}
 }
 
-// Worlds side by side do not see each other.
+// Concurrent worlds do not see each other.
 func TestSideBySide(t *testing.T) {
 	t.Parallel()
 	stage := newStage(t, runner.Function(boxOperator{}.run))
@@ -244,7 +244,7 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// An operator that ends by itself is started again, some times.
+// An operator that exits on its own is started again a limited number of times.
 func TestEndsByItself(t *testing.T) {
 	t.Parallel()
 	broken := func(ctx context.Context, access runner.Access) error {
@@ -268,7 +268,7 @@ func TestEndsByItself(t *testing.T) {
 	}
 }
 
-// An operator that never comes to rest does not hold up the run forever.
+// An operator that never becomes quiescent does not delay the run forever.
 func TestNeverSilent(t *testing.T) {
 	t.Parallel()
 	stage := newStage(t, runner.Function(boxOperator{before: func() error { return errors.New("once more") }}.run))
@@ -281,7 +281,7 @@ func TestNeverSilent(t *testing.T) {
 	}
 }
 
-// Patience is with the operator: the cluster gets the time that it takes to furnish a namespace.
+// Patience limits only the operator. The cluster gets the time that it needs to set up a namespace.
 func TestPatienceIsNotForTheCluster(t *testing.T) {
 	t.Parallel()
 	stage := newStage(t, runner.Function(boxOperator{}.run))
@@ -290,7 +290,7 @@ func TestPatienceIsNotForTheCluster(t *testing.T) {
 	}
 }
 
-// An operator that does not talk through the proxy is told apart from one that has nothing to do.
+// An operator that does not use the proxy is distinguished from an operator that has nothing to do.
 func TestPastTheProxy(t *testing.T) {
 	t.Parallel()
 	stage := newStage(t, runner.Function(func(ctx context.Context, _ runner.Access) error { <-ctx.Done(); return nil }))
@@ -333,7 +333,7 @@ func TestRecoveredPanic(t *testing.T) {
 	}
 }
 
-// What the API server refuses is the step's, not the run's.
+// An object that the API server rejects is reported for its step and does not fail the run.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	stage := newStage(t, runner.Function(boxOperator{}.run))
@@ -345,7 +345,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// What happens elsewhere takes its place in the order of changes: a step does not know of a later one.
+// Changes outside the namespace are merged in order: a step does not contain later changes.
 func TestElsewhereInOrder(t *testing.T) {
 	t.Parallel()
 	stage := newStage(t, runner.Function(boxOperator{}.run))
@@ -366,8 +366,8 @@ func TestElsewhereInOrder(t *testing.T) {
 	}
 }
 
-// Who writes the same all the time, and nothing else happens, is not waited for as long as patience
-// lasts.
+// If an operator repeats the same write without end and nothing else happens, the step ends before Patience is
+// over.
 func TestChurn(t *testing.T) {
 	t.Parallel()
 	stage := newStage(t, runner.Function(boxOperator{again: 50 * time.Millisecond}.run))

@@ -35,7 +35,7 @@ var statusClock = &rule.Rule{
 	},
 }
 
-// ofStatus tells x.Status.y, and what is below.
+// ofStatus reports whether an expression is x.Status.y or a part of it.
 func ofStatus(e ast.Expr) bool {
 	for {
 		switch x := ast.Unparen(e).(type) {
@@ -54,7 +54,7 @@ func ofStatus(e ast.Expr) bool {
 	}
 }
 
-// changing tells an expression that is another one each time, or a variable that was set to one.
+// changing reports whether the value of an expression differs each time, or is a variable that was set to such a value.
 func changing(f *rule.Function, e ast.Expr) bool {
 	if now(f.Info(), e) {
 		return true
@@ -73,20 +73,21 @@ func changing(f *rule.Function, e ast.Expr) bool {
 	return found
 }
 
-// now tells the time, or something random.
+// now reports whether an expression contains the current time or a random value.
 func now(info *types.Info, e ast.Expr) bool {
 	return calls(info, e, "time", "Now") || calls(info, e, metaPackage, "Now", "NowMicro") ||
 		calls(info, e, "github.com/google/uuid", "New", "NewString") || calls(info, e, "k8s.io/apimachinery/pkg/util/uuid", "NewUUID") ||
 		calls(info, e, "crypto/rand", "Text") || calls(info, e, "k8s.io/apimachinery/pkg/util/rand", "String")
 }
 
-var comparing = regexp.MustCompile(`(?i)equal|diff|chang|compare|same|dirty|SetStatusCondition`)
+// comparing matches names that compare with an earlier value, or with the time of an earlier write.
+var comparing = regexp.MustCompile(`(?i)equal|diff|chang|compare|same|dirty|SetStatusCondition|^(Since|Before|After)$`)
 
-// compares reports whether what a function does depends on a comparison somewhere: it is enough that it
-// calls something of such a name, or uses a variable of such a name.
+// compares reports whether a condition in a function compares values. A call of a function or a use of a variable with such a
+// name is enough.
 func compares(f *rule.Function) bool { return comparesBefore(f, nil) }
 
-// comparesBefore reports whether a condition before a node compares.
+// comparesBefore reports whether a condition before a node compares values.
 func comparesBefore(f *rule.Function, before ast.Node) bool {
 	return syntax.Any(f.Decl.Body, func(n *ast.IfStmt) bool {
 		if before != nil && n.Pos() > before.Pos() {
@@ -119,7 +120,7 @@ var statusUnconditional = &rule.Rule{
 	},
 }
 
-// comparesAbove reports whether one who calls f directly compares first.
+// comparesAbove reports whether a direct caller of f compares values first.
 func comparesAbove(s *rule.Subject, f *rule.Function, reached []*rule.Function) bool {
 	return slices.ContainsFunc(s.Code.Callers(f, reached), compares)
 }
@@ -155,7 +156,7 @@ func anywhereNamed(functions []*rule.Function, name string) bool {
 	})
 }
 
-// soon is a time after which to look again that is a loop, where it is always.
+// soon is the delay below which an unconditional requeue is a hot loop.
 const soon = time.Second
 
 var requeueHot = &rule.Rule{
@@ -178,7 +179,7 @@ var requeueHot = &rule.Rule{
 	},
 }
 
-// hot tells a Result that asks for the next reconcile soon.
+// hot describes a Result that requests the next reconcile soon, or returns "".
 func hot(info *types.Info, e ast.Expr) string {
 	literal, ok := ast.Unparen(e).(*ast.CompositeLit)
 	if !ok {
@@ -229,7 +230,7 @@ var writeInLoop = &rule.Rule{
 	},
 }
 
-// plain is the variable that is written, nil where that is a part of it, such as an element of a list.
+// plain returns the variable that is written, or nil if only a part of it is written, such as an element of a list.
 func plain(f *rule.Function, object ast.Expr) types.Object {
 	if address, ok := ast.Unparen(object).(*ast.UnaryExpr); ok {
 		object = address.X
@@ -240,7 +241,7 @@ func plain(f *rule.Function, object ast.Expr) types.Object {
 	return nil
 }
 
-// looped is the innermost range loop that a node is in, in its own function.
+// looped returns the innermost range loop around a node, within its own function.
 func looped(within []ast.Node) *ast.RangeStmt {
 	for i := len(within) - 1; i >= 0; i-- {
 		switch above := within[i].(type) {
@@ -253,7 +254,7 @@ func looped(within []ast.Node) *ast.RangeStmt {
 	return nil
 }
 
-// leaves reports whether the loop ends where the write was made: a return or break follows in its block.
+// leaves reports whether the loop ends after the write: a return or break follows in its block.
 func leaves(within []ast.Node, loop *ast.RangeStmt) bool {
 	for i := len(within) - 1; i >= 0 && within[i] != loop; i-- {
 		block, ok := within[i].(*ast.BlockStmt)
@@ -272,7 +273,7 @@ func leaves(within []ast.Node, loop *ast.RangeStmt) bool {
 	return returns
 }
 
-// setIn reports whether a variable becomes another object in a loop.
+// setIn reports whether a loop assigns to a variable.
 func setIn(f *rule.Function, loop *ast.RangeStmt, variable types.Object) bool {
 	return syntax.Any(loop, func(n *ast.AssignStmt) bool {
 		return slices.ContainsFunc(n.Lhs, func(left ast.Expr) bool {

@@ -3,7 +3,7 @@ package operators
 // All returns the whole gallery, the correct ones first.
 func All() []Operator {
 	return []Operator{
-		okApp, okAppPatch, okAppResync, okAppHash, okAppElsewhere, okAppTyped, okAppPassword,
+		okApp, okAppPatch, okAppResync, okAppClock, okAppHash, okAppElsewhere, okAppTyped, okAppPassword,
 		okStore, okStoreFinalizer, okStoreScaled, okBackup, okBackupElected, okSite, okTenant,
 
 		halfMade, existsAlready, generatedTwice, appliedFirst, otherName, memoryLost, finalizerStuck,
